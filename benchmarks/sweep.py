@@ -177,9 +177,9 @@ def changes(rows: int = 16) -> None:
     from planner.loader.vary import Variable
     from planner.studies.distributions import unknowns
     from planner.studies.request import SweepOptions
-    from planner.studies.scenario_plans import answers, table_rows
-    from planner.studies.scenarios import Scenario
+    from planner.studies.sweep import table_rows
     from planner.studies.uncertain import Draw, drawn_scenarios, drawn_values, points
+    from planner.studies.variants import Scenario, answers
 
     inputs = api.load(PROBLEM)
 

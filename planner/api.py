@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner import currency
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
@@ -154,7 +153,6 @@ def solve_with(
     from planner.verifier import unit_faults, verify
 
     options = options.started()
-    currency.show(inputs.problem.shown_in)
     case = resolve(inputs)
     answer = optimise(case, gap=options.gap, effort=options.searching(search).effort)
     _refuse_free(inputs, case, answer.operation)

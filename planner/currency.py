@@ -1,17 +1,14 @@
-"""Currencies: what one is worth, to what its amounts are rounded, and in which one money is shown.
+"""Currencies, amounts in them, and texts with a currency code that are read as USD.
 
-Everything is computed in USD, and every field named ``usd`` holds USD. Money becomes another
-currency where it becomes words, cells or columns, and there alone. Which one that is holds for as
-long as one problem, plan or record is shown (`shown_in`), like the width of the terminal: nearly
-every text that people read has money in it.
+Everything is computed in USD, and every field named ``usd`` of a plan or a record holds USD. What
+is shown is restated first (`planner.outputs.restated`): its amounts are then `Money`, which knows
+its currency. A bare number is an amount of USD.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
@@ -89,20 +86,16 @@ class Currency:
         """The larger units of this currency and their names, the largest first."""
         return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)
 
-    def written(self, value: float, digits: int) -> str:
-        """Return an amount of this currency with its digits in groups."""
-        return f"{value:,.{digits}f}"
-
-    def of(self, usd: float) -> float:
-        """Return an amount of USD in this currency."""
-        return usd if self.usd == 1.0 else usd / self.usd
+    def of(self, usd: float) -> Money:
+        """Return an amount of USD in this currency; `Money` stays as it is."""
+        return usd if isinstance(usd, Money) else Money(usd / self.usd, self)
 
     def rounded_usd(self, usd: float) -> float:
         """Return an amount of USD rounded to the smallest unit of this currency, in USD.
 
         Halves go away from zero, as in spreadsheets.
         """
-        amount, size = float(self.of(usd)), 10.0**self.decimals
+        amount, size = usd / self.usd, 10.0**self.decimals
         if abs(amount) < _SMALL and abs(amount * size - round(amount * size)) < _NO_HALF:
             whole = round(amount * size) / size
         else:
@@ -127,59 +120,69 @@ class Currency:
 
 USD = Currency()
 
-_SHOWN: ContextVar[Currency] = ContextVar("shown", default=USD)
-_RATES: ContextVar[Mapping[str, Currency]] = ContextVar("rates", default={})  # noqa: B039
+
+class Money(float):
+    """An amount in its currency. Sums and multiples keep the currency; a ratio is a number."""
+
+    __slots__ = ("currency",)
+    currency: Currency
+
+    def __new__(cls, amount: float, currency: Currency = USD) -> Money:
+        """Make an amount of a currency."""
+        made = super().__new__(cls, amount)
+        made.currency = currency
+        return made
+
+    def __getnewargs__(self) -> tuple[float, Currency]:  # type: ignore[override]
+        return float(self), self.currency
+
+    def __add__(self, other: float) -> Money:
+        return Money(float(self) + float(other), self.currency)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: float) -> Money:
+        return Money(float(self) - float(other), self.currency)
+
+    def __rsub__(self, other: float) -> Money:
+        return Money(float(other) - float(self), self.currency)
+
+    def __mul__(self, other: float) -> Money:
+        return Money(float(self) * float(other), self.currency)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> float:
+        quotient = float(self) / float(other)
+        return quotient if isinstance(other, Money) else Money(quotient, self.currency)
+
+    def __neg__(self) -> Money:
+        return Money(-float(self), self.currency)
+
+    def __abs__(self) -> Money:
+        return Money(abs(float(self)), self.currency)
 
 
-def current() -> Currency:
-    """Return the currency in which money is shown."""
-    return _SHOWN.get()
+def currency_of(amount: float | None) -> Currency:
+    """The currency of an amount: USD of a bare number."""
+    return amount.currency if isinstance(amount, Money) else USD
 
 
-def show(currency: Currency) -> None:
-    """Show money in a currency from now on."""
-    _SHOWN.set(currency)
-
-
-@contextmanager
-def shown_in(currency: Currency) -> Iterator[Currency]:
-    """Show money in a currency meanwhile."""
-    token = _SHOWN.set(currency)
-    try:
-        yield currency
-    finally:
-        _SHOWN.reset(token)
-
-
-def rates() -> Mapping[str, Currency]:
-    """Return the currencies in which amounts are read."""
-    return _RATES.get()
-
-
-def know(rates: Mapping[str, Currency]) -> None:
-    """Have amounts in these currencies read from now on."""
-    _RATES.set(dict(rates))
-
-
-@contextmanager
-def known(rates: Mapping[str, Currency]) -> Iterator[None]:
-    """Have amounts in these currencies read meanwhile."""
-    token = _RATES.set(dict(rates))
-    try:
-        yield
-    finally:
-        _RATES.reset(token)
+def currency_among(amounts: Iterable[object]) -> Currency:
+    """The currency of the first amount that has one, else USD."""
+    return next((each.currency for each in amounts if isinstance(each, Money)), USD)
 
 
 class NoRateError(ValueError):
     """An amount is in a currency whose rate nobody gave; the text is its code."""
 
 
-def in_usd(unit: str) -> tuple[str, float] | None:
+def in_usd(unit: str, rates: Mapping[str, Currency]) -> tuple[str, float] | None:
     """Return a unit of money in USD, and how many of it one unit is; None where it has no code.
 
     Args:
         unit: as it is written, such as ``MEUR`` or ``EUR/kWh``.
+        rates: the currencies that can be read, by code.
 
     Raises:
         NoRateError: the rate of its currency is not known.
@@ -188,7 +191,7 @@ def in_usd(unit: str) -> tuple[str, float] | None:
     match = _IN_UNIT.match(unit)
     if match is None or match["code"] not in CODES or match["code"] == "USD":
         return None
-    rate = _RATES.get().get(match["code"])
+    rate = rates.get(match["code"])
     if rate is None:
         raise NoRateError(match["code"])
     return f"{match['size'] or ''}USD{unit[match.end() :]}", rate.usd
@@ -202,35 +205,35 @@ def code_of(text: str) -> str | None:
     return match["code"]
 
 
-def amount(usd: float | None, digits: int | None = None) -> str:
-    """Return an amount in full with its currency, by default with the decimals that it has."""
-    if usd is None:
+def amount(value: float | None, digits: int | None = None) -> str:
+    """An amount in full with its currency, by default with the decimals of the currency."""
+    if value is None:
         return "not known"
-    money = current()
-    written = money.written(money.of(usd), money.decimals if digits is None else digits)
-    return f"{written} {money.code}"
+    return f"{bare(value, digits)} {currency_of(value).code}"
 
 
-def bare(usd: float | None, digits: int | None = 0) -> str:
-    """Return an amount in full where its currency stands elsewhere, by default in whole units.
+def bare(value: float | None, digits: int | None = 0) -> str:
+    """An amount in full without its currency, by default in whole units.
 
     Args:
-        usd: the amount, USD; None is not known.
-        digits: decimals; None for those that the currency has.
+        value: the amount; None is not known.
+        digits: decimals; None for those of the currency.
     """
-    return amount(usd, digits).removesuffix(f" {current().code}")
+    if value is None:
+        return "not known"
+    decimals = currency_of(value).decimals if digits is None else digits
+    return f"{value:,.{decimals}f}"
 
 
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
-def short(usd: float | None) -> str:
-    """Return an amount in thousands, millions or thousands of millions of its currency."""
-    if usd is None:
+def short(value: float | None) -> str:
+    """An amount in thousands, millions or thousands of millions of its currency."""
+    if value is None:
         return "not known"
-    money = current()
-    value = money.of(usd)
+    money = currency_of(value)
     for size, unit in money.sizes:
         if abs(value) >= size:
-            return f"{money.written(value / size, 2)} {unit}"
-    return f"{money.written(value, money.decimals)} {money.code}"
+            return f"{value / size:,.2f} {unit}"
+    return f"{value:,.{money.decimals}f} {money.code}"

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from planner import currency
-
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
 Need = Literal["term", "rate", "tokens", "parameters", "draw"]
@@ -52,9 +50,7 @@ class Figure(NamedTuple):
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
         unit_is_clear = self.unit in BY_ITSELF or self.names_unit(self.unit)
-        return (
-            self.label if unit_is_clear else f"{self.label}, {currency.current().named(self.unit)}"
-        )
+        return self.label if unit_is_clear else f"{self.label}, {self.unit}"
 
     @property
     def heading(self) -> str:
@@ -69,9 +65,7 @@ class Figure(NamedTuple):
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
         unit_is_clear = unit in ("", "share") or self.names_unit(unit)
-        return (
-            self.heading if unit_is_clear else f"{self.heading}, {currency.current().named(unit)}"
-        )
+        return self.heading if unit_is_clear else f"{self.heading}, {unit}"
 
     def names_unit(self, unit: str) -> bool:
         """Whether the label has a unit among its words."""

@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from planner import currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure, Need
 from planner.limits import Limit, of_group
@@ -454,11 +453,4 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return show_money_of(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
-
-
-def show_money_of(inputs: Inputs) -> Inputs:
-    """Return the inputs; from now on money is shown in their currency and read in any they know."""
-    currency.know(inputs.problem.currencies)
-    currency.show(inputs.problem.shown_in)
-    return inputs
+    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})

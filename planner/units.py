@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner import currency
+from planner.currency import Currency
 
 if TYPE_CHECKING:
     from pint import UnitRegistry
+
+Rates = Mapping[str, Currency]
+NO_RATES: Rates = {}
 
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
@@ -153,15 +158,15 @@ COMMON = {
 """What pint answers for the units nearly every file uses (a test asks it); spares its import."""
 
 
-def _factor(unit: str, canonical: str) -> float | None:
+def _factor(unit: str, canonical: str, rates: Rates) -> float | None:
     """Return how many canonical units one ``unit`` is, or None where they do not convert."""
     common = COMMON.get((unit, canonical))
     if common is not None:
         return common
-    other = currency.in_usd(unit) if canonical.startswith("USD") else None
+    other = currency.in_usd(unit, rates) if canonical.startswith("USD") else None
     if other is None:
         return pint_factor(unit, canonical)
-    factor = _factor(other[0], canonical)
+    factor = _factor(other[0], canonical, rates)
     return None if factor is None else factor * other[1]
 
 
@@ -181,12 +186,13 @@ def pint_factor(unit: str, canonical: str) -> float | None:
         return None
 
 
-def parse(value: object, dimension: Dimension) -> float:
+def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float:
     """Return ``value`` in the canonical unit of ``dimension``.
 
     Args:
         value: what stood in the file: a string with a unit, or a number where that is enough.
         dimension: what is expected.
+        rates: the currencies that can be read beside USD, by code.
 
     Raises:
         QuantityError: no number, no unit, the wrong unit, not finite, or absurdly large.
@@ -205,7 +211,7 @@ def parse(value: object, dimension: Dimension) -> float:
         raise QuantityError(message, dimension.hint())
     number, unit = _check(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
-    product = f"{number * _unit_factor(unit, value, dimension):.15g}"
+    product = f"{number * _unit_factor(unit, value, dimension, rates):.15g}"
     result = _check(product, value, dimension, dimension.high)
     return result if unit else _check_bare(result, value, dimension)
 
@@ -224,7 +230,7 @@ def rate_wanted(code: str) -> str:
     return f"add exchange: {{{code}: {{usd: 1.08, on: 2026-11-20, source: ...}}}}, usd what it is"
 
 
-def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
+def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
         raise QuantityError(f"a comma in {_describe(value)}", fix)
@@ -239,7 +245,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if not unit:
         raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
     try:
-        factor = _factor(unit, dimension.unit)
+        factor = _factor(unit, dimension.unit, rates)
     except currency.NoRateError as error:
         message = f"{_describe(value)} is in {error}, and no rate of {error} is known"
         raise QuantityError(message, rate_wanted(str(error))) from None
@@ -259,7 +265,7 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
     stems = {symbol.lstrip("kMGTP") for symbol in symbols} | symbols
     known = stems | {prefix + stem for prefix in _PREFIXES for stem in stems}
     near = sorted(one for one in known if one.lower() == unit.lower())
-    near = [one for one in near if _factor(one, dimension.unit) is not None]
+    near = [one for one in near if _factor(one, dimension.unit, NO_RATES) is not None]
     quoted = " or ".join(f"'{one}'" for one in near)
     return f"did you mean {quoted}?" if near else None
 

@@ -19,7 +19,6 @@ import typer.testing
 from hypothesis import settings
 from openpyxl.worksheet.merge import MergedCellRange
 
-from planner import currency
 from planner.inputs import Document
 from planner.loader import yaml12
 from planner.studies import explain
@@ -182,10 +181,3 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name, text in FILES.items():
         (folder / name).write_text(text, "utf-8")
     return str(folder / "problem.yaml")
-
-
-@pytest.fixture(autouse=True)
-def _in_usd() -> Iterator[None]:
-    """Show money in USD, whatever the test before it loaded."""
-    with currency.shown_in(currency.USD), currency.known({}):
-        yield

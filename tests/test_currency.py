@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from inspect import get_annotations
@@ -99,10 +100,23 @@ def test_whole_units_where_there_are_no_cents() -> None:
     assert Currency("JPY", 0.5).rounded_usd(1.25) == 1.5
     assert Currency("KWD", 2.0).rounded_usd(2.001) == 2.002
     assert currency.USD.rounded_usd(2.675) == 2.68
-    with currency.shown_in(Currency("KRW", 0.001)):
-        assert currency.short(450_000) == "450.00 MKRW"
-        assert currency.short(0.5) == "500 KRW"
-        assert currency.amount(1234.5678) == "1,234,568 KRW"
+    won = Currency("KRW", 0.001)
+    assert currency.short(won.of(450_000)) == "450.00 MKRW"
+    assert currency.short(won.of(0.5)) == "500 KRW"
+    assert currency.amount(won.of(1234.5678)) == "1,234,568 KRW"
+
+
+def test_arithmetic_keeps_the_currency_of_an_amount() -> None:
+    """A sum or a multiple that lost its currency would be shown as so many USD."""
+    euro = Currency("EUR", 2.0)
+    one, other = euro.of(100.0), euro.of(50.0)
+    for amount, value in (
+        (one + other, 75.0), (sum((one, other)), 75.0), (one - other, 25.0), (0.0 - one, -50.0),
+        (2 * one, 100.0), (one / 4, 12.5), (-one, -50.0), (abs(-one), 50.0),
+    ):  # fmt: skip
+        assert (currency.currency_of(amount), amount) == (euro, value)
+    assert currency.currency_of(one / other) == currency.USD and one / other == 2.0
+    assert pickle.loads(pickle.dumps(one)).currency == euro
 
 
 @pytest.mark.parametrize("code", ["USD", "JPY", "KWD"])
@@ -293,11 +307,9 @@ def test_amounts_read_as_people_write_them(
     money: Currency, usd: float, short: str, full: str, large: str
 ) -> None:
     """Won in thousands of millions; a column says the unit it is in."""
-    with currency.shown_in(money):
-        assert currency.short(usd) == short
-        assert currency.amount(usd) == full
-        assert words.millions(usd) == large
-        assert words.in_millions("capex, MUSD") == f"capex, {money.large[1]}"
-        written = scale([usd], "USD")
-        assert written.size / money.usd == pytest.approx(abs(usd) / money.usd / abs(
-            float(written.text(usd).replace(",", ""))))  # fmt: skip
+    amount = money.of(usd)
+    assert currency.short(amount) == short
+    assert currency.amount(amount) == full
+    assert words.millions(amount) == large
+    written = scale([amount], "USD")
+    assert written.size == pytest.approx(amount / float(written.text(amount).replace(",", "")))

@@ -11,7 +11,7 @@ from planner import api
 from planner.errors import InputError
 from planner.outputs import console
 from planner.schema.plan import LimitReport, Plan
-from planner.sizing_report import size_report
+from planner.size import size_report
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

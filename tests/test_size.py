@@ -9,8 +9,8 @@ import pytest
 from planner.commands.problem import report_sizes
 from planner.errors import InputError
 from planner.loader import load
-from planner.sizing_report import SizeReport, size_report
-from planner.sizing_report.model import ApplianceRow, RuleRow
+from planner.schema.size import ApplianceRow, RuleRow, SizeReport
+from planner.size import size_report
 from tests.world.solved import DENSE_HALL
 
 MAIN = DENSE_HALL
@@ -215,6 +215,7 @@ UNITS = (
 
 def test_json_holds_the_same_numbers_with_their_units() -> None:
     data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True)[0])
+    assert data.pop("currency")["code"] == "USD"
     assert data["cluster"]["gpus"] == 3072
     light = next(row for row in data["rules"] if row["rule"] == "light")
     units = {row["item"]: row["units"] for row in light["appliances"]}

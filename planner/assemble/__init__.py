@@ -1,4 +1,4 @@
-"""From a proven operation to the plan that every output reads."""
+"""From a certified operation to the plan that every output reads."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from planner.assemble.assumptions import assumptions
 from planner.assemble.cable_lengths import length_notes, parts_by_length
 from planner.assemble.cables import cable_schedule
+from planner.assemble.fabrics import fabric_reports
+from planner.assemble.idle import idle_units
+from planner.assemble.job import job_plan
 from planner.assemble.limits import limits, next_step
-from planner.assemble.lines import fabric_reports, idle_units, lines
+from planner.assemble.lines import lines
+from planner.assemble.notes import Facts, notes
 from planner.assemble.racks import rack_groups
-from planner.assemble.totals import job_plan, totals
+from planner.assemble.totals import totals
 from planner.assemble.verdict import verdict
-from planner.assemble.warnings import assumptions, warnings
 from planner.case import Case
 from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill as bill_of
+from planner.optimizer.purchase import bill
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,
@@ -37,8 +41,6 @@ from planner.version import __version__
 if TYPE_CHECKING:
     from planner.optimizer.proof import Proof
 
-"""How the note ends on a search that was over before ties were broken."""
-
 
 def assemble(
     inputs: Inputs,
@@ -53,15 +55,15 @@ def assemble(
     drawn: bool = True,
     proof: Proof | None = None,
 ) -> Plan:
-    """Return the plan of a certificate.
+    """Assemble the plan of a certificate.
 
     Args:
         message: why there is no plan, where there is none.
         infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
-        proof: what the integer program proved of it.
-        drawn: whether its racks, cables, next step and what there is to say about it are worked
-            out, too; without them it has its lines, totals, job and limits.
+        drawn: whether to add racks, cables, next step, assumptions and notes to lines, totals, job
+            and limits.
+        proof: the integer program's proof.
     """
     base = Plan(
         **inputs.once("head", case, lambda: _head(inputs, case)),
@@ -71,18 +73,18 @@ def assemble(
         objective=_objective(case, answer, gap, proof),
         provenance=_provenance(inputs, answer, solver, seconds),
     )
-    operation = answer.operation
-    if operation is None:
+    run = answer.operation
+    if run is None:
         return base
-    idle = idle_units(inputs, case, operation)
-    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
-    bill = lines(inputs, case, operation, fabrics, idle)
-    job = job_plan(inputs, case, operation)
-    sums = totals(inputs, case, operation, bill, job)
-    reported = limits(inputs, case, operation, sums, job)
+    idle = idle_units(inputs, case, run)
+    fabrics = tuple(fabric_reports(case, bill(case, run.units, run.ways)))
+    bill_lines = lines(inputs, case, run, fabrics, idle)
+    job = job_plan(inputs, case, run)
+    sums = totals(inputs, case, run, bill_lines, job)
+    reported = limits(inputs, case, run, sums, job)
     figures = base.model_copy(
         update={
-            "lines": bill,
+            "lines": bill_lines,
             "totals": sums,
             "jobs": (job,),
             "limits": reported,
@@ -94,20 +96,19 @@ def assemble(
     if not drawn:
         return figures
     value = base.objective.value
+    own_lines = [line for line in bill_lines if line.parent is None]
     plan = figures.model_copy(
         update={
-            "next_step": None if value is None else next_step(case, operation, reported, value),
-            "racks": rack_groups(inputs, case, operation),
-            "assumptions": assumptions(inputs, case, operation),
-            "warnings": warnings(inputs, case, operation, bill, job, fabrics),
+            "next_step": None if value is None else next_step(case, run, reported, value),
+            "racks": rack_groups(inputs, case, run),
+            "assumptions": assumptions(inputs, case, run),
+            "warnings": notes(Facts(inputs, case, run, own_lines, job, fabrics)),
         }
     )
-    plan = plan.model_copy(update={"verdict": verdict(plan, _cut(answer))})
-    return with_cables(inputs, case, plan)
-
-
-def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
-    """Return a plan with its cables by length, where the problem gives the rows of its hall."""
+    cut = None
+    if answer.ties_cut:
+        cut = "the time limit" if answer.late else "the end of the search"
+    plan = plan.model_copy(update={"verdict": verdict(plan, cut)})
     if longest_run_m(inputs) is None:
         return plan
     schedule = cable_schedule(inputs, plan, case)
@@ -115,15 +116,8 @@ def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
     return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
 
 
-def _cut(answer: Certificate) -> str | None:
-    """Return what cut short the choice of the cheapest among equally good plans."""
-    if not answer.ties_cut:
-        return None
-    return "the time limit" if answer.late else "the end of the search"
-
-
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
-    """Return what all plans of a case say alike."""
+    """Fields that all plans of a case share."""
     left_out = case.not_considered
     return {
         "problem": inputs.problem.name,
@@ -139,17 +133,21 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
 def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None) -> ObjectiveReport:
     logarithmic = case.objective in LOGARITHMIC
     unit = OBJECTIVES[case.objective].unit
+
+    def in_unit(value: float | None) -> float | None:
+        return None if value is None else natural(case.objective, value)
+
     return ObjectiveReport(
         name=case.objective,
         sense="maximize" if case.maximise else "minimize",
-        value=_natural(case, answer.value),
+        value=in_unit(answer.value),
         unit=unit,
-        bound=_natural(case, answer.bound),
+        bound=in_unit(answer.bound),
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
         log_bound=answer.bound if logarithmic else None,
         gap_asked=gap,
-        best=_natural(case, answer.best),
+        best=in_unit(answer.best),
         given_away=answer.given_away,
         best_capex_usd=_best_capex_usd(case, answer),
         indifference=case.indifference,
@@ -158,35 +156,29 @@ def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None)
 
 
 def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
-    """Return what the cheapest of the best plans costs, where the plan taken is another."""
+    """Capex of the cheapest of the best plans, where the plan taken is another."""
     taken, best = answer.operation, answer.untouched
     if taken is None or best is None or dict(best.units) == dict(taken.units):
         return None
-    if case.objective == "cost":  # what the best costs is its value
+    if case.objective == "cost":  # capex of the best is its value
         return None
-    return bill_of(case, best.units, best.ways)["capex_usd"]
-
-
-def _natural(case: Case, value: float | None) -> float | None:
-    """Return an optimiser's value in the objective's own unit."""
-    return None if value is None else natural(case.objective, value)
+    return bill(case, best.units, best.ways)["capex_usd"]
 
 
 def _site(inputs: Inputs, case: Case) -> Site:
     problem = inputs.problem
+    site, term = problem.site, problem.term
     return Site(
-        pue=problem.site.pue_air,
-        pue_liquid=problem.site.pue_liquid,
-        colocation_usd_per_kw_month=problem.term.colocation_usd_per_kw_month
-        if problem.term
-        else 0.0,
-        discount_rate=problem.term.discount_rate if problem.term else 0.0,
-        energy_basis=problem.term.energy_basis if problem.term else "maximum",
-        it_power_limit_kw=problem.site.it_power_kw,
-        facility_power_limit_kw=problem.site.facility_limit_kw,
-        racks_limit=problem.site.rack_count,
-        years=problem.term.years if problem.term else None,
-        electricity_usd_per_kwh=problem.term.electricity_usd_per_kwh if problem.term else None,
+        pue=site.pue_air,
+        pue_liquid=site.pue_liquid,
+        colocation_usd_per_kw_month=term.colocation_usd_per_kw_month if term else 0.0,
+        discount_rate=term.discount_rate if term else 0.0,
+        energy_basis=term.energy_basis if term else "maximum",
+        it_power_limit_kw=site.it_power_kw,
+        facility_power_limit_kw=site.facility_limit_kw,
+        racks_limit=site.rack_count,
+        years=term.years if term else None,
+        electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
         delivered_fraction_read=case.delivered_read,
         delivered_fraction_write=case.delivered_write,
         fill_limit=problem.storage.fill_limit,
@@ -213,6 +205,6 @@ def _provenance(
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries that decide how a search goes."""
+    """Versions of Python and of the libraries that decide the course of a search."""
     packages = {name: metadata.version(name) for name in ("pulp", "highspy", "pydantic")}
     return {"python": platform.python_version(), **packages}

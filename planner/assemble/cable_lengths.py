@@ -255,9 +255,10 @@ def length_notes(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
             fibre_usd = lines[part.counted_as].unit_net_usd or 0.0
             spared_usd += part.quantity * (part.in_place_of * fibre_usd - (part.unit_net_usd or 0))
         spared_kw = sum(n * (lines[sku].unit_it_power_kw or 0.0) for sku, n in fewer.items())
+        spared = currency.amount(plan.shown_in.of(spared_usd), 0)
         yield (
             f"{sum(part.quantity for part in copper):,} copper cables serve between switches: what "
-            f"is ordered costs {currency.amount(spared_usd, 0)} less and draws {spared_kw:,.1f} kW "
+            f"is ordered costs {spared} less and draws {spared_kw:,.1f} kW "
             "less than the bill counts"
         )
     long = [c for c in schedule.cables if c.part_number is None and c.ordered_m is not None]

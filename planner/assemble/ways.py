@@ -1,135 +1,63 @@
-"""The way in which the job runs and its source; a case as large as edited counts need."""
+"""Configurations of the job by GPU type and their rates; cases for edited counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.case import Case, System, figures, resolve
-from planner.case.choices import ASSUMED, FULL, Choice, peak_tflops
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
-from planner.inputs import Inputs, needs
+from planner.case.ways import FULL, Choice, choices_on, least_replicas, peak_tflops
+from planner.inputs import Inputs
 from planner.optimizer.operate import Run
-from planner.paths import of_job
 from planner.schema.catalog import Item
 from planner.schema.plan import WayPlan
 from planner.schema.problem import Job
 
 OWN_CURVE = "the problem's own curve (jobs[].power.curve)"
+OfferT = TypeVar("OfferT", bound=Offer)
 
 
-def chosen(inputs: Inputs, case: Case, operation: Run) -> list[tuple[System, Choice]]:
-    """Return what was chosen on each type in use."""
-    job, found = inputs.problem.job, []
-    for system, way in case.in_use(operation.used, operation.ways):
+def ways_in_use(inputs: Inputs, case: Case, run: Run) -> list[tuple[System, Choice]]:
+    """Each GPU system in use with its set point, precision and parallelism."""
+    job, in_use = inputs.problem.job, []
+    for system, way in case.in_use(run.used, run.ways):
         item = inputs.item(system.id)
-        every = {each.id_of(item, job): each for each in figures.choices_on(item, inputs)}
-        found.append((system, every[way.choice]))
-    return found
+        by_id = {each.id_of(item, job): each for each in choices_on(item, inputs)}
+        in_use.append((system, by_id[way.choice]))
+    return in_use
 
 
-def asked(inputs: Inputs) -> bool:
-    """Say whether the problem says anything of how the job runs on a type."""
+def is_stated(inputs: Inputs) -> bool:
+    """Whether the problem states power, measured rates, scale or parallelism options."""
     job = inputs.problem.job
     levers = (job.power, job.training.model, job.training.scale, len(job.options) > 1)
     return any(levers) or not all(option.plain for option in job.options)
 
 
-def way_fields(inputs: Inputs, case: Case, operation: Run) -> dict[str, Any]:
-    """Return what a job's plan says of its ways and of the rate that goes with them.
-
-    Of several types the slowest sets the pace, and its rate is told.
-    """
-    if not asked(inputs):
-        return {"tflops_per_gpu": operation.tflops_per_gpu, "mfu": case.job.mfu}
-    running = chosen(inputs, case, operation)
-    rates = {way.id: way.tflops_per_gpu for _, way in case.in_use(operation.used, operation.ways)}
-    job, ids = inputs.problem.job, list(rates)
-    slowest = min(range(len(ids)), key=lambda place: rates[ids[place]])
-    system, choice = running[slowest]
+def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
+    """Fields of the job's plan on its rate; of several types those of the slowest."""
+    if not is_stated(inputs):
+        return {"tflops_per_gpu": run.tflops_per_gpu, "mfu": case.job.mfu}
+    in_use = ways_in_use(inputs, case, run)
+    rates = [way.tflops_per_gpu for _, way in case.in_use(run.used, run.ways)]
+    system, choice = in_use[rates.index(min(rates))]
     peak = peak_tflops(inputs.item(system.id), choice.precision)
     rate, mfu = choice.rate_tflops or 0.0, case.job.mfu
     if choice.measured is not None and peak:
         rate, mfu = peak, choice.measured.rate_tflops / peak
-    whole = rate * (mfu or 0.0) * choice.left
-    now = operation.tflops_per_gpu * (case.job.mfu or 0.0)
-    scale = now / whole if whole and job.training.scale else 1.0
+    unscaled = rate * (mfu or 0.0) * choice.rate_share
+    actual = run.tflops_per_gpu * (case.job.mfu or 0.0)
+    scale = actual / unscaled if unscaled and inputs.problem.job.training.scale else 1.0
     return {
         "tflops_per_gpu": rate,
         "mfu": mfu,
         "scale_share": scale,
-        "rate_share": choice.left * scale,
-        "ways": tuple(_way(inputs, system, each) for system, each in running),
+        "rate_share": choice.rate_share * scale,
+        "ways": tuple(_way(inputs, system, each) for system, each in in_use),
     }
-
-
-FAR_FROM_MEASURED = 2.0
-"""A rate measured on so many times fewer GPUs says little without a law of scale."""
-
-
-def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
-    """Yield what is unsure of the rate that the plan counts on, and of its set points."""
-    job = inputs.problem.job
-    models = {item.id: item.model for item in inputs.items}
-    if job.training.mfu is not None and len(case.systems) > 1 and needs(inputs.problem, "rate"):
-        yield (
-            f"one MFU of {100.0 * job.training.mfu:g} % is assumed of {len(case.systems)} types of "
-            f"GPU system; {of_job('training.model', job.name)} takes what was "
-            "measured on each"
-        )
-    if not asked(inputs):
-        return
-    yield from _uneven(inputs, case, operation)
-    for system, choice in chosen(inputs, case, operation):
-        row, model = choice.measured, models[system.id]
-        if row is not None and row.source == ASSUMED:
-            yield f"the rate of {model} is assumed: {row.note}"
-            continue
-        alone = row is not None and job.training.scale is None
-        if row is not None and alone and operation.gpus > FAR_FROM_MEASURED * row.gpus:
-            yield (
-                f"the rate of {model} was measured on {row.gpus:,} GPUs and counts for "
-                f"{operation.gpus:,} as it is; "
-                f"{of_job('training.scale', job.name)} takes off what scale costs"
-            )
-        if choice.point is not FULL and choice.point.confidence == "low":
-            yield f"the power curve of {model} is weakly known: see its range and its source"
-    if job.power is not None:
-        yield from _without_curve(inputs, case, models)
-
-
-def _uneven(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
-    """Yield of how many micro-batches a step is, where copies of the model do not share all."""
-    job = inputs.problem.job
-    given = None if job.training.scale is None else job.training.scale.micro_batches
-    filled = min((way.gpus_max or 0 for _, way in case.in_use(operation.used, operation.ways)))
-    if given is None or filled % operation.gpus == 0:
-        return
-    each = filled // operation.gpus
-    copies = given * operation.gpus / filled
-    taken, shared = (f"{count:,.1f}".removesuffix(".0") for count in (each * copies, copies))
-    yield (
-        f"a step takes {taken} micro-batches, {each:,} for each of {shared} copies of the model, "
-        f"as they do not share {given:,} evenly: its batch is smaller than "
-        f"{of_job('training.scale.micro_batches', job.name)} says"
-    )
-
-
-def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterator[str]:
-    """Yield which types run at full power because nobody knows what a cap costs them."""
-    asked_caps = inputs.problem.job.power
-    names = [
-        models[system.id]
-        for system in case.systems
-        if all(each.point is FULL for each in figures.choices_on(inputs.item(system.id), inputs))
-    ]
-    if names and asked_caps is not None and asked_caps.asked != (1.0,):
-        yield (
-            f"no power curve is known for {', '.join(names)}: at full power only; "
-            f"{of_job('power.curve', inputs.problem.job.name)} takes one"
-        )
 
 
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
@@ -159,24 +87,19 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         rate_source=None if row is None else _title(inputs, item, row.source),
         rate_confidence=None if row is None else row.confidence,
         rate_note=None if row is None else row.note,
-        **_spread(item, inputs.problem.job, choice),
+        **_parallelism(item, inputs.problem.job, choice),
     )
 
 
-def _spread(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
-    """Return how a replica is spread on a type."""
+def _parallelism(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
     option = choice.option
     if option is None:
         return {}
+    names = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
     return {
-        "tensor": option.tensor,
-        "pipeline": option.pipeline,
-        "context": option.context,
-        "experts": option.experts,
-        "expert_tensor": option.expert_tensor,
-        "expert_parameters": option.expert_parameters,
+        **{name: getattr(option, name) for name in names},
         "option_factor": option.factor,
-        "min_replicas": figures.least_replicas(item, job.spread(option)) or 1,
+        "min_replicas": least_replicas(item, job.spread(option)) or 1,
     }
 
 
@@ -185,33 +108,22 @@ def _title(inputs: Inputs, item: Item, source: str) -> str:
     return source if known is None else known.title
 
 
-_SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-_CLOSE = (1, 2, 4, 8, 16)
-"""Steps that are worked out, to either side: so many units, and these shares of the units there."""
-
-OfferT = TypeVar("OfferT", bound=Offer)
-
-
 def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
-    """Return a case without limits on sums, its fabrics as large as these counts need.
-
-    Fabrics are worked out only as far as limits let a plan grow; an edited one may go further.
+    """A case without limits on sums, its fabrics as large as counts of an edited plan need.
 
     Args:
         counts: the units in the cluster, by item.
     """
     case = resolve(inputs)
 
-    def grown(offer: OfferT) -> OfferT:
-        return replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
+    def fixed(offers: tuple[OfferT, ...]) -> tuple[OfferT, ...]:
+        return tuple(
+            replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
+            for offer in offers
+            if offer.id in counts or offer.installed > 0
+        )
 
-    def there(offer: Offer) -> bool:
-        return offer.id in counts or offer.installed > 0
-
-    larger = replace(
-        case,
-        limits=Limits.of({}),
-        systems=tuple(grown(system) for system in case.systems if there(system)),
-        storage=tuple(grown(item) for item in case.storage if there(item)),
-    )
+    limits = Limits.from_values({})
+    systems, storage = fixed(case.systems), fixed(case.storage)
+    larger = replace(case, limits=limits, systems=systems, storage=storage)
     return replace(case, companions=with_companions(inputs, larger).companions)

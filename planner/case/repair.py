@@ -9,7 +9,7 @@ about them: they are the GPUs of a system that its replicas do not fill.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from planner.sizing.availability import (
     Shrinking,
@@ -46,8 +46,13 @@ class SpareUnit(NamedTuple):
         """Spares in each system in use, where they stand in racks."""
         return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0
 
+    @property
+    def name(self) -> Literal["system", "tray"]:
+        """The unit in words."""
+        return "tray" if self.per_system > 1 else "system"
+
     @classmethod
-    def of(cls, gpus: int, usable_gpus: int, tray: int | None, tensor: int) -> SpareUnit:
+    def for_system(cls, gpus: int, usable_gpus: int, tray: int | None, tensor: int) -> SpareUnit:
         """Return what of a GPU system is swapped.
 
         Args:

@@ -349,7 +349,8 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
 def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
     """Return the slider of a number, about its value as it is."""
     slot = variable.first.slot
-    text = str(round(base)) if slot.whole else written(base, name_unit(base, slot) or "number")
+    unit = name_unit(base, slot) or "number"
+    text = str(round(base)) if slot.whole else written(base, unit, variable.money)
     number, _, unit = text.partition(" ")
     now, (low, high) = float(number), _RANGES.get(path, _AROUND)
     step = _nice((high - low) * now / STEPS)
@@ -606,19 +607,11 @@ def html(explorer: Explorer) -> str:
     return template.replace("{{data}}", text)
 
 
-def serve(
-    path: Path,
-    settings: tuple[str, ...],
-    scenario: str | None,
-    port: int,
-    tell: Callable[[str], None],
-) -> None:
+def serve(make: Callable[[], Explorer], port: int, tell: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C.
 
     Args:
-        path: the problem file.
-        settings: ``path=value`` changes laid over it.
-        scenario: a named scenario of the file.
+        make: returns the problem with its sliders.
         port: of 127.0.0.1; 0 for any that is free.
         tell: takes the address.
 
@@ -630,9 +623,7 @@ def serve(
     except ImportError:
         fix = "pip install 'goldilocks-planner[web]'"
         raise InputError(Finding("web", "explore needs the extra 'web'", fix=fix)) from None
-    explorer = Explorer(
-        path, api.load(path, settings=settings, scenario=scenario), settings, scenario
-    )
+    explorer = make()
     with contextlib.closing(_listening(port)) as listening:
         port = listening.getsockname()[1]
         hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
@@ -641,6 +632,15 @@ def serve(
         )
         tell(f"http://127.0.0.1:{port}/")
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> Explorer:
+    """Return the explorer of a problem file of one job.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    return Explorer(path, api.load(path, settings=settings, scenario=scenario), settings, scenario)
 
 
 def _listening(port: int) -> socket.socket:

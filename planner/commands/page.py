@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner.currency import shown_in
 from planner.outputs.audience import Audience, for_audience
+from planner.outputs.restated import restated_view
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
 
@@ -66,8 +66,7 @@ def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownS
 
     view = view_of(record)
     assert view is not None
-    beside = {} if rows is None else {"rows": rows}
-    with shown_in(record.shown_in):
-        blocks = tuple(view.blocks(record, beside))
-        charts = view.charts(record, **beside) if view.charts is not None else ()
+    stated, beside = restated_view(record, {} if rows is None else {"rows": rows})
+    blocks = tuple(view.blocks(stated, beside))
+    charts = view.charts(stated, **beside) if view.charts is not None else ()
     return ShownStudy(record, blocks, tuple(charts))

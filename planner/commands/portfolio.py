@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +60,16 @@ def refuse(command: str, path: Path) -> None:
         raise InputError(Finding("portfolio", message, str(path), fix=fix))
 
 
-def refuse_options(names: Sequence[str]) -> None:
-    """Refuse options of `planner solve` that a portfolio has not.
+def refuse_options(given: Mapping[str, object]) -> None:
+    """Refuse options that a command does not have for a portfolio.
 
     Raises:
-        InputError: one is given.
+        InputError: one has a value.
     """
+    names = [name for name, value in given.items() if value]
     if names:
         message = f"{', '.join(names)}: not for several jobs, sites or periods"
-        fix = "leave it out; the workbook has a quote for each order"
+        fix = "leave it out; docs/portfolio.md says what there is"
         raise InputError(Finding("portfolio", message, fix=fix))
 
 
@@ -81,10 +82,13 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
     from planner.portfolio import api
 
     instance = api.load(problem, settings, scenario)
-    return (
-        f"{problem}: valid; {len(instance.places)} sites, {len(instance.portfolio.jobs)} jobs, "
-        f"{len(instance.periods)} periods, {len(instance.columns)} ways to place a job"
+    counts = (
+        (len(instance.places), "site"),
+        (len(instance.portfolio.jobs), "job"),
+        (len(instance.periods), "period"),
     )
+    parts = [f"{number} {name}{'' if number == 1 else 's'}" for number, name in counts]
+    return f"{problem}: valid; {', '.join(parts)}; {len(instance.columns)} ways to place the jobs"
 
 
 def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
@@ -206,12 +210,14 @@ def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
     return 0
 
 
-def simulate(request: Request, *, quiet: bool) -> int:
+def simulate(request: Request, *, length_s: float, runs: int, seed: int, quiet: bool) -> int:
     """Simulate each different run of a plan from failure to failure; print goodput beside it."""
     from planner.portfolio import analysis
 
     with show_progress("simulate", quiet=quiet):
         instance, plan = _solved(request)
-        found = list(analysis.simulate(instance, plan))
+        found = list(
+            analysis.simulate(instance, plan, length_s=length_s, replications=runs, seed=seed)
+        )
     say(analysis.simulation_screen(plan, found), nl=False)
     return 0

@@ -168,7 +168,7 @@ def report_sizes(
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
     from planner.outputs import blocks, size_screen
-    from planner.sizing_report import size_report
+    from planner.size import size_report
 
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:

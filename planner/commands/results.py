@@ -15,12 +15,11 @@ from planner.commands import EXIT_CODES
 from planner.commands.page import page_of
 from planner.commands.portfolio import refuse
 from planner.commands.running import show_progress
-from planner.commands.solve import Sheet, created_today, list_files, study_sheet
+from planner.commands.solve import Sheet, created_today, list_written, study_sheet
 from planner.commands.views import VIEWS, View
-from planner.currency import shown_in
 from planner.errors import StoppedError
 from planner.outputs.blocks import render
-from planner.outputs.restated import currency_of
+from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier
 from planner.studies.request import Found, Request
@@ -77,12 +76,6 @@ def run_study(
     return max(EXIT_CODES[each] for each in found.ended)
 
 
-def list_written(written: Sequence[Path], *, quiet: bool) -> None:
-    """Print which files were written."""
-    if written and not quiet:
-        say(f"wrote {list_files(written)}", err=True)
-
-
 def _json(records: Sequence[BaseModel]) -> str:
     """Return records as JSON, several as a list."""
     texts = [record.model_dump_json(indent=2) for record in records]
@@ -95,16 +88,16 @@ def _screens(found: Found, *, full: bool) -> tuple[str, tuple[str, ...]]:
     labels: list[str] = []
     for record in found.records:
         view = VIEWS[type(record)]
-        with shown_in(currency_of(record)):
-            whole = partial(view.text, record, found.shown)
-            if view.first is None:
-                screens.append(whole())
-                continue
-            first = view.first(record, **found.shown)
-            if len(found.records) > 1:  # one page for all of them
-                first = replace(first, below=())
-            labels += first.labels
-            screens.append(render(first, whole, full=full))
+        stated, shown = restated_view(record, found.shown)
+        whole = partial(view.text, stated, shown)
+        if view.first is None:
+            screens.append(whole())
+            continue
+        first = view.first(stated, **shown)
+        if len(found.records) > 1:  # one page for all of them
+            first = replace(first, below=())
+        labels += first.labels
+        screens.append(render(first, whole, full=full))
     return "\n\n".join(screen.rstrip("\n") for screen in screens), tuple(labels)
 
 
@@ -172,8 +165,8 @@ def pictures(
     found: dict[Path, bytes] = {}
     if view.charts is None:
         return found
-    with shown_in(currency_of(record)):
-        charts = [chart for chart in view.charts(record, **shown) if chart.panels]
+    stated, beside = restated_view(record, shown)
+    charts = [chart for chart in view.charts(stated, **beside) if chart.panels]
     for chart in charts:
         own = "" if chart.name == view.name else f".{chart.name}"
         found |= draw(chart, folder, f"{stem}{own}")

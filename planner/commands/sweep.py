@@ -14,20 +14,17 @@ from planner.commands import running
 from planner.commands.results import Study, as_png, pictures, write_workbook
 from planner.commands.solve import study_sheet
 from planner.commands.views import VIEWS
-from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.vary import NoPlaceError
+from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies import frontier, tornado, uncertain
 from planner.studies.distributions import Field
-from planner.studies.frontier import Against
-from planner.studies.request import Found, Request, whole
-from planner.studies.scenario_plans import table_rows
-from planner.studies.scenarios import Row
+from planner.studies.request import Found, Request, one_of, whole
 from planner.studies.scenarios import scenarios as scenarios_of
-from planner.studies.sweep import SweepTable, sweep_table
+from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.terminal import say
 from planner.whole_files import write_all
 
@@ -40,7 +37,7 @@ class Sweeping(NamedTuple):
 
     vary: tuple[str, ...] = ()
     scenarios: str | None = None
-    against: tuple[Against, ...] = ()
+    against: tuple[str, ...] = ()
     points: int | None = None
     samples: int | None = None
     seed: int | None = None
@@ -70,7 +67,8 @@ def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
     vary = given.vary
     if mode == "frontier":
         points = whole("--points", 50 if given.points is None else given.points, 3)
-        return "parts", partial(frontier.run, against=given.against, points=points)
+        axes = tuple(one_of("--against", each, tuple(frontier.AGAINST)) for each in given.against)
+        return "parts", partial(frontier.run, against=axes, points=points)
     if mode == "tornado":
         return "ends", partial(tornado.run, vary=vary, by=tornado.BY)
     if mode == "uncertain":
@@ -197,10 +195,12 @@ def _write_page(
     for column in study.columns:
         if column.kind == "input":
             with suppress(NoPlaceError):
-                now[column.path] = Field(inputs, column.path).base
+                base = Field(inputs, column.path).base
+                paid = base is not None and "USD" in column.unit
+                now[column.path] = study.shown_in.of(base or 0.0) if paid else base
+    stated, beside = restated_view(study, {"rows": rows})
     try:
-        with shown_in(study.shown_in):
-            content = page(study, rows, now)
+        content = page(stated, beside["rows"], now)
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return ()

@@ -193,7 +193,7 @@ def _known(target: Target) -> Known:
 
 
 def _plan(path: Path) -> Plan:
-    from planner.studies.compare.side_by_side import read_side
+    from planner.studies.compare import read_side
 
     plan = read_side(path).plan
     if not plan.jobs:

@@ -233,7 +233,7 @@ def _between(
 def step_at(lever: Lever, place: float) -> float:
     """Return the step to which a lever is rounded near a value."""
     assert lever.value is not None
-    return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit)
+    return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit, lever.money)
 
 
 def on_grid(lever: Lever, value: float, step: float) -> float:

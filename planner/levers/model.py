@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from planner import currency, units
+from planner import units
+from planner.currency import USD, Currency
 from planner.inputs import Change, Inputs, value_at
 from planner.limits import Limit
 from planner.units import Dimension
@@ -43,34 +44,34 @@ _SIZES = {
 }  # fmt: skip
 
 
-def written(value: float, unit: str) -> str:
-    """Return a value as the problem file has it, exact to 12 digits; money as it is shown."""
-    amount = value / one_of(unit)
+def written(value: float, unit: str, money: Currency = USD) -> str:
+    """A value as the problem file has it, exact to 12 digits; USD in the currency given."""
+    amount = value / one_of(unit, money)
     symbol = _symbol(amount, unit)
-    name = currency.current().named(symbol)
-    return f"{_plain(amount / _SIZES.get(symbol, 1.0))} {name}".rstrip()
+    return f"{_plain(amount / _SIZES.get(symbol, 1.0))} {money.named(symbol)}".rstrip()
 
 
-def one_of(unit: str) -> float:
-    """Return what one of the currency shown is in USD, 1 where a unit is no money."""
-    return currency.current().usd if "USD" in unit else 1.0
+def one_of(unit: str, money: Currency) -> float:
+    """USD for one of a currency; 1 of a unit that is no money."""
+    return money.usd if "USD" in unit else 1.0
 
 
-def read(text: str, unit: str) -> float:
+def read(text: str, unit: str, rates: units.Rates) -> float:
     """Return the value of a text in a unit.
 
     Raises:
         QuantityError: it is no quantity of that kind.
     """
-    return units.parse(text, _scales(unit)[0])
+    return units.parse(text, _scales(unit)[0], rates)
 
 
-def grid(change: float, value: float, unit: str) -> float:
+def grid(change: float, value: float, unit: str, money: Currency) -> float:
     """Return the step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
 
     It is a power of ten in the unit the value is written in.
     """
-    size = _SIZES.get(_symbol(value / one_of(unit), unit), 1.0) * one_of(unit)
+    one = one_of(unit, money)
+    size = _SIZES.get(_symbol(value / one, unit), 1.0) * one
     shown = max(abs(change / size), abs(value / size) * FINEST, 1e-12)
     finest = math.ceil(math.log10(max(abs(value / size) * FINEST, 1e-12)))
     digit = max(math.floor(math.log10(shown)) - DIGITS + 1, finest)
@@ -132,6 +133,7 @@ class Lever:
     place: str | None = None
     between: bool = False
     choice: str = ""
+    money: Currency = USD
 
     @property
     def loosest(self) -> float:
@@ -144,7 +146,7 @@ class Lever:
 
     def text(self, value: float) -> str:
         """Return a value as the problem file has it."""
-        return f"{round(value)}" if self.whole else written(value, self.unit)
+        return f"{round(value)}" if self.whole else written(value, self.unit, self.money)
 
     def to(self, value: float) -> tuple[Change, ...]:
         """Return the changes that give the lever a value, as a user would make them."""
@@ -211,6 +213,7 @@ def amount(
         whole=whole,
         stated=stated(inputs, path),
         place=inputs.where(path),
+        money=inputs.problem.shown_in,
         **more,
     )
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from planner import api
+from planner.commands.portfolio import is_portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.library.asking import (
@@ -47,14 +48,17 @@ from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.simulation import Simulation
+from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
-from planner.shipped import problem_files
-from planner.sizing_report import SizeReport, size_report
+from planner.shipped import portfolio_files, problem_files
+from planner.size import size_report
 from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from planner.portfolio.schema import PortfolioPlan
 
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
@@ -78,6 +82,10 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
     scenario = text(scenario, "the name of a scenario")
     if isinstance(problem, (str, os.PathLike)):
         path = file_path(problem, "a problem file")
+        if is_portfolio(path):
+            message = "several jobs, sites or periods are a portfolio"
+            fix = "use planner.solve_portfolio(path)"
+            raise InputError(Finding("portfolio", message, str(path), fix=fix))
         return api.load(path, settings=as_texts(settings), scenario=scenario)
     return in_memory(problem, settings, scenario)
 
@@ -88,7 +96,7 @@ def example(name: str = "10MW") -> Path:
     Args:
         name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
     """
-    known = problem_files()
+    known = problem_files() | portfolio_files()
     name = text(name, "the name of an example") or ""
     if name not in known:
         hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
@@ -121,6 +129,39 @@ def solve(
     request = request_of((inputs,), gap=gap, time_limit=time_limit, solver=solver)
     options = request.running(explain=explain_none)
     return carrying(api.solve_with(inputs, options), inputs_to_text(inputs))
+
+
+def solve_portfolio(
+    problem: File,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> PortfolioPlan:
+    """Return the best plan for several jobs, sites or periods, verified.
+
+    Without a plan its ``status`` is ``infeasible``, or ``limit`` where the time limit came first.
+
+    Args:
+        problem: a problem file with ``sites``, ``periods`` or several jobs.
+        settings: changes laid over it.
+        scenario: a named scenario of the file.
+        gap: the largest gap to prove, as a share; by default 1e-6, of a large problem 0.5 %.
+        time_limit: when to stop with the best plan so far, such as "5 min".
+        solver: HiGHS, or CBC as a cross-check.
+    """
+    from planner.portfolio import api as portfolio
+
+    path = file_path(problem, "a problem file")
+    asked = request_of((path,), settings, scenario, gap=gap, time_limit=time_limit, solver=solver)
+    return portfolio.solve(
+        portfolio.load(path, asked.settings, asked.scenario),
+        solver=asked.solver,
+        gap=asked.gap,
+        time_limit_s=asked.time_limit_s,
+    )
 
 
 def size(
@@ -367,10 +408,10 @@ def compare(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.compare import run
 
     request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=False, everything=False), Comparison)
+    return record_of(run(request, everything=False), Comparison)
 
 
 def compare_rules(
@@ -389,10 +430,10 @@ def compare_rules(
         gap: the largest gap to prove, as a share.
         time_limit: of each solve.
     """
-    from planner.studies.compare.rules import run
+    from planner.studies.rules import run
 
     request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
-    return record_of(run(request, rules=True, everything=False), RulesTable)
+    return record_of(run(request), RulesTable)
 
 
 def alternatives(
@@ -591,8 +632,6 @@ def simulate(
     scaled: bool = False,
     interval: str | None = None,
     intervals: bool = True,
-    repairs: str = "exponential",
-    when_short: str = "plan",
     replications: int = 1000,
     length: str = "1 year",
     seed: int = 1,
@@ -606,8 +645,6 @@ def simulate(
         scaled: scale the file's times to the plan's mean.
         interval: checkpoint interval; by default the plan's.
         intervals: whether to try other intervals under the same failures.
-        repairs: "exponential", "constant" or "lognormal:SIGMA".
-        when_short: "wait", "shrink", or as in the "plan".
         replications: number of runs.
         length: of each run.
         seed: of the runs.
@@ -622,8 +659,6 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=intervals,
-        repairs=repairs,
-        when_short=when_short,
         replications=replications,
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),

@@ -10,24 +10,24 @@ from __future__ import annotations
 import base64
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-from planner import currency, terminal
+from planner import terminal
 from planner.commands.views import view_of
 from planner.outputs import answer, console, size_screen
 from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
 from planner.outputs.page import fragment
-from planner.outputs.restated import currency_of, restated
+from planner.outputs.restated import restated, restated_columns
 from planner.outputs.words import clean
-from planner.schema.base import Shown
+from planner.schema.base import Record, Shown
 from planner.schema.comparison import Comparison, Series
 from planner.schema.plan import Plan, Totals
 from planner.schema.sensitivity import Sweep
-from planner.sizing_report import SizeReport
+from planner.schema.size import SizeReport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,23 +132,11 @@ def _racks(plan: Plan) -> list[dict[str, object]]:
 __all__ = ["fitted", "frame", "html", "parts", "text"]
 
 
-def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
-    """Have money shown in the currency of the result, whatever was loaded since it was made."""
-
-    @wraps(show)
-    def in_its_currency(result: Shown) -> str:
-        with currency.shown_in(currency_of(result)):
-            return show(result)
-
-    return in_its_currency
-
-
-@_in_its_currency
 def text(result: Shown) -> str:
     """Return a result as the screen of its command shows it."""
     if isinstance(result, Plan):
         return answer.render(result).rstrip("\n")
-    page, whole = _first(result)
+    page, whole = _first(_stated(result))
     return (whole() if page is None else render(page, whole)).rstrip("\n")
 
 
@@ -158,12 +146,12 @@ def fitted(result: Shown, columns: int) -> str:
         return text(result)
 
 
-@_in_its_currency
 def html(result: Shown) -> str:
     """Return a result as a page of a notebook: its first screen, its charts, the rest folded away.
 
     It has no script and takes nothing from elsewhere.
     """
+    result = _stated(result)
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
     page, whole = _first(result) if not isinstance(result, Plan) else (None, partial(text, result))
@@ -183,6 +171,10 @@ def html(result: Shown) -> str:
     return "\n".join(filter(None, parts))
 
 
+def _stated(result: Shown) -> Any:
+    return restated(result) if isinstance(result, Record) else result
+
+
 def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
     """Return the first screen of a result, None where there is no such thing, and all of it."""
     if isinstance(result, SizeReport):
@@ -199,7 +191,9 @@ def _rows(result: Shown) -> dict[str, Any] | None:
     if not isinstance(result, Sweep):
         return {}
     table: Mapping[str, Sequence[Any]] | None = getattr(result, "table", None)
-    return None if table is None else {"rows": table}
+    if table is None:
+        return None
+    return {"rows": restated_columns(result.columns, table, result.shown_in)}
 
 
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
@@ -207,7 +201,7 @@ def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     yield tag("h3", escaped(console.headline(plan)))
     yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
     yield _notes([*console.idle_texts(plan), *plan.warnings])
-    bill = frame(restated(plan))[list(_BILL)]
+    bill = frame(plan)[list(_BILL)]
     money = f" {plan.shown_in.code}"
     heads = {name: head + (money if "usd" in name else "") for name, head in _BILL.items()}
     yield _folded(

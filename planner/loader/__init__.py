@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner import currency, shipped
+from planner import shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, show_money_of, with_support
+from planner.inputs import Document, Inputs, with_support
 from planner.loader import exchange, market, overrides, price_layers, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
@@ -136,7 +136,7 @@ def _joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = show_money_of(with_support(inputs))
+    inputs = with_support(inputs)
     findings = [*check_problem(inputs), *cheap, *exchange.doubtful_rates(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
@@ -174,8 +174,7 @@ def read_document(path: Path, settings: tuple[str, ...], scenario: str | None) -
 
 def validated(model: type[market.ModelT], document: Document) -> market.ModelT:
     """Return a document as a model, its amounts of money at its rates of exchange."""
-    with currency.known(_rates(document, document.folder)):
-        return market.validated(model, document)
+    return market.validated(model, document, _rates(document, document.folder))
 
 
 def joined(

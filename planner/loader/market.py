@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from planner import currency, shipped
+from planner import currency, shipped, units
 from planner.currency import Currency
 from planner.errors import Finding, InputError, clip, did_you_mean
 from planner.foreign_files import contents
@@ -99,11 +99,13 @@ def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
     raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, fix))
 
 
-def validated(model: type[ModelT], document: Document) -> ModelT:
-    """Return ``document`` as ``model``; raise InputError with every finding."""
+def validated(
+    model: type[ModelT], document: Document, rates: units.Rates = units.NO_RATES
+) -> ModelT:
+    """The document as a model, amounts at the rates given; raises InputError with all findings."""
     _refuse_other_kind(model, document)
     try:
-        return model.model_validate(document.data)
+        return model.model_validate(document.data, context={"rates": rates})
     except ValidationError as error:
         raise InputError(locate.findings(error, document, model)) from None
 
@@ -359,8 +361,8 @@ def load_prices(
     """
     result = Prices()
     documents = price_documents(files)
-    with currency.known({**exchange.of_books(documents), **(rates or {})}):
-        books = [(path, document, validated(PriceBook, document)) for path, document in documents]
+    read = {**exchange.of_books(documents), **(rates or {})}
+    books = [(path, document, validated(PriceBook, document, read)) for path, document in documents]
     for path, document, book in books:
         result.exchange |= book.exchange
         if book.currency != currency.USD.code:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import highspy
@@ -69,6 +70,7 @@ def solve(
     relaxed: bool = False,
     known: float | None = None,
     start: Mapping[str, float] | None = None,
+    same: Mapping[str, str] | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -82,6 +84,7 @@ def solve(
         known: what a solution is known to reach: HiGHS need not look at what is worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
+        same: variables that have the value of another one, by name; CBC does without.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -91,7 +94,7 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start)
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, same or {})
     return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
 
 
@@ -103,6 +106,7 @@ class _Asked(NamedTuple):
     relaxed: bool
     known: float | None
     start: Mapping[str, float] | None = None
+    same: Mapping[str, str] = MappingProxyType({})
 
 
 def write_model(problem: Any, path: Path) -> None:
@@ -146,7 +150,7 @@ STOPPED = (
 
 
 def _highs(problem: Any, asked: _Asked) -> Solved:
-    variables = problem.variables()
+    variables = [v for v in problem.variables() if v.name not in asked.same]
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
     for option, value in (
         ("output_flag", False),
@@ -178,12 +182,16 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         return _told_apart(highs, arrays)
     if status != kinds.kOptimal and status not in STOPPED:
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
+    solved = _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
+    if solved.values:
+        solved.values.update({name: solved.values[other] for name, other in asked.same.items()})
+    return solved
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
     """Return a PuLP problem as HiGHS takes it, and by what its objective is scaled."""
-    index = {variable: column for column, variable in enumerate(variables)}
+    column_of = {variable.name: column for column, variable in enumerate(variables)}
+    index = {v: column_of[asked.same.get(v.name, v.name)] for v in problem.variables()}
     costs = np.zeros(len(variables))
     for variable, factor in problem.objective.items():
         costs[index[variable]] += factor
@@ -203,9 +211,12 @@ def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, flo
     starts, columns, factors = [0], list[int](), list[float]()
     rows = problem.constraints()
     for row in rows:
-        terms = [(index[variable], factor) for variable, factor in row.items() if factor]
-        columns += [column for column, _ in terms]
-        factors += [factor for _, factor in terms]
+        terms: dict[int, float] = {}
+        for variable, factor in row.items():
+            column = index[variable]
+            terms[column] = terms.get(column, 0.0) + factor
+        columns += terms.keys()
+        factors += terms.values()
         starts.append(len(columns))
     lows = [_end(row.getLb(), -1) for row in rows]
     highs = [_end(row.getUb(), 1) for row in rows]

@@ -65,6 +65,7 @@ class Sweep:
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
         ties: whether equally good plans are told apart, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not told apart.
     """
 
     case: Case
@@ -73,6 +74,7 @@ class Sweep:
     gap: float
     time_limit_s: float | None = None
     ties: bool = False
+    known: Sequence[Run] = ()
 
     def answers(self) -> list[Found]:
         """Return an answer for each scenario, in order."""
@@ -93,6 +95,8 @@ class Sweep:
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
         self.best = np.full(len(most), -1, dtype=np.int64)
+        for point in self.question._points(self.known):
+            self._take(point, self._value_of(point))
         self._settle()
         return self._answers()
 
@@ -222,7 +226,10 @@ class Sweep:
         return found
 
     def _value(self, place: int) -> float:
-        return float(self.question.worth.of(self.points[place].corner)[0])
+        return self._value_of(self.points[place])
+
+    def _value_of(self, point: Point) -> float:
+        return float(self.question.worth.of(point.corner)[0])
 
     def _few(self) -> Places:
         """Return the point of each scenario, -1 for none: of few that together are good enough the

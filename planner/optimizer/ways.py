@@ -50,7 +50,16 @@ def _needed(case: Case, system: System) -> tuple[Way, ...]:
 
 def _covers(case: Case, one: Way, other: Way) -> bool:
     """Say whether every plan in the other way is one in this, and no worse."""
-    alike = replace(
+    no_worse = (
+        one.tflops_per_gpu >= other.tflops_per_gpu
+        and one.power_share <= other.power_share
+        and other.step_gpus % one.step_gpus == 0
+        and one.least_gpus <= other.least_gpus
+        and one.bubble <= other.bubble
+        and (_replicas(one) == _replicas(other) or not _of_replicas(case.job))
+        and set(case.unplaced.get(one.id, ())) <= set(case.unplaced.get(other.id, ()))
+    )
+    return no_worse and one == replace(
         other,
         id=one.id,
         choice=one.choice,
@@ -63,16 +72,6 @@ def _covers(case: Case, one: Way, other: Way) -> bool:
         replica_gpus=one.replica_gpus,
         tensor_gpus=one.tensor_gpus,
         option=one.option,
-    )
-    return (
-        alike == one
-        and one.tflops_per_gpu >= other.tflops_per_gpu
-        and one.power_share <= other.power_share
-        and other.step_gpus % one.step_gpus == 0
-        and one.least_gpus <= other.least_gpus
-        and one.bubble <= other.bubble
-        and (_replicas(one) == _replicas(other) or not _of_replicas(case.job))
-        and set(case.unplaced.get(one.id, ())) <= set(case.unplaced.get(other.id, ()))
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.blocks import Column, FirstScreen, Table, join_parts, screen
 from planner.outputs.scope import decided_lines
@@ -12,7 +13,6 @@ from planner.outputs.words import (
     INDENT,
     amount_of,
     counted,
-    in_millions,
     millions,
     number,
     titled_points,
@@ -170,13 +170,14 @@ def _in_two_lines(alternatives: Sequence[Alternative]) -> Table:
     totals = [plan.totals for plan in plans]
     power = tuple("" if t is None else number(t.it_power_kw) for t in totals)
     capex = tuple(millions(t.capex_usd) if t else "" for t in totals)
+    million = currency_among(t.capex_usd for t in totals if t).large[1]
     return Table(
         "Plans, the best first",
         (
             Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
             Column("at most", tuple(shortfall_text(each.shortfall) for each in alternatives),
                    head=("behind",)),
-            Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
+            Column(f"capex, {million}", capex, head=(million,)),
             Column(FIGURES["it_power_kw"].title, power, head=("IT kW",)),
             Column("buys", tuple(map(bought_text, plans)), words=True, gives_way=True),
             Column("what it is", tuple(map(what_it_is, alternatives)), words=True, under=True),
@@ -200,8 +201,8 @@ def _figures(found: Alternatives) -> Table:
         ("GPUs", "in use", (number(job.gpus_used) for job in jobs)),
         ("GPU", "systems", (number(units(plan, "Compute")) for plan in plans)),
         ("storage", "units", (number(units(plan, "Storage")) for plan in plans)),
-        ("capex", in_millions("MUSD"), (millions(each.capex_usd) for each in totals)),
-        ("TCO", in_millions("MUSD"), (millions(each.tco_usd) for each in totals)),
+        ("capex", found.shown_in.large[1], (millions(each.capex_usd) for each in totals)),
+        ("TCO", found.shown_in.large[1], (millions(each.tco_usd) for each in totals)),
         ("IT", "kW", (_known(each.it_power_kw) for each in totals)),
         ("days to", "train", map(_known, days)),
     )

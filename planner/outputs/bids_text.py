@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from planner import currency
+from planner.currency import currency_among, currency_of
 from planner.figures import FIGURES, RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
 from planner.outputs.words import (
     breach_text,
     counted,
-    in_millions,
-    in_money,
     listed,
     millions,
     money,
@@ -22,13 +20,13 @@ from planner.outputs.words import (
     quantity,
     ratio,
 )
-from planner.quotes.products import supports
+from planner.quotes.products import supported_categories as supports
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.bill import LineKind, Quote, QuoteLine
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
-LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "everything else"}
-STATE_WORDS = {"meets": "keeps every limit", "breaks": "breaks limits", "open": "not judged"}
+LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
+STATE_WORDS = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 CHARGE_WORDS = {
     "service": "service", "support": "support", "freight": "freight", "other": "other",
     "unknown": "not in the catalogs", "surplus": "more than is needed",
@@ -39,7 +37,7 @@ LACK_WORDS = {
 }  # fmt: skip
 
 
-TO_WIN = "What each would have to change to be first"
+TO_WIN = "Break-even prices"
 
 
 def view(found: Bids) -> list[Block]:
@@ -47,12 +45,12 @@ def view(found: Bids) -> list[Block]:
     blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
-        Text(tuple(broken_limits(found)), title="Limits that are broken", points=True),
+        Text(tuple(broken_limits(found)), title="Broken limits", points=True),
         Text(tuple(to_win(found)), title=TO_WIN, points=True),
         _mix(found),
         _lacks(found),
-        Text(tuple(findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
-        Text(tuple(_how(found)), title="How it was counted"),
+        Text(tuple(findings(found)), title="Findings", points=True, most=_MOST_FINDINGS),
+        Text(tuple(_how(found)), title="Method"),
     ]
     return blocks
 
@@ -69,12 +67,12 @@ def first(found: Bids) -> FirstScreen:
         ),
         notes=(*broken_limits(found), *findings(found)),
         proof=tuple(_how(found)),
-        full="limits that break, the best mix, what each lacks, how it was counted",
+        full="broken limits, the best mix, gaps of each bid, method",
     )  # fmt: skip
 
 
 _SPARE = (
-    "at once, MUSD", "useful PFLOP/s", "useful GPUs", "asks, MUSD", "lacks, MUSD",
+    "capex, MUSD", "useful PFLOP/s", "useful GPUs", "quoted, MUSD", "lacks, MUSD",
     "USD per useful GPU-hour",
 )  # fmt: skip
 """Columns that a narrow screen does without, the last first."""
@@ -82,7 +80,7 @@ _SPARE = (
 
 def _first_table(found: Bids) -> Table:
     table = _table(found)
-    order = {in_money(in_millions(label)): place for place, label in enumerate(_SPARE, 1)}
+    order = {found.shown_in.named(label): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
     return replace(table, columns=tuple(columns))
 
@@ -100,8 +98,8 @@ def name_of(bid: Bid) -> str:
 def value_text(measure: BidMeasure, value: float) -> str:
     """Return a value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
-        value = currency.current().of(value)
-        return f"{number(value, 0 if value >= 1000 else 2)} {in_money(measure.unit)}"
+        unit = currency_of(value).named(measure.unit)
+        return f"{number(value, 0 if value >= 1000 else 2)} {unit}"
     if measure.name in RATIOS:
         return ratio(value)
     if measure.unit == "USD":
@@ -110,7 +108,7 @@ def value_text(measure: BidMeasure, value: float) -> str:
 
 
 def ranked(found: Bids) -> list[Bid]:
-    """Return the bids that keep every limit, the first one first."""
+    """Return the bids that meet every limit, the first one first."""
     return sorted((bid for bid in found.bids if bid.rank), key=lambda bid: bid.rank or 0)
 
 
@@ -132,14 +130,14 @@ def answer(found: Bids) -> Iterator[str]:
 
 def _first(found: Bids, order: Sequence[Bid]) -> str:
     if not order:
-        return "no bid keeps every limit of the problem"
+        return "no bid meets every limit of the problem"
     first = order[0]
     figures, measured = first.figures, first.measured
     assert figures is not None
     assert measured is not None
-    paid = f"{money(figures.capex_usd)} at once"
+    paid = f"capex {money(figures.capex_usd)}"
     if figures.tco_usd is not None:
-        paid += f", {money(figures.tco_usd)} over the term"
+        paid += f", TCO {money(figures.tco_usd)}"
     each = figures.usd_per_useful_gpu_hour
     per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
     unread = f"; not read: {listed(list(first.unread[:4]))}" if first.unread else ""
@@ -226,26 +224,23 @@ def bidders_of(award: Award) -> str:
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return f"{name_of(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
+        return f"{name_of(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
-    return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not judged"
+    return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not evaluated"
 
 
 def _holds(found: Bids, order: Sequence[Bid]) -> str:
     if not order:
-        return "how ranks hold is not asked where there are none"
+        return "no ranks"
     if len(order) == 1:
-        return "no other bid keeps every limit, wherever prices that are not quoted come in"
+        return "no other bid meets every limit"
     if found.settled:
-        return (
-            f"{order[0].key} stays first wherever what is not quoted comes in within the book's "
-            "ranges"
-        )
+        return f"{order[0].key} stays first at all prices in the book's ranges"
     shares = [f"{bid.key} in {percent(bid.holding.first)}" for bid in order
               if bid.holding is not None and bid.holding.first > 0.0]  # fmt: skip
     return (
-        f"what is not quoted may change it: of {found.draws:,} draws within the ranges of the "
-        f"book's prices first is {listed(shares)}"
+        f"prices of the book may change the order: of {found.draws:,} draws in their ranges "
+        f"first is {listed(shares)}"
     )
 
 
@@ -266,46 +261,38 @@ def _table(found: Bids) -> Table:
             tuple(f.useful_gpus for f in figures),
             head=("useful", "GPUs"),
         )
-    of = currency.current().of
-    hour = tuple(
-        None if f.usd_per_useful_gpu_hour is None else of(f.usd_per_useful_gpu_hour)
-        for f in figures
-    )
+    hour = tuple(f.usd_per_useful_gpu_hour for f in figures)
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(name_of(bid) for bid in order), words=True, gives_way=True),
-        _paid("asks", [bid.quoted_usd for bid in order]),
+        _paid("quoted", [bid.quoted_usd for bid in order]),
         _paid("lacks", [bid.lacks_usd for bid in order]),
-        _paid("at once", [figure.capex_usd for figure in figures]),
+        _paid("capex", [figure.capex_usd for figure in figures]),
         work,
     ]  # fmt: skip
     if any(f.tco_usd is not None for f in figures):
         columns.insert(5, _paid("TCO", [figure.tco_usd or 0.0 for figure in figures]))
     if any(each is not None for each in hour):
-        columns.append(Column(in_money("USD per useful GPU-hour"), hour,
+        columns.append(Column(f"{found.shown_in.code} per useful GPU-hour", hour,
                               texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
-                              head=(in_money("USD per"), "GPU-hour")))  # fmt: skip
-    paid = "USD" in found.measure.unit
-    measured = tuple(
-        of(bid.measured) if paid and bid.measured is not None else bid.measured for bid in order
-    )
+                              head=(f"{found.shown_in.code} per", "GPU-hour")))  # fmt: skip
+    measured = tuple(bid.measured for bid in order)
     columns.append(
         Column(found.measure.label, measured,
                texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
                            for v in measured), head=tuple(_two(found.measure.label)))
     )  # fmt: skip
-    columns.append(Column("what of limits", tuple(STATE_WORDS[bid.state] for bid in order),
+    columns.append(Column("limits", tuple(STATE_WORDS[bid.state] for bid in order),
                           words=True, on=PAGE))  # fmt: skip
     return Table("Bids", tuple(columns), rows="bids")
 
 
 def _paid(label: str, usd: Sequence[float]) -> Column:
     """Return a column of amounts in millions."""
-    money = currency.current()
-    size, million = money.large
+    size, million = currency_among(usd).large
     return Column(
         f"{label}, {million}",
-        tuple(money.of(each) / size for each in usd),
+        tuple(each / size for each in usd),
         texts=tuple(map(millions, usd)),
         head=(label, million),
     )
@@ -335,7 +322,7 @@ def to_win(found: Bids) -> Iterator[str]:
         if bid.remedy is not None:
             counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
             value = bid.remedy.measured
-            text = f"{bid.key}: with {counts} it keeps every limit"
+            text = f"{bid.key}: with {counts} it meets every limit"
             yield text if value is None else f"{text}: {value_text(found.measure, value)}"
         elif even.share is None:
             yield f"{bid.key}: {even.reason}"
@@ -358,7 +345,7 @@ def _mix(found: Bids) -> Table:
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(
-            f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
+            f"Of {counted(mix.tried, 'award')} {mix.possible} meet every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. No lot is split between two "
             "bids, and none is chosen for its price by quantity. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
@@ -377,21 +364,21 @@ def _lacks(found: Bids) -> Table:
     rows = [(bid, lack) for bid in found.bids for lack in sorted(bid.lacks, key=_by_money)]
     largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
     shown = [row for row in rows if row in largest]
-    more, of = len(rows) - len(shown), currency.current().of
-    size = currency.current().large[0]
+    more = len(rows) - len(shown)
+    size, million = found.shown_in.large
     return Table(
-        "What bids lack, counted at the book's rates",
+        "Gaps of the bids, at the book's prices",
         (
             Column("bid", tuple(bid.key for bid, _ in shown), words=True),
             Column("what", tuple(lack.product for _, lack in shown), words=True, gives_way=True),
             Column("lacks", tuple(LACK_WORDS[lack.kind] for _, lack in shown), words=True),
             Column("units", tuple(lack.units for _, lack in shown),
                    texts=tuple(f"{lack.units:,.6g}" for _, lack in shown)),
-            Column(in_millions("MUSD"), tuple(of(lack.usd) / size for _, lack in shown),
-                   texts=tuple(f"{of(lack.usd) / size:,.3f}" for _, lack in shown)),
+            Column(million, tuple(lack.usd / size for _, lack in shown),
+                   texts=tuple(f"{lack.usd / size:,.3f}" for _, lack in shown)),
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
-        notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
+        notes=(f"{more:,} smaller ones are in the files",) if more > 0 else (),
     )  # fmt: skip
 
 
@@ -402,8 +389,8 @@ def _by_money(lack: Lack) -> float:
 def _span(lack: Lack) -> str:
     if lack.high_usd - lack.low_usd < 0.005:
         return "no range"
-    of, size = currency.current().of, currency.current().large[0]
-    return f"{of(lack.low_usd) / size:,.3f} to {of(lack.high_usd) / size:,.3f}"
+    size = currency_of(lack.high_usd).large[0]
+    return f"{lack.low_usd / size:,.3f} to {lack.high_usd / size:,.3f}"
 
 
 def findings(found: Bids) -> Iterator[str]:
@@ -441,7 +428,7 @@ def _how(found: Bids) -> Iterator[str]:
         + (
             "Support over the whole term is counted at the yearly rate."
             if found.money == "tco"
-            else "What is paid at once counts; support and subscriptions do not, whoever quotes."
+            else "Only capex counts, without support and subscriptions."
         )
     )
 
@@ -472,20 +459,20 @@ def view_quote(quote: Quote) -> Iterator[Block]:
     if quote.asked:
         texts = (
             f"{each.cell}: {each.description or each.part_number}: "
-            + (f"a {each.category.replace('_', ' ')}? " if each.category else "what is it? ")
+            + (f"a {each.category.replace('_', ' ')}? " if each.category else "category? ")
             + (f"needed: {', '.join(each.figures)}" if each.figures else "name it in the mapping")
             for each in quote.asked
         )
         yield Text(tuple(texts), title="Not in the catalogs", points=True, most=_MOST_SAID)
     if quote.findings:
-        yield Text(quote.findings, title="Look at this", points=True, most=_MOST_SAID)
+        yield Text(quote.findings, title="Findings", points=True, most=_MOST_SAID)
     columns = ", ".join(f"{text} = {field}" for field, text in quote.columns.items())
     yield Text(
         (
             f"columns: {columns}; decimal {quote.decimal}",
-            "The mapping says so for the next quote; mend it there and give it with --map.",
+            "The mapping keeps this layout for the next quote; correct it there: --map.",
         ),
-        title="How it was read",
+        title="Layout",
     )
 
 
@@ -500,15 +487,15 @@ def _answer(quote: Quote) -> Iterator[str]:
     )
     others = [counted(kinds[kind], *words) for kind, words in _KINDS.items() if kinds.get(kind)]
     if others:
-        yield "besides: " + ", ".join(others)
+        yield "also: " + ", ".join(others)
     right = [each for each in quote.sums if each.agrees]
     if quote.sums:
         yield (
-            f"{len(right)} of {len(quote.sums)} totals of the quote are what its lines come to"
+            f"{len(right)} of {len(quote.sums)} totals agree with the lines"
             + (f"; {quote.sums[-1].label}: {_amount(quote.sums[-1].stated, quote)}")
         )
     if quote.valid_until:
-        yield f"its prices hold until {quote.valid_until}"
+        yield f"valid until {quote.valid_until}"
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"
 
@@ -522,10 +509,10 @@ def _prices(quote: Quote) -> Table:
     by = {"mapping": "mapping", "part_number": "part number", "name": "name", None: "not known"}
     columns = (
         Column("cell", tuple(_cell(line) for line in lines), words=True),
-        Column("what the quote calls it", tuple(_called(line) for line in lines), words=True,
+        Column("in the quote", tuple(_called(line) for line in lines), words=True,
                gives_way=True),
         Column("item", tuple(line.item or "-" for line in lines), words=True),
-        Column("told by", tuple(by[line.matched_by] for line in lines), words=True),
+        Column("recognised by", tuple(by[line.matched_by] for line in lines), words=True),
         Column("units", tuple(f"{line.quantity or 0.0:,.6g}" for line in lines)),
         Column(f"net {quote.currency}", tuple(f"{line.unit_net or 0.0:,.2f}" for line in lines)),
     )  # fmt: skip

@@ -239,7 +239,7 @@ def _money(line: Line, code: str) -> dict[str, object]:
 
 
 def _in_cents(amount: float | None) -> float | None:
-    return None if amount is None else round(amount, currency.current().decimals)
+    return None if amount is None else round(amount, currency.currency_of(amount).decimals)
 
 
 def _first(stated: float | None, otherwise: float | None) -> float | None:

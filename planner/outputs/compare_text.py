@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from planner.currency import currency_among
 from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, Text, aligned, join_parts
 from planner.outputs.words import (
@@ -14,7 +15,6 @@ from planner.outputs.words import (
     duration,
     fitted,
     gap,
-    in_millions,
     millions,
     money,
     number,
@@ -146,7 +146,11 @@ Cells = tuple[str, Sequence[float | str | None], str]
 
 
 def _cells(row: FigureRow) -> Cells:
-    return titled(row.label, row.unit), row.series.values, row.unit
+    return _titled(row), row.series.values, row.unit
+
+
+def _titled(row: FigureRow) -> str:
+    return titled(row.label, row.unit, currency_among(row.series.values))
 
 
 def _side_by_side(title: str, rows: Sequence[Cells], keys: Sequence[str]) -> Table:
@@ -216,7 +220,7 @@ def _figures(rows: Sequence[FigureRow], keys: Sequence[str]) -> list[str]:
     short = [row for row in rows if not _long(row)]
     texts = [
         (
-            titled(row.label, row.unit),
+            _titled(row),
             *(write_figure(value, row.unit) for value in row.series.values),
             *(changed_by(change, row.unit) for change in row.series.changes[1:]),
         )
@@ -283,7 +287,8 @@ def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> list[str]:
         if len(common) == 1:
             texts.append((f"{row.label}, {bound} {common.pop()}", *reached))
         else:
-            texts.append((titled(row.label, row.unit), *reached))
+            money = currency_among(side.limit for side in row.sides if side is not None)
+            texts.append((titled(row.label, row.unit, money), *reached))
             texts.append((f"{INDENT}allowed {bound}", *(text or "-" for text in allowed)))
     return _aligned([("", *keys), *texts]) if texts else []
 
@@ -346,6 +351,7 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
     """Return each row with what storage it buys, its IT power, capex, and how it compares."""
     plans = [row.outcome for row in rows]
     capex = tuple(millions(plan.capex_usd) if plan else "" for plan in plans)
+    million = currency_among(plan.capex_usd for plan in plans if plan).large[1]
     room = _LABEL_WIDTH if width() >= _ROOM_FOR_LABELS else _NARROW_LABEL
     labels = [fitted(row.label, room) for row in rows]
     marks = (" *" if row.own else "" for row in rows)
@@ -357,7 +363,7 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
                    words=True, gives_way=True),
             Column("kW", tuple(number(p.storage_it_power_kw) if p else "" for p in plans),
                    spare=1),
-            Column(in_millions("capex, MUSD"), capex, head=(in_millions("MUSD"),)),
+            Column(f"capex, {million}", capex, head=(million,)),
             Column("against", tuple(signed(p.difference) if p else "" for p in plans)),
         ),
         notes=("* what the problem file asks for",) if any(row.own for row in rows) else (),

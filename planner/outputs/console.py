@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planner import currency
 from planner.outputs import paint, scope, why_text
 from planner.outputs.blocks import join_parts
 from planner.outputs.restated import in_its_currency
@@ -18,7 +17,6 @@ from planner.outputs.words import (
     about,
     days,
     given_away,
-    in_money,
     money,
     number,
     percent,
@@ -204,9 +202,9 @@ def ratios(plan: Plan, totals: Totals) -> str:
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
-    paid, code = currency.current().of, in_money("USD")
+    code = plan.shown_in.code
     shown = [
-        f"{f'{paid(usd):,.2f}' if paid(usd) >= 1 else f'{paid(usd):.3g}'} {code} per {what}"
+        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} {code} per {what}"
         for name, usd, what in each
         if usd is not None and scope.tells_ratio(plan, name)
     ]

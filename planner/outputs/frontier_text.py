@@ -28,7 +28,6 @@ from planner.outputs.sensitivity_words import (
 from planner.outputs.words import (
     LEAST_TOLD,
     Scale,
-    in_millions,
     listed,
     millions,
     number,
@@ -193,7 +192,7 @@ def _points(study: Frontier) -> Table:
     ]
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", in_millions("MUSD")), EVERYWHERE)
+        column = _figure("capex_usd", capex, ("capex", study.shown_in.large[1]), EVERYWHERE)
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]

@@ -9,12 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planner.currency import shown_in
 from planner.figures import capital
 from planner.outputs import plan_page
 from planner.outputs.blocks import Block, Heading, Table, Text
 from planner.outputs.charts.model import Chart
 from planner.outputs.parts import Part, facts, table_part, text_part
+from planner.outputs.restated import restated
 from planner.outputs.sensitivity_words import STATUS, as_it_stands, named
 from planner.outputs.words import clean, fitted
 from planner.schema.comparison import RulesTable
@@ -127,8 +127,8 @@ def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list
         curve = [one for one, each in zip(told, studies, strict=True) if _is_curve(each.record)]
         others = [one for one in told if one not in curve]
         return [first, *curve, *rest[:-2], *others, *rest[-2:]]
-    with shown_in(plans[0].plan.shown_in):
-        side = plan_page.side_by_side([(shown.name, shown.plan) for shown in plans])
+    money = plans[0].plan.shown_in
+    side = plan_page.side_by_side([(each.name, restated(each.plan, money)) for each in plans])
     whole = [Section("plans", "Plans side by side", (side, *_currencies(plans)))]
     for number, shown in enumerate(plans, 1):
         place = f"plan-{number}"
@@ -142,18 +142,15 @@ def _is_curve(study: AnyStudy) -> bool:
 
 def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
     """Return the parts of a plan: the answer first, the bill and the problem last."""
-    plan, of = shown.plan, shown.name if before else ""
-    with shown_in(plan.shown_in):
-        parts = [("answer", "The plan", plan_page.answer(plan))]
-        if plan.totals is not None and plan.jobs:
-            parts.append(("shares", "Money, power and time", plan_page.shares(plan)))
-            if plan.storage_options is not None:
-                parts.append(("storage", "Storage alternatives", plan_page.storage(plan)))
-            parts.append(("bill", "Bill of materials", plan_page.bill(plan)))
-        parts.append(("asked", "Problem", [facts(plan_page.facts_of_plan(plan))]))
-        return [
-            Section(before + place, title, tuple(found), of=of) for place, title, found in parts
-        ]
+    plan, of = restated(shown.plan), shown.name if before else ""
+    parts = [("answer", "The plan", plan_page.answer(plan))]
+    if plan.totals is not None and plan.jobs:
+        parts.append(("shares", "Money, power and time", plan_page.shares(plan)))
+        if plan.storage_options is not None:
+            parts.append(("storage", "Storage alternatives", plan_page.storage(plan)))
+        parts.append(("bill", "Bill of materials", plan_page.bill(plan)))
+    parts.append(("asked", "Problem", [facts(plan_page.facts_of_plan(plan))]))
+    return [Section(before + place, title, tuple(found), of=of) for place, title, found in parts]
 
 
 def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
@@ -172,16 +169,15 @@ def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
 
 def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
     """Return a study: its finding, its charts, then all it says and its tables."""
-    study, place = shown.record, f"study-{number}"
-    with shown_in(study.shown_in):
-        parts = list(_parts(shown.blocks))
-        texts = [each for each in parts if each["kind"] == "text"]
-        said = next((each for each in texts if not each["points"] and each["texts"]), None)
-        finding = said["texts"].pop(0) if said is not None else _ended(study)
-        drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
-                 for chart in shown.charts]  # fmt: skip
-        tables = [each for each in parts if each["kind"] != "text"]
-        about = text_part(_about(study, inputs), "muted")
+    study, place = restated(shown.record), f"study-{number}"
+    parts = list(_parts(shown.blocks))
+    texts = [each for each in parts if each["kind"] == "text"]
+    said = next((each for each in texts if not each["points"] and each["texts"]), None)
+    finding = said["texts"].pop(0) if said is not None else _ended(study)
+    drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
+             for chart in shown.charts]  # fmt: skip
+    tables = [each for each in parts if each["kind"] != "text"]
+    about = text_part(_about(study, inputs), "muted")
     found = (text_part(finding, "note"), about, *drawn, *texts, *tables)
     return Section(place, shown.title, found, of=f"study {number}")
 

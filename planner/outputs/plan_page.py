@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from planner.currency import bare, current
+from planner.currency import bare
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
 from planner.outputs.alternatives_text import bought_text
 from planner.outputs.answer import question_text as asked_in_words
@@ -31,7 +31,6 @@ from planner.outputs.words import (
     amount_of,
     duration,
     given_away,
-    in_money,
     listed,
     money,
     next_step,
@@ -57,10 +56,10 @@ def facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.description:
         yield "About", plan.description
     yield from _laid_over(made.scenario, made.overrides)
-    goal, money = plan.objective, current()
+    goal, money = plan.objective, plan.shown_in
     if goal.name != HIDDEN_OBJECTIVE:
         yield "Objective", _goal(goal.name, goal.sense, goal.gap_asked)
-    if money.source and plan.shown_in == money:  # outside nobody is told whose rate it is
+    if money.source:  # outside nobody is told whose rate it is
         yield "Currency", money.rate_text()
 
 
@@ -283,7 +282,7 @@ def bill(plan: Plan) -> list[Part]:
         (PageColumn("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
-        code = in_money("USD")
+        code = plan.shown_in.code
         columns.append((PageColumn("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(

@@ -1,8 +1,7 @@
-"""Results with their amounts in the currency they are shown in, for what lays them out as numbers.
+"""Plans and records of studies with every amount as `Money` of the currency they are shown in.
 
-Texts convert an amount where they write it. Sheets and the bill take numbers by the hundred, so
-they are given a plan, or the record of a study, in which every amount is in that currency already.
-Such a record is for showing alone: its fields are called ``usd`` all the same.
+Screens, pages, sheets and the bill lay out such records. They are for showing alone: their fields
+are called ``usd`` all the same.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, reduce, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_args
 
-from planner.currency import Currency, current, shown_in
+from planner.currency import USD, Currency, Money
+from planner.currency import currency_of as _of
 from planner.schema.base import InUnit, Record
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import ShownIn
@@ -28,20 +28,28 @@ _RATES = frozenset({"usd_per_unit"})
 
 
 def currency_of(result: object) -> Currency:
-    """Return the currency that a result says it is shown in, or its plan; else what is shown."""
+    """The currency of a result or of its plan; else USD."""
     currencies = (
         getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None))
     )
-    return next(filter(None, currencies), current())
+    return next(filter(None, currencies), USD)
 
 
-def restated(record: ModelT) -> ModelT:
-    """Return a plan or a study's record with every amount in the currency that it is shown in.
+def restated(record: ModelT, money: Currency | None = None) -> ModelT:
+    """A plan or a study's record with every amount in a currency, by default its own.
 
     Nothing else changes. What is shown in USD is returned as it is.
     """
-    money = currency_of(record)
-    return record if money.usd == 1.0 else _model(record, money, ())
+    money = money or currency_of(record)
+    return record if money == USD else _model(record, money, ())
+
+
+def restated_view(record: Any, beside: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A record restated, and what its view takes besides: the rows of a sweep."""
+    found = dict(beside)
+    if "rows" in found:
+        found["rows"] = restated_columns(record.columns, found["rows"], currency_of(record))
+    return restated(record) if isinstance(record, Record) else record, found
 
 
 def restated_columns(
@@ -52,7 +60,7 @@ def restated_columns(
     Args:
         rows: their values, amounts in USD.
     """
-    if money.usd == 1.0:
+    if money == USD:
         return dict(rows)
     paid = {column.name for column in columns if "USD" in column.unit}
     return {
@@ -122,13 +130,15 @@ def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid:
         return value
     if isinstance(value, dict):
         return {key: _value(part, money, records, paid=True) for key, part in value.items()}
+    if isinstance(value, Money) or not isinstance(value, (int, float)):
+        return value
     # Without the digits that are the noise of a division.
-    return float(f"{money.of(value):.15g}") if isinstance(value, (int, float)) else value
+    return Money(float(f"{money.of(value):.15g}"), money)
 
 
 def listed(line: Line) -> float | None:
     """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
-    price, money = line.unit_list_usd, current()
+    price, money = line.unit_list_usd, _of(line.unit_list_usd)
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price
 
@@ -136,11 +146,10 @@ def listed(line: Line) -> float | None:
 def in_its_currency(
     render: Callable[Concatenate[Plan, Asked], MadeT],
 ) -> Callable[Concatenate[Plan, Asked], MadeT]:
-    """Decorate what shows a plan, so that its money is in the plan's currency."""
+    """Decorate a view of a plan: it is given the plan restated."""
 
     @wraps(render)
     def rendered(plan: Plan, /, *args: Asked.args, **options: Asked.kwargs) -> MadeT:
-        with shown_in(plan.shown_in):
-            return render(plan, *args, **options)
+        return render(restated(plan), *args, **options)
 
     return rendered

@@ -32,6 +32,8 @@ _LIMITS = {
     "max_overlap": "breaks max_overlap",
     "max_blocking": "breaks max_blocking",
     "drain": "drain not done by the next checkpoint",
+    "endurance": "exceeds the write endurance of the storage",
+    "local_endurance": "exceeds the write endurance of the local drives",
 }
 _MOST_CAUSES = 3
 
@@ -105,12 +107,11 @@ def repair_text(job: JobSimulated) -> str:
     seen = job.repair
     if seen is None:
         return ""
-    law = {"lognormal": "log-normal"}.get(seen.law, seen.law)
     spares = counted(seen.spares, "hot spare") + (" per rack" if seen.in_rack else "")
     short = "fewer replicas run" if seen.shrinks else "the job waits"
     return (
         f"Repair: {percent(seen.hardware_share, 0)} of interruptions take a unit out for "
-        f"{duration(seen.repair_s)} ({law}); {spares}; with more units out {short}."
+        f"{duration(seen.repair_s)} (exponential); {spares}; with more units out {short}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from planner.outputs.blocks import Column, FirstScreen, Table, aligned, narrow_column, titled_text
@@ -17,7 +18,7 @@ from planner.outputs.words import (
     titled_points,
     wrapped,
 )
-from planner.sizing_report.model import (
+from planner.schema.size import (
     ApplianceRow,
     Cluster,
     IntervalRow,
@@ -46,6 +47,7 @@ _MOST_CHOICES = 3
 
 def first(report: SizeReport) -> FirstScreen:
     """Return what one page says: GPUs, checkpoint, the bandwidth it asks for, the rules."""
+    report = _restated(report)
     held, saved = report.cluster, report.checkpoint
     mode = report.modes[0]
     row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
@@ -133,8 +135,19 @@ def _heading(report: SizeReport) -> str:
     return f"{report.problem}  (sizing only, nothing is optimised)"
 
 
+def _restated(report: SizeReport) -> SizeReport:
+    """The report with prices of appliances in its currency."""
+
+    def priced(row: ApplianceRow) -> ApplianceRow:
+        return row if row.net_usd is None else replace(row, net_usd=report.currency.of(row.net_usd))
+
+    rules = (replace(rule, appliances=tuple(map(priced, rule.appliances))) for rule in report.rules)
+    return replace(report, rules=tuple(rules))
+
+
 def render(report: SizeReport) -> str:
     """Return the whole screen, at most as many columns as the terminal has wide."""
+    report = _restated(report)
     parts = [_heading(report), _gpus(report)]
     parts += [_checkpoint(report), _restore(report)]
     parts += [_mode(mode) for mode in report.modes]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from planner.currency import Currency, shown_in
+from planner.currency import Currency
 from planner.figures import FIGURES
 from planner.outputs.blocks import Column, FirstScreen, Table, aligned, join_parts, printable
-from planner.outputs.restated import in_its_currency
+from planner.outputs.restated import in_its_currency, restated
 from planner.outputs.words import (
     COUNTED,
     INDENT,
@@ -97,7 +97,7 @@ def first_audit(audit: Audit) -> FirstScreen:
     answer = [
         ("Verdict", _PROVEN.sub("", standing)),
         ("Changes", " ".join(money_said)),
-        ("Broken", "; ".join(map(breach_text, audit.breaches))),
+        ("Broken", "; ".join(_breaches(audit))),
         ("Edited", "; ".join(edits) or "Nothing was edited."),
     ]
     short = [f"{each.model}: {each.listed:,} listed, {each.needed:,} needed"
@@ -124,12 +124,20 @@ def _main_figures(audit: Audit) -> Table:
         name: [in_its_currency(read)(plan) for plan in plans] for name, read in rows.items()
     }
     cells_of = {name: cells for name, cells in cells_of.items() if set(cells) - {"-", "not known"}}
-    labels = Column("", tuple(FIGURES[name].title for name in cells_of), words=True, gives_way=True)
+    money = _currencies(audit)[1]
+    labels = Column(
+        "", tuple(money.named(FIGURES[name].title) for name in cells_of), words=True, gives_way=True
+    )
     columns = [
         Column(head, tuple(cells[at] for cells in cells_of.values()))
         for at, head in enumerate(heads[: len(plans)])
     ]
     return Table("Main figures", (labels, *columns))
+
+
+def _breaches(audit: Audit) -> list[str]:
+    money = _currencies(audit)[1]
+    return [breach_text(restated(each, money)) for each in audit.breaches]
 
 
 def _heading(audit: Audit) -> str:
@@ -170,8 +178,7 @@ def _value(edit: Edit, value: float | str | None, money: Currency) -> str:
     if edit.unit == "share":
         return f"{100 * value:,.6g} %"
     if edit.unit in ("USD", "USD/year"):
-        with shown_in(money):
-            return quantity(value, edit.unit)
+        return quantity(money.of(value), edit.unit)
     if "USD" in edit.unit and edit.unit != f"USD/{money.code}":  # which is a rate of exchange
         return f"{money.of(value):,.6g} {money.named(edit.unit)}"
     unit = COUNTED.get(edit.unit, edit.unit) if value == 1 else edit.unit
@@ -180,11 +187,11 @@ def _value(edit: Edit, value: float | str | None, money: Currency) -> str:
 
 def _figures(audit: Audit) -> str:
     plans = (audit.solved, audit.edited, audit.best)
-    rows = [["", "solved", "edited", "best now"]]
+    rows, money = [["", "solved", "edited", "best now"]], _currencies(audit)[1]
     for name, read in _ROWS:
         cells = [in_its_currency(read)(plan) if plan is not None else "-" for plan in plans]
         if any(cell not in ("-", "not known") for cell in cells):
-            rows.append([FIGURES[name].title, *cells])
+            rows.append([money.named(FIGURES[name].title), *cells])
     return "\n".join(["Compared", *aligned(rows, left=(0,))])
 
 
@@ -223,9 +230,7 @@ _ROWS: tuple[tuple[str, Callable[[Plan], str]], ...] = (
 def _broken(audit: Audit) -> str:
     if not audit.breaches:
         return ""
-    return "\n".join(
-        ["Limits broken", *(f"{INDENT}{breach_text(each)}" for each in audit.breaches)]
-    )
+    return "\n".join(["Limits broken", *(f"{INDENT}{each}" for each in _breaches(audit))])
 
 
 def _shortages(audit: Audit) -> str:
@@ -267,15 +272,17 @@ def _money(audit: Audit, edited: Plan) -> Iterator[str]:
     """Say what the edits cost, and what the workbook's own counts would."""
     if not audit.edits or edited.totals is None or audit.solved.totals is None:
         return
-    yield from _against(audit.solved, edited)
+    shown = edited.shown_in
+    yield from _against(restated(audit.solved, shown), restated(edited))
     now, before = edited.totals.capex_usd, audit.solved.totals.capex_usd
     if now is not None and before is not None and abs(now - before) >= 0.005:
-        yield f"It costs {money(abs(now - before))} {'more' if now > before else 'less'} at once."
+        more = "more" if now > before else "less"
+        yield f"It costs {money(shown.of(abs(now - before)))} {more} at once."
     listed = audit.sheet_capex_usd
     if now is not None and listed is not None and abs(listed - now) >= 0.005:
         yield (
-            f"With the counts that the workbook lists the bill is {money(listed)}; with what the "
-            f"cluster needs it is {money(now)}."
+            f"With the counts that the workbook lists the bill is {money(shown.of(listed))}; "
+            f"with what the cluster needs it is {money(shown.of(now))}."
         )
 
 

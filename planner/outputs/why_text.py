@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planner.currency import amount, bare, current
+from planner.currency import amount, bare, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs.blocks import join_parts
 from planner.outputs.words import (
@@ -184,7 +184,7 @@ def _thresholds(found: StorageOptions, option: StorageOption) -> Iterator[str]:
     if item.purchased == 0:
         yield "owned, so no price decides"
     elif item.unit_list_usd is not None:
-        yield f"a unit is listed at {_price_of(item)} {current().code}"
+        yield f"a unit is listed at {_price_of(item)} {currency_of(item.unit_list_usd).code}"
         if not _contested(found):
             yield "no other vendor's does it"
             return
@@ -564,9 +564,10 @@ def _entry(name: str, text: str, price: str, entering: str) -> str:
 
 
 def _notes(why: WhyNot) -> Iterator[str]:
+    code = currency_among(item.net_usd for item in why.items).code
     notes = [
         "'At least' is a bound that no plan passes; the other figures belong to plans that were "
-        f"found and proven. Prices are for one unit after discount, in {current().code}: at "
+        f"found and proven. Prices are for one unit after discount, in {code}: at "
         "'enters at' a plan with the item is as good as this one, and half a percent above that "
         "none is.",
     ]

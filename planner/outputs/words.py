@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
+from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
 from planner.terminal import width
@@ -113,30 +114,19 @@ def years(count: float) -> str:
     return "1 year" if count == 1 else f"{count:g} years"
 
 
-def ratio(usd: float) -> str:
+def ratio(amount: float) -> str:
     """Return money per useful work, which is small, with digits that tell plans apart."""
-    return f"{currency.current().of(usd):.4g} {currency.current().code}"
+    return f"{amount:.4g} {currency_of(amount).code}"
 
 
-def money(usd: float | None) -> str:
-    """Return an amount of USD in the currency shown, in thousands or millions of it."""
-    return currency.short(usd)
+def money(amount: float | None) -> str:
+    """An amount in thousands or millions of its currency."""
+    return currency.short(amount)
 
 
-def in_money(unit: str) -> str:
-    """Return a unit of money, such as MUSD or USD/year, in the currency shown."""
-    return currency.current().named(unit)
-
-
-def millions(usd: float | None) -> str:
-    """Return an amount in millions, or the large unit of its currency, for tables that say so."""
-    money = currency.current()
-    return "" if usd is None else money.written(money.of(usd) / money.large[0], 2)
-
-
-def in_millions(text: str) -> str:
-    """Return the head of a column of `millions`, written with MUSD, in the currency shown."""
-    return text.replace("MUSD", currency.current().large[1])
+def millions(amount: float | None) -> str:
+    """An amount in millions, or the large unit of its currency, for tables with the unit above."""
+    return "" if amount is None else f"{amount / currency_of(amount).large[0]:,.2f}"
 
 
 def duration(seconds: float) -> str:
@@ -217,7 +207,7 @@ def quantity(value: float, unit: str) -> str:
     """Return a value with a plan's unit."""
     if unit == "share":
         return percent(value)
-    if unit == "USD" and 0.0 < abs(currency.current().of(value)) < 1.0:
+    if unit == "USD" and 0.0 < abs(value) < 1.0:
         return ratio(value)
     if unit in ("USD", "USD/year"):
         return money(value) + ("/year" if unit == "USD/year" else "")
@@ -226,7 +216,7 @@ def quantity(value: float, unit: str) -> str:
     if value == 1 and unit in COUNTED:
         unit = COUNTED[unit]
     if "USD" in unit:
-        value, unit = currency.current().of(value), in_money(unit)
+        unit = currency_of(value).named(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f} {unit}"
 
@@ -337,16 +327,18 @@ _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 """Units that a figure brings along; all others stand with the label."""
 
 
-def titled(label: str, unit: str) -> str:
+def titled(label: str, unit: str, money: Currency = USD) -> str:
     """Return a label with its unit, where neither the figures nor the label tell it."""
     unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
-    return label if unit_is_clear else f"{label}, {in_money(unit)}"
+    return label if unit_is_clear else f"{label}, {money.named(unit)}"
 
 
 def valued(value: float | str, unit: str) -> str:
     """Return a figure with its unit, as a sentence states it."""
     text = write_figure(value, unit)
-    return text if isinstance(value, str) or unit in _BY_ITSELF else f"{text} {in_money(unit)}"
+    if isinstance(value, str) or unit in _BY_ITSELF:
+        return text
+    return f"{text} {currency_of(value).named(unit)}"
 
 
 def write_figure(value: float | str | None, unit: str) -> str:
@@ -361,7 +353,14 @@ def write_figure(value: float | str | None, unit: str) -> str:
         return duration(value)
     if unit == "share":
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(currency.current().of(value), in_money(unit)) if "USD" in unit else plain(value)
+    return plain(value, currency_of(value).named(unit)) if "USD" in unit else plain(value)
+
+
+def write_in(money: Currency, value: float | str | None, unit: str) -> str:
+    """A figure as a table shows it, amounts of USD in a currency."""
+    if "USD" in unit and isinstance(value, (int, float)):
+        value = money.of(value)
+    return write_figure(value, unit)
 
 
 def plain(value: float, unit: str = "") -> str:
@@ -482,16 +481,15 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
     Args:
         values: the figures; those that are not known do not count.
     """
-    shown = currency.current()
-    one = shown.usd if "USD" in unit else 1.0
+    there = [value for value in values if value is not None]
+    shown = currency_among(there)
     sizes = _SIZES.get(unit, ())
     if unit in ("USD", "USD/year"):
         per = unit.removeprefix("USD")
         sizes = tuple((size, size, f"{name}{per}") for size, name in shown.sizes)
-    there = [value for value in values if value is not None]
-    largest = max((abs(value) / one for value in there), default=0.0)
+    largest = max((abs(value) for value in there), default=0.0)
     suited = [
-        Scale(size * one, shown.named(name), decimals([value / (size * one) for value in there]))
+        Scale(size, shown.named(name), decimals([value / size for value in there]))
         for least, size, name in (*sizes, (0.0, 1.0, _named(unit)))
         if largest >= least
     ]

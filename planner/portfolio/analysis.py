@@ -31,6 +31,7 @@ from planner.simulation.run import simulate as simulate_job
 STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}
 """How far a limit is moved, by its unit; at least a hundredth of it."""
 MISSED = 1e-6
+YEAR_S = 365.0 * 86_400.0
 
 
 class Marginal(NamedTuple):
@@ -263,7 +264,7 @@ def simulate(
     instance: Instance,
     plan: PortfolioPlan,
     *,
-    years: float = 2.0,
+    length_s: float = 2.0 * YEAR_S,
     replications: int = 20,
     seed: int = 1,
 ) -> Iterator[Simulated]:
@@ -276,15 +277,16 @@ def simulate(
         j.name: j for j in instance.portfolio.jobs if isinstance(j, TrainingJob)
     }
     for run in plan.runs:
-        key = run.job, run.gpus, run.interval_s, run.write_gb_per_s, run.read_gb_per_s
+        shares = (run.interval_s, run.write_gb_per_s, run.read_gb_per_s)
+        key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
         if run.goodput is None or key in seen or jobs[run.job].repair is not None:
             continue
         seen.add(key)
-        yield _simulated(instance, run, years, replications, seed)
+        yield _simulated(instance, run, length_s, replications, seed)
 
 
 def _simulated(
-    instance: Instance, run: JobRun, years: float, replications: int, seed: int
+    instance: Instance, run: JobRun, length_s: float, replications: int, seed: int
 ) -> Simulated:
     number = next(n for n, j in enumerate(instance.portfolio.jobs) if j.name == run.job)
     column = next(c for c in instance.columns if c.job == number and c.way and c.way.id == run.way)
@@ -302,7 +304,6 @@ def _simulated(
         restore_s=copies * job.checkpoint_gb / run.read_gb_per_s,
         failures=Law(mean_s),
     )
-    length_s = years * 365.0 * 86_400.0
     found = simulate_job([simulated], length_s, replications, seed)
     kept = np.asarray(found["kept"][0]) / length_s * job.progress
     margin = 1.96 * float(kept.std(ddof=1)) / math.sqrt(replications)

@@ -275,6 +275,8 @@ class _Check:
             if isinstance(job, TrainingJob):
                 hot = job.gpus.hot
                 systems += hot[0] + math.ceil(hot[1] * run.systems - 1e-9)
+                if job.repair is not None and job.repair.unit == "system":
+                    systems += run.spares
                 if run.gpus > run.systems * usable_gpus(job, item):
                     yield f"job {run.job}: {run.gpus} GPUs on {run.systems} {run.item}"
                 replica = self._replica(job)

@@ -18,13 +18,13 @@ from typing import Any
 
 from planner.case import resolve
 from planner.case.bounds import cap
-from planner.case.model import BillItem, Case, Companions, Offer, System, Way
+from planner.case.model import BillItem, Case, Companions, Offer, Storage, System, Way
 from planner.case.money import support_span
 from planner.case.resolve import with_companions
 from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
-from planner.inputs import Document, Inputs, show_money_of
+from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
@@ -40,6 +40,9 @@ from planner.schema.base import CANONICAL
 from planner.schema.problem import Budget, Checkpoint, Job, Objective, Problem, Quantity, Term
 from planner.sizing.facility import HOURS_PER_YEAR
 
+SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Spare units of a job that are tried where their number is open."""
+NEVER_WAITS = 1e-5
 MOST_PLAN_BYTES = 50_000_000
 SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
@@ -64,7 +67,8 @@ class Column:
     @property
     def name(self) -> str:
         """A name for variables and rows."""
-        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}"
+        spares = f".{self.work.team.spares}" if self.work and self.work.team.spares else ""
+        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}{spares}"
 
 
 @dataclass(frozen=True)
@@ -274,10 +278,15 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
             "an interval by lost work is not supported beside other jobs",
             "use interval: {policy: optimal}",
         ),
-        "repair": (
-            repair is not None and (repair.when_short == "shrink" or repair.spares is None),
-            "spares are not searched for several jobs at once",
-            "give their number, repair: {spares: 2}, and no when_short: shrink",
+        "repair.when_short": (
+            repair is not None and repair.when_short == "shrink",
+            "running on with fewer replicas is not supported beside other jobs",
+            "use when_short: wait",
+        ),
+        "power": (
+            job.power is not None,
+            "power set points are not chosen in a portfolio: jobs run at rated power",
+            "leave power out",
         ),
         "dataset.tier": (
             job.in_bulk,
@@ -424,7 +433,7 @@ def _joined(
         errors.append(replace(finding, path=path))
     if errors:
         raise InputError(errors)
-    return show_money_of(inputs)
+    return inputs
 
 
 def _place(
@@ -448,7 +457,7 @@ def _place(
     case = replace(
         case,
         systems=tuple(replace(each, installed=0) for each in case.systems),
-        storage=tuple(replace(each, installed=0) for each in case.storage if not each.segments),
+        storage=tuple(_steady(each) for each in case.storage if not each.segments),
         standing=(),
         companions=Companions(),
         not_considered=(
@@ -460,6 +469,11 @@ def _place(
     case = replace(case, companions=case.companions_in(()))
     tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
+
+
+def _steady(item: Storage) -> Storage:
+    """Return storage that is not owned and takes no bursts: what it sustains is shared."""
+    return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
 
 
 def _within_budget(portfolio: Portfolio, case: Case) -> Case:
@@ -528,6 +542,8 @@ def _training(
     view = _view(document, place.name, number)
     inputs = _joined(problem, view, None, place.name, number, ())
     case = resolve(inputs)
+    steady = tuple(_steady(each) for each in case.storage if not each.segments)
+    case = replace(case, storage=steady)
     if case.job.modes != ("async",):
         message = f"job '{job.name}': checkpoints must be asynchronous"
         raise _error(document, f"jobs.{number}.checkpoint", message, "use mode: async")
@@ -536,13 +552,28 @@ def _training(
         if not isinstance(on_offer, System):
             continue
         for way in system.ways:
-            spares = case.job.repair.spares or 0 if case.job.repair else 0
-            team = Team(((system, way),), "async", spares=spares, spares_counted=spares)
-            work = UsefulWork(case, team)
-            low, high = work.gpus_range
-            most = place.tops[system.id] * way.usable_gpus
-            if way.power_share == 1.0 and work.concave and low <= min(high, most):
-                yield Column(number, at, on_offer, way, work, case, 0)
+            most = float(place.tops[system.id] * way.usable_gpus)
+            for spares in _spares(case, way, most):
+                team = Team(((system, way),), "async", spares=spares, spares_counted=spares)
+                work = UsefulWork(case, team)
+                low, high = work.gpus_range
+                if work.concave and low <= min(high, most):
+                    yield Column(number, at, on_offer, way, work, case, 0)
+
+
+def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
+    """Return the numbers of spare units that a plan may choose from; one where it is given."""
+    repair = case.job.repair
+    if repair is None or way.spare_unit.in_rack:
+        return (0,)
+    if repair.spares is not None:
+        return (repair.spares,)
+    found = []
+    for spares in SPARES:
+        found.append(spares)
+        if repair.waiting(way.spare_unit, spares, gpus, way.failures_per_gpu_day) < NEVER_WAITS:
+            break
+    return tuple(found)
 
 
 def _inference(number: int, job: InferenceJob, at: int, place: Place) -> Iterator[Column]:

@@ -38,21 +38,21 @@ SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("bu
 class Prefixed(Rows):
     """Rows and variables of one site and period."""
 
-    def __init__(self, rows: Rows, prefix: str) -> None:
+    def __init__(self, rows: Rows, prefix: str, suffix: str) -> None:
         super().__init__(rows.problem)
-        self.prefix = prefix
+        self.prefix, self.suffix = prefix, suffix
 
     def number(self, name: str, high: float | None = None) -> Expression:
         """Add a variable from 0 on."""
-        return super().number(f"{self.prefix}{name}", high)
+        return super().number(f"{self.prefix}{name}{self.suffix}", high)
 
     def whole(self, name: str, high: float | None, low: float = 0.0) -> Expression:
         """Add a variable in whole numbers."""
-        return super().whole(f"{self.prefix}{name}", high, low)
+        return super().whole(f"{self.prefix}{name}{self.suffix}", high, low)
 
     def row(self, name: str, constraint: Any) -> None:
         """Add a row."""
-        super().row(f"{self.prefix}{name}", constraint)
+        super().row(f"{self.prefix}{name}{self.suffix}", constraint)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Program(Rows):
             stays: Expression = float(place.owned.get(sku, 0))
             bought: list[Expression] = []
             for period in self.periods:
-                key = f"{at}.{period}.{sku}"
+                key = f"{at}.{sku}@{period}"
                 if period >= first:
                     self.new[at, sku, period] = self.whole(f"new.{key}", top)
                     bought.append(self.new[at, sku, period])
@@ -209,7 +209,7 @@ class Program(Rows):
 
     def comes_with(self, at: int, place: Place, period: int) -> None:
         """Counts of switches, cables, racks and all that follows from what is in place."""
-        rows = Prefixed(self, f"{at}.{period}.")
+        rows = Prefixed(self, f"{at}.", f"@{period}")
         counts = Counts(rows, place.case, place.tops)
         counts.know({sku: self.units[at, sku, period] for sku in place.offers})
         self.counts[at, period] = counts
@@ -230,7 +230,7 @@ class Program(Rows):
             return
         so_far: list[Expression] = []
         for period in self.periods:
-            key = f"{at}.{period}.{item_id}"
+            key = f"{at}.{item_id}@{period}"
             count = (
                 self.counts[at, period][item_id] if counted else self._added(at, item_id, period)
             )
@@ -285,7 +285,7 @@ class Program(Rows):
             for column in columns:
                 stays = None if job.moves else self.whole(f"y.{column.name}", 1)
                 for period in window:
-                    here = self.whole(f"y.{period}.{column.name}", 1) if stays is None else stays
+                    here = self.whole(f"y.{column.name}@{period}", 1) if stays is None else stays
                     self.placed[column, period] = here
             self._one_column(number, columns, window if job.moves else window[:1])
 
@@ -295,7 +295,7 @@ class Program(Rows):
             chosen = lpSum(self.placed[column, period] for column in columns)
             self.row(f"placed.{number}.{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
             if before is not None:
-                moved = self.number(f"moved.{number}.{period}", 1.0)
+                moved = self.number(f"moved.{number}@{period}", 1.0)
                 moves.append(moved)
                 for at, column in enumerate(columns):
                     change = self.placed[column, period] - self.placed[column, period - 1]
@@ -317,7 +317,7 @@ class Program(Rows):
         assert work is not None and way is not None and case is not None
         place, job = self.instance.places[column.site], case.job
         runs = self.placed[column, period]
-        name, top = f"{period}.{column.name}", float(place.tops[column.system.id])
+        name, top = f"{column.name}@{period}", float(place.tops[column.system.id])
         low, high = work.gpus_range
         most = min(high, top * way.usable_gpus)
         systems = self.whole(f"v.{name}", top)
@@ -450,7 +450,7 @@ class Program(Rows):
         assert case is not None
         fixed: Expression = float(case.job.hot_spares) * run.runs
         if case.job.hot_share:
-            name = f"{run.period}.{run.column.name}"
+            name = f"{run.column.name}@{run.period}"
             more = self.whole(f"hot.{name}", None)
             self.row(f"hot.{name}", more - case.job.hot_share * run.systems >= -ROUNDING)
             fixed = fixed + more
@@ -669,6 +669,52 @@ class Program(Rows):
             for period in self.instance.window(number)
         ]
         return lpSum(parts), "max"
+
+    def gpu_systems(self) -> list[Any]:
+        """Return the variables of GPU systems bought and in use."""
+        systems = {each.id for place in self.instance.places for each in place.case.systems}
+        bought = [new for (_, sku, _), new in self.new.items() if sku in systems]
+        return bought + [run.systems for run in self.runs]
+
+    # Equal periods
+
+    def block_starts(self) -> Iterator[tuple[int, ...]]:
+        """Yield starts of blocks of periods, few first, where these leave periods that are equal.
+
+        A block starts where a job, a limit or an item begins or ends, and where money comes by
+        period.
+        """
+        starts = {0, *range(len(self.portfolio.budget.capex.per_period_usd))}
+        for number in range(len(self.portfolio.jobs)):
+            window = self.instance.window(number)
+            starts |= {window.start, window.stop}
+        for site in self.portfolio.sites.values():
+            starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
+        for place in self.instance.places:
+            starts |= {self.instance.first_arrival(place, sku) for sku in place.offers}
+        few = starts & {*self.periods}
+        for blocks in (few, few | {*self.periods[::2]}):
+            if len(blocks) <= 0.75 * len(self.periods):
+                yield tuple(sorted(blocks))
+
+    def equal_periods(self, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
+        """Return what makes the periods of each block equal: variables that are 0, and equal ones.
+
+        Units are bought and jobs move at the start of a block alone.
+        """
+        fixed, same = [], {}
+        for variable in self.problem.variables():
+            name, of_period, period = variable.name.rpartition("@")
+            if not of_period:
+                continue
+            start = max(each for each in starts if each <= int(period))
+            if start == int(period):
+                continue
+            if name.partition(".")[0] in ("new", "buy", "ordered", "moved"):
+                fixed.append(variable)
+            else:
+                same[variable.name] = f"{name}@{start}"
+        return fixed, same
 
     # Tangents
 

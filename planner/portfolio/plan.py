@@ -103,9 +103,20 @@ class _Assembly:
             jobs=tuple(jobs),
             uses=tuple(self._uses(runs, capex, tco)),
             money=tuple(money),
+            models=self._models(),
             notes=tuple(self._notes(several=several)),
             **head,
         )
+
+    def _models(self) -> dict[str, str]:
+        """Return vendor and model of every item in place, by id."""
+        found = {}
+        for at, place in enumerate(self.instance.places):
+            for period in self.instance.periods:
+                for sku in self.needed[at, period]:
+                    item = place.inputs.item(sku)
+                    found[sku] = f"{item.vendor} {item.model}"
+        return dict(sorted(found.items()))
 
     # Counts
 
@@ -174,12 +185,15 @@ class _Assembly:
             for arrives, quantity in enumerate(counts):
                 if not quantity:
                     continue
-                paid = arrives - lead
+                paid, before = arrives - lead, sum(counts[:arrives])
+                needs = [self._to_buy(at, place, sku, p) for p in self.instance.periods]
+                used = (p for p in range(arrives, len(needs)) if needs[p] > before)
                 price = self.instance.price_usd(place, sku, paid)
                 found.append(
                     Order(
                         period=paid + 1,
                         arrives=arrives + 1,
+                        in_use_from=next(used, arrives) + 1,
                         date=self.instance.start(paid),
                         site=place.name,
                         item=sku,
@@ -265,6 +279,7 @@ class _Assembly:
                     way=column.system.id,
                     systems=column.systems,
                     gpus=column.systems * column.system.gpus,
+                    spares=0,
                     **dict.fromkeys(_OF_TRAINING),
                 )
 
@@ -288,6 +303,7 @@ class _Assembly:
             way=column.way.id,
             systems=math.ceil(gpus / column.way.usable_gpus),
             gpus=gpus,
+            spares=column.work.team.spares,
             write_gb_per_s=at.write,
             read_gb_per_s=at.read,
             endured_tb_per_day=None if math.isinf(at.endured) else at.endured,

@@ -264,8 +264,12 @@ class Portfolio(Model):
     exchange: Exchange = {}
 
     def rule(self, item_id: str, category: str) -> MarketRule:
-        """Return the market rule of an item: its own, or its category's."""
-        return self.market.get(item_id) or self.market.get(category) or MarketRule()
+        """Return the market rule of an item: its own settings before those of its category."""
+        named: dict[str, Any] = {}
+        for rule in (self.market.get(category), self.market.get(item_id)):
+            if rule is not None:
+                named |= {key: getattr(rule, key) for key in rule.model_fields_set}
+        return MarketRule.model_construct(**named)
 
     def last_of(self, job: TrainingJob | InferenceJob) -> int:
         """Return the last period of a job's window, counted from 1."""
@@ -276,10 +280,14 @@ class Portfolio(Model):
 
 
 class Order(Record):
-    """Units of an item ordered for a site: paid in ``period``, in use from ``arrives`` on."""
+    """Units of an item ordered for a site: paid in ``period``, there from ``arrives`` on.
+
+    They are in use from ``in_use_from`` on, later where a budget has money left before.
+    """
 
     period: int
     arrives: int
+    in_use_from: int
     date: str | None
     site: str
     item: str
@@ -303,7 +311,10 @@ class Standing(Record):
 
 
 class JobRun(Record):
-    """How a job runs in a period; ``tokens`` are those trained since its start."""
+    """How a job runs in a period; ``tokens`` are those trained since its start.
+
+    ``spares`` are units (systems or trays) that stand by for it.
+    """
 
     job: str
     period: int
@@ -312,6 +323,7 @@ class JobRun(Record):
     way: str
     systems: int
     gpus: int
+    spares: int = 0
     write_gb_per_s: float | None
     read_gb_per_s: float | None
     endured_tb_per_day: float | None
@@ -385,6 +397,7 @@ class PortfolioPlan(Record):
     jobs: tuple[JobResult, ...] = ()
     uses: tuple[Use, ...] = ()
     money: tuple[MoneyOfPeriod, ...] = ()
+    models: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()

@@ -29,15 +29,22 @@ LARGE = 400
 """From so many whole numbers on, rounds of the skeleton come first."""
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
+FINE = 1e-4
+"""Gap of what decides between equally good plans."""
 OVERSTATED = 1e-9
 NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
-FOR_WORK = 0.65
-"""The share of a time limit for the most work; the rest is for the cheapest plan that does it."""
+FOR_WORK, FOR_THE_END = 0.65, 0.08
+"""Shares of a time limit for the most work, and for shares and order dates; the rest is for the
+cheapest plan."""
 LONGEST_S = 300.0
 """A large problem stops after so long where no time limit is given."""
+MARGIN = 0.002
+"""By so much, as a share, the floors are passed while a plan is looked for."""
+FOR_BLOCKS, FOR_MENDING = 0.25, 0.1
+"""Shares of the time left for plans of equal periods each, and to mend one."""
 ROUNDS, RELAXED, POLISHED = 40, 12, 40
 
 
@@ -93,6 +100,7 @@ class Search:
         self.program, self.solver, self.deadline = program, solver, deadline
         self.whole = [v for v in program.problem.variables() if v.cat == LpInteger]
         self.large = len(self.whole) > LARGE
+        self.skeleton = [*dict.fromkeys((*program.placed.values(), *program.family.values()))]
         self.gap = gap if gap is not None else LARGE_GAP if self.large else GAP
         self.rounds = 0
         self._first_tangents()
@@ -135,11 +143,15 @@ class Search:
                 answer.status = "limit"
             if sense == "max":
                 self._hold(goal, sign * found.worth, number)
-        self.deadline = whole
+        if math.isfinite(whole):
+            self.deadline = whole - FOR_THE_END * (whole - begun)
         if answer.values and cheapest:
-            found = self._best(program.total_capex, start, least=True)
-            if found.values:
-                answer.values = self._best_shares(found.values, goals)
+            answer.values = self._cheapest(answer.values)
+        self.deadline = whole
+        if answer.values and objective.maximize is not None:
+            answer.values = self._most_of(answer.values, -1.0 * lpSum(goals))
+        if answer.values:
+            answer.values = self._late_orders(answer.values)
         answer.rounds, answer.seconds = self.rounds, time.monotonic() - begun
         answer.columns = program.problem.numVariables()
         answer.rows = program.problem.numConstraints()
@@ -160,8 +172,10 @@ class Search:
         if start:
             self._take(found, goal, dict(start), least=least)
         self.program.ask_for(goal, maximise=False)
-        if not self._relaxed(goal, RELAXED if not start else 3):
-            found.infeasible = True
+        if self.large and not start:
+            self._coarse(found, goal, least=least)
+        if not self._relaxed(goal, 3 if found.values else RELAXED):
+            found.infeasible = not found.values
             return found
         skeletons = 1 if self.large and not start else 0
         for number in range(skeletons + ROUNDS):
@@ -172,10 +186,32 @@ class Search:
                 break
         return found
 
-    def _relaxed(self, goal: Expression, rounds: int) -> bool:
+    def _coarse(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Find plans that change at few starts of periods only, then at more.
+
+        Periods between are equal, which leaves a small program; floors are passed by a margin, so
+        that plans hold when work is computed anew.
+        """
+        for starts in self.program.block_starts():
+            fixed, same = self.program.equal_periods(starts)
+            with self._fixed(dict.fromkeys(fixed, 0.0)):
+                if not found.values and not self._relaxed(goal, RELAXED, same):
+                    continue
+                margin = MARGIN if least else 0.0
+                self._fix_slack(margin, margin)
+                gap, begun = self.gap * 0.6, found.values or None
+                solved = self._ask(goal, gap=gap, share=FOR_BLOCKS, start=begun, same=same)
+                self._fix_slack(0.0, 0.0)
+            if solved.values:
+                self._tighten(solved.values)
+                self._take(found, goal, solved.values, least=least)
+
+    def _relaxed(
+        self, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
+    ) -> bool:
         """Add tangents to the program without whole numbers; return whether it has a solution."""
         for _ in range(rounds):
-            solved = self._ask(goal, relaxed=True)
+            solved = self._ask(goal, relaxed=True, same=same)
             if solved.status == "infeasible":
                 return False
             if not solved.values or self._tighten(solved.values) < 1e-4:
@@ -188,14 +224,15 @@ class Search:
         """Solve the program, or its skeleton and then its counts; return whether to go on."""
         self.rounds += 1
         if skeleton:
-            keep = {id(v) for v in (*self.program.placed.values(), *self.program.family.values())}
+            keep = {id(v) for v in self.skeleton}
             with self._continuous([v for v in self.whole if id(v) not in keep]):
                 solved = self._ask(goal, gap=self.gap / 4, share=0.3)
             if not self._learn(found, solved):
                 return False
             self._tighten(solved.values)
-            chosen = {v: solved.values[v.name] for v in self.whole if id(v) in keep}
-            with self._fixed(chosen):
+            if found.values:
+                return True
+            with self._fixed({v: solved.values[v.name] for v in self.skeleton}):
                 solved = self._ask(goal, gap=self.gap / 4, share=0.3)
             if not solved.values:
                 return True
@@ -220,8 +257,19 @@ class Search:
     def _take(
         self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
     ) -> None:
-        """Polish a solution; keep it where it is better than the best so far."""
+        """Polish a solution; keep it where it is better than the best so far.
+
+        One of a large problem that misses a floor by what tangents overstated is mended: who runs
+        where stays, counts are solved again.
+        """
         polished = self._polish(goal, values, least=least)
+        if polished is None and self.large:
+            with self._fixed({v: values[v.name] for v in self.skeleton}):
+                self._fix_slack(MARGIN, MARGIN)
+                solved = self._ask(goal, gap=self.gap, share=FOR_MENDING)
+                self._fix_slack(0.0, 0.0)
+            if solved.values:
+                polished = self._polish(goal, solved.values, least=least)
         if polished is None:
             return
         worth = value_of(goal, polished)
@@ -260,10 +308,48 @@ class Search:
             return None
         return {v.name: best.get(v.name, 0.0) for v in self.program.problem.variables()}
 
-    def _best_shares(self, values: dict[str, float], goals: list[Expression]) -> dict[str, float]:
-        """Return a plan with the shares that do most work."""
-        found = self._polish(-1.0 * goals[-1], values, least=False)
+    # The best of equally good plans
+
+    def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
+        """Return the cheapest plan that does as much work.
+
+        Of a large one GPU systems stay at first, and who runs where does.
+        """
+        kept: dict[Any, float] = {}
+        if self.large:
+            systems = self.program.gpu_systems()
+            held = {v: values[v.name] for v in (*self.skeleton, *systems)}
+            with self._fixed(held):
+                values = self._best(self.program.total_capex, values, least=True).values or values
+            kept = {v: values[v.name] for v in self.skeleton}
+        with self._fixed(kept):
+            return self._best(self.program.total_capex, values, least=True).values or values
+
+    def _most_of(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
+        """Return the plan that does the most work with the same purchases."""
+        self.program.ask_for(goal, maximise=False)
+        free = ("v", "replicas", "hot")
+        with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
+            solved = self._ask(goal, gap=FINE, share=0.4, start=values)
+        found = self._polish(goal, solved.values or values, least=False)
+        if found is None and solved.values:
+            found = self._polish(goal, values, least=False)
         return values if found is None else found
+
+    def _late_orders(self, values: dict[str, float]) -> dict[str, float]:
+        """Return the plan with orders of what comes with systems as late as money allows."""
+        program, last = self.program, len(self.program.periods) - 1
+        orders = [v for v in self.whole if _kind(v) in ("buy", "ordered")]
+        if not last or not orders:
+            return values
+        for number, money in enumerate((program.total_capex, program.tco)):
+            program.row(f"as_cheap.{number}", money <= value_of(money, values) * (1.0 + 1e-9))
+        early = lpSum(float(last - p) * capex for p, capex in program.capex.items())
+        program.ask_for(early, maximise=False)
+        known = set(orders)
+        with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
+            solved = self._ask(early, gap=FINE, start=values)
+        return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
 
     # The solver
 
@@ -275,6 +361,7 @@ class Search:
         gap: float = 1e-9,
         share: float = 1.0,
         start: Mapping[str, float] | None = None,
+        same: Mapping[str, str] | None = None,
     ) -> Solved:
         left = self.deadline - time.monotonic()
         limit = None if math.isinf(left) else max(left * share, 0.05)
@@ -285,6 +372,7 @@ class Search:
             time_limit_s=limit,
             relaxed=relaxed,
             start=start,
+            same=same,
         )
 
     def _late(self) -> bool:
@@ -369,6 +457,10 @@ class Search:
                     counts.fill(name, contents, least)
                 broken = 1.0
         return broken
+
+
+def _kind(variable: Any) -> str:
+    return str(variable.name).partition(".")[0]
 
 
 def search(

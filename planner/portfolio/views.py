@@ -135,33 +135,58 @@ def _jobs(plan: PortfolioPlan) -> Table:
 
 
 def _runs(plan: PortfolioPlan) -> Table:
-    rows = sorted(plan.runs, key=lambda r: (r.job, r.period))
-    models = {order.item: order.model.split(maxsplit=1)[-1] for order in plan.orders}
-    goodput = [None if r.goodput is None else 100 * r.goodput for r in rows]
-    tokens = [None if r.tokens is None else r.tokens / 1e12 for r in rows]
+    """Runs by job; periods in which a job runs the same are one row."""
+    rows: list[list[JobRun]] = []
+    for run in sorted(plan.runs, key=lambda r: (r.job, r.period)):
+        if rows and _same(rows[-1][-1], run):
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    last = [row[-1] for row in rows]
+    spans = [(row[0].period, row[-1].period) for row in rows]
+    periods = tuple(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
+    goodput = [None if r.goodput is None else 100 * r.goodput for r in last]
+    tokens = [None if r.tokens is None else r.tokens / 1e12 for r in last]
     figures: list[tuple[str, list[Any], int]] = [
-        ("GPUs", [r.gpus for r in rows], 0),
+        ("GPUs", [r.gpus for r in last], 0),
+        *([("spares", [r.spares for r in last], 0)] if any(r.spares for r in last) else []),
         ("goodput %", goodput, 2),
-        ("PFLOP/s", [r.useful_pflops for r in rows], 1),
+        ("PFLOP/s", [r.useful_pflops for r in last], 1),
         ("tokens T", tokens, 2),
-        ("write GB/s", [r.write_gb_per_s for r in rows], 1),
-        ("interval s", [r.interval_s for r in rows], 0),
+        ("write GB/s", [r.write_gb_per_s for r in last], 1),
+        ("interval s", [r.interval_s for r in last], 0),
     ]
     return Table(
-        "What runs where",
+        "Jobs by period",
         (
-            Column("job", tuple(r.job for r in rows), words=True),
-            Column(
-                "period", tuple(r.period for r in rows), texts=_number([r.period for r in rows])
-            ),
-            Column("site", tuple(r.site for r in rows), words=True),
-            Column(
-                "on", tuple(models.get(r.item, r.item) for r in rows), words=True, gives_way=True
-            ),
+            Column("job", tuple(r.job for r in last), words=True),
+            Column("periods", periods, texts=periods),
+            Column("site", tuple(r.site for r in last), words=True),
+            Column("on", tuple(_short(plan, r.item) for r in last), words=True, gives_way=True),
             *(Column(h, tuple(values), texts=_number(values, d)) for h, values, d in figures),
         ),
+        notes=("Tokens are those trained by the end of the last period of a row.",),
         rows="runs",
     )
+
+
+def _same(one: JobRun, other: JobRun) -> bool:
+    """Return whether a job goes on as in the period before."""
+
+    def what(run: JobRun) -> tuple[Any, ...]:
+        figures = (run.useful_pflops, run.write_gb_per_s, run.interval_s)
+        return (run.job, run.item, run.site, run.gpus, *_number([*figures], 1))
+
+    return what(one) == what(other) and other.period == one.period + 1
+
+
+def _short(plan: PortfolioPlan, item: str) -> str:
+    return model(plan, item).split(maxsplit=1)[-1]
+
+
+def model(plan: PortfolioPlan, item: str) -> str:
+    """Return vendor and model of an item."""
+    return plan.models.get(item, item)
 
 
 def _periods(plan: PortfolioPlan) -> Table:
@@ -193,9 +218,7 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
     rows = [o for o in plan.orders if full or o.category in MAIN]
     others = [o for o in plan.orders if o not in rows]
     worth = sum(o.extended_usd for o in others) / 1e6
-    notes = [
-        f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks and the like; --full"
-    ]
+    notes = [f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks, spare parts."]
     money = [o.extended_usd / 1e6 for o in rows]
     each = [o.unit_net_usd for o in rows]
     return Table(
@@ -213,7 +236,9 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
             Column("USD each", tuple(each), texts=_number(each)),
             Column("MUSD", tuple(money), texts=_number(money, 2)),
             Column(
-                "in use", tuple(o.arrives for o in rows), texts=_number([o.arrives for o in rows])
+                "in use from",
+                tuple(o.in_use_from for o in rows),
+                texts=_number([o.in_use_from for o in rows]),
             ),
         ),
         notes=tuple(notes if others else ()),
@@ -250,7 +275,7 @@ def _standing(plan: PortfolioPlan) -> Table:
                 "period", tuple(s.period for s in rows), texts=_number([s.period for s in rows])
             ),
             Column("site", tuple(s.site for s in rows), words=True),
-            Column("item", tuple(s.item for s in rows), words=True),
+            Column("item", tuple(model(plan, s.item) for s in rows), words=True, gives_way=True),
             *(Column(h, tuple(values), texts=_number(values)) for h, values in counts),
         ),
         rows="lines",
@@ -280,7 +305,7 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
             top.bar(periods, gpus, bottom=base, width=0.85, label=job)
             base = [low + more for low, more in zip(base, gpus, strict=True)]
         top.set_ylabel("GPUs in use")
-        top.legend(loc="upper left", fontsize=8, frameon=False)
+        _legend(top)
         base = [0.0] * len(periods)
         for site in dict.fromkeys(order.site for order in plan.orders):
             paid = [_paid(plan.orders, site, period) for period in periods]
@@ -288,13 +313,17 @@ def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
             base = [low + more for low, more in zip(base, paid, strict=True)]
         bottom.set_ylabel("MUSD")
         bottom.set_xticks(periods, [m.start or f"period {m.period}" for m in plan.money])
-        bottom.legend(loc="upper right", fontsize=8, frameon=False)
+        _legend(bottom)
         for axes in (top, bottom):
             axes.spines[["top", "right"]].set_visible(False)
         stream = io.BytesIO()
         metadata = {"Software": None} if kind == "png" else {"Date": None}
         figure.savefig(stream, format=kind, dpi=100, metadata=metadata)
     return stream.getvalue()
+
+
+def _legend(axes: Any) -> None:
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
 
 
 def _gpus(runs: tuple[JobRun, ...], job: str, period: int) -> float:
@@ -325,6 +354,12 @@ def page(plan: PortfolioPlan) -> bytes:
         if isinstance(block, Text) and plan.runs and "Objective" in " ".join(block.texts):
             parts.append(timeline(plan).decode().partition("<svg")[2].join(("<svg", "")))
     return ("\n".join([*parts, "</body></html>"]) + "\n").encode()
+
+
+def explored(plan: PortfolioPlan) -> str:
+    """Return the timeline, the jobs by period and the orders as HTML, for `planner explore`."""
+    svg = "<svg" + timeline(plan).decode().partition("<svg")[2]
+    return svg + "".join(_html(table) for table in (_runs(plan), _orders(plan, full=False)))
 
 
 def _html(block: Block) -> str:

@@ -1,6 +1,6 @@
-"""A vendor's file to a quote: its table, its currency and date, its lines, and what they cost.
+"""A vendor's file to a quote: tables, currency, date, lines and prices.
 
-What cannot be known from the file is asked for by the name of the option that says it.
+Whatever the file does not say is named with the option that says it.
 """
 
 from __future__ import annotations
@@ -8,18 +8,17 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.errors import Finding, InputError, clip
-from planner.quotes import products
-from planner.quotes.columns import AMOUNTS, Header, headers
-from planner.quotes.grid import Cell, Grid, Row, currency_of, date_of
-from planner.quotes.grid import read as read_grid
-from planner.quotes.lines import check_sums, decimal_of, read_lines, settle_lines
-from planner.quotes.products import read_descriptions
-from planner.schema.bill import Quote, QuoteLine, QuoteMap
+from planner.quotes.answers import unknown_products
+from planner.quotes.cells import Cell, Grid, Row, currency_of, read
+from planner.quotes.lines import Line, check_sums, find_decimal, read_lines, settle_lines
+from planner.quotes.products import item_prices, recognise_items
+from planner.quotes.table import AMOUNTS, Table, find_tables
+from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 
 _DATED = re.compile(r"\b(quote|offer|issue|quotation|angebots?)?[ -]?(date|dated|datum)\b", re.I)
@@ -33,70 +32,73 @@ _HOLDS = re.compile(
 _DAYS = re.compile(r"\b(\d{1,4}) ?(?:calendar )?(days?|tagen?|weeks?|wochen)\b", re.I)
 _TAXED = re.compile(
     r"(?<!\w)(incl(\.|uding|usive)?( of)?|inkl(\.|usive)?|einschl\.?) ?(\d+([.,]\d+)? ?% ?)?"
-    r"(vat|(sales )?tax(es)?|mwst|ust|gst|tva)\b|\bttc\b|\bbruttopreise?\b",
+    r"(vat|(sales )?tax(es)?|mwst|ust|gst)\b|\bbruttopreise?\b",
     re.I,
 )
-"""How people say that prices hold a tax."""
-
-NO_DATE = "the file does not tell clearly when it was written"
+NO_DATE = "no clear date of the quote in the file"
 
 
 @dataclass(frozen=True)
 class QuoteOptions:
-    """What the user states of a quote, besides its file.
+    """Statements of the user on a quote.
 
     Attributes:
-        vendor: who quotes.
-        mapping: how its files are laid out.
+        vendor: its name.
+        mapping: the layout of its files.
         date: of the quote, YYYY-MM-DD.
         currency: of its amounts.
         rates: USD per unit of a currency.
-        dated: whether the date must be known; else an unclear one is left empty, and said.
+        dated: require a date; otherwise an unclear one is empty, with a finding.
     """
 
     vendor: str
     mapping: QuoteMap
     date: str | None = None
     currency: str | None = None
-    rates: Mapping[str, float] | None = None
+    rates: Mapping[str, float] = field(default_factory=dict)
     dated: bool = True
 
 
 def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
-    """Return a vendor's quote with every figure's cell.
+    """Return a vendor's quote with the cell of every figure.
 
     Args:
         path: an XLSX or CSV file.
-        options: what the file does not say.
-        items: the products that are known, by id.
+        options: statements on it.
+        items: the known items by id.
 
     Raises:
-        InputError: the file cannot be read, has no table, or does not tell its currency or date.
+        InputError: an unreadable file, no table, no currency or rate, or no date.
     """
     mapping = options.mapping
-    grid = _chosen(read_grid(path), mapping)
-    tables = headers(grid, mapping.columns)
-    decimal = mapping.decimal or decimal_of(grid, tables)
-    read = read_lines(grid, tables, decimal, mapping.quantities)
-    lines = [line for line in read if not _left_out(line, mapping)]
-    currency = options.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
+    grid = _mapped_sheets(read(path), mapping)
+    tables = find_tables(grid, mapping.columns)
+    decimal = mapping.decimal or find_decimal(grid, tables)
+    every = read_lines(grid, tables, decimal, mapping.quantities)
+    left_out = {*mapping.leave_out}
+    lines = [line for line in every if not {line.part, line.texts.get("description")} & left_out]
+    stated = options.currency or mapping.currency
+    currency = stated or _currency(grid, tables) or _commonest(line.currency for line in lines)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
     rate = _rate(currency, options, grid)
-    if options.currency is None and mapping.currency is None:
-        lines = [_in_one_currency(_of_currency(line), currency, options, grid) for line in lines]
+    for line in lines if stated is None else ():
+        _convert(line, currency, options, grid)
     date = options.date or mapping.date or _date(grid, tables)
     if date is None and options.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
-    priced = {(line.sheet, line.row) for line in read
-              if line.amount is not None or line.unit_net is not None}  # fmt: skip
-    notes = [row for rows in grid.sheets.values() for row in rows
-             if (row.sheet, row.number) not in priced]  # fmt: skip
-    until = _valid_until(notes, date)
-    matched = settle_lines(products.match(lines, items, mapping.items))
-    sums, wrong = check_sums(matched)
-    prices, doubtful = products.prices(matched, rate, items)
+    priced = {
+        (line.row.sheet, line.row.number)
+        for line in every
+        if line.figures.keys() & {"amount", "unit_net"}
+    }
+    notes = [row for row in grid.rows() if (row.sheet, row.number) not in priced]
+    valid_until, unclear = _valid_until(notes, date)
+    recognise_items(lines, items, mapping.items)
+    settle_lines(lines)
+    sums, wrong = check_sums(lines)
+    prices, doubtful = item_prices(lines, rate, items)
     return Quote(
         vendor=options.vendor,
         file=path.name,
@@ -106,30 +108,43 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         usd_per_unit=rate,
         decimal=decimal,
         columns=dict(tables[0].texts),
-        lines=matched,
+        lines=tuple(line.record() for line in lines),
         sums=sums,
         prices=prices,
-        asked=products.products_to_ask_for(matched, options.vendor, read_descriptions(grid)),
+        asked=unknown_products(lines, options.vendor, grid),
         findings=(
-            *_about_columns(tables, currency),
-            *_with_tax(notes),
+            *_column_findings(tables, currency),
+            *_tax_findings(notes),
             *wrong,
-            *_remarked(matched),
+            *_line_findings(lines),
             *doubtful,
             *(() if date else (NO_DATE,)),
-            *(f"{cell}: until when it holds is not understood" for cell in until.unclear),
+            *(f"{cell}: the validity is not understood" for cell in unclear),
         ),
-        valid_until=until.day,
+        valid_until=valid_until,
     )
 
 
+def _mapped_sheets(grid: Grid, mapping: QuoteMap) -> Grid:
+    missing = [name for name in mapping.sheets if name not in grid.sheets]
+    if missing:
+        message = f"there is no sheet '{missing[0]}'"
+        fix = "its sheets are: " + ", ".join(grid.sheets)
+        raise InputError(Finding("quote", message, grid.file, fix=fix))
+    names = mapping.sheets or grid.sheets
+    return replace(grid, sheets={name: grid.sheets[name] for name in names})
+
+
+# Currency.
+
+
 def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
-    """Return what one unit of a currency is in USD.
+    """USD for one unit of a currency.
 
     Raises:
-        InputError: nobody says so.
+        InputError: no rate is given.
     """
-    rate = 1.0 if currency == "USD" else (options.rates or {}).get(currency)
+    rate = 1.0 if currency == "USD" else options.rates.get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
         fix = f"say what one {currency} is in USD: --rate {currency}=..."
@@ -137,173 +152,139 @@ def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     return rate
 
 
-def _commonest(lines: Iterable[QuoteLine]) -> str | None:
-    """Return the currency that most lines name in a column of their own."""
-    named = Counter(line.currency for line in lines if line.currency)
+def _commonest(currencies: Iterable[str]) -> str | None:
+    named = Counter(filter(None, currencies))
     return named.most_common(1)[0][0] if named else None
 
 
-def _of_currency(line: QuoteLine) -> QuoteLine:
-    """Return a sum in the currency that it names itself: "Total EUR" beside a column of them."""
-    if line.currency or line.kind not in ("total", "subtotal"):
-        return line
-    return line.model_copy(update={"currency": currency_of(line.description) or ""})
-
-
-def _in_one_currency(
-    line: QuoteLine, currency: str, options: QuoteOptions, grid: Grid
-) -> QuoteLine:
-    """Return a line in the currency of the quote, where it is in another one, and say so."""
+def _convert(line: Line, currency: str, options: QuoteOptions, grid: Grid) -> None:
+    """Convert a line in another currency to that of the quote, with a remark."""
+    if not line.currency and line.kind in ("total", "subtotal"):  # "Total EUR"
+        line.currency = currency_of(line.texts.get("description", "")) or ""
     if line.currency in ("", currency):
-        return line
+        return
     factor = _rate(line.currency, options, grid) / _rate(currency, options, grid)
-    figures = {name: getattr(line, name) for name in ("unit_list", "unit_net", "amount")}
-    changed = {name: value * factor for name, value in figures.items() if value is not None}
-    if "amount" not in changed:
-        return line
-    remark = (
-        f"{line.amount:,.2f} {line.currency} is {changed['amount']:,.2f} {currency} at the rates "
-        "given"
+    before = line.amount
+    if before is None:
+        return
+    for name in AMOUNTS:
+        if name in line.figures:
+            line.figures[name] *= factor
+    line.remarks.append(
+        f"{before:,.2f} {line.currency} is {line.amount:,.2f} {currency} at the rates given"
     )
-    return line.model_copy(update={**changed, "remarks": (*line.remarks, remark)})
 
 
-def _chosen(grid: Grid, mapping: QuoteMap) -> Grid:
-    """Return the sheets that the mapping names; all where it names none."""
-    if not mapping.sheets:
-        return grid
-    missing = [name for name in mapping.sheets if name not in grid.sheets]
-    if missing:
-        message = f"there is no sheet '{missing[0]}'"
-        fix = "its sheets are: " + ", ".join(grid.sheets)
-        raise InputError(Finding("quote", message, grid.file, fix=fix))
-    return Grid(grid.file, grid.sha256, {name: grid.sheets[name] for name in mapping.sheets})
-
-
-def _left_out(line: QuoteLine, mapping: QuoteMap) -> bool:
-    return line.part_number in mapping.leave_out or line.description in mapping.leave_out
-
-
-def _remarked(lines: Iterable[QuoteLine]) -> Iterable[str]:
-    """Yield what is odd about single lines."""
-    for line in lines:
-        where = next(iter(line.cells.values()), f"row {line.row}")
-        if line.kind == "not_understood":
-            what = "; ".join(line.remarks) or "no price"
-            yield f"{where}: not understood: '{_clip(line)}': {what}"
-        elif line.kind != "included" or line.unit_net:
-            yield from (f"{where}: {_clip(line)}: {remark}" for remark in line.remarks
-                        if " is " in remark)  # fmt: skip
-        if line.hidden and line.kind not in ("subtotal", "total"):
-            yield f"{where}: row {line.row} is hidden: {_clip(line)}"
-
-
-def _about_columns(tables: Sequence[Header], currency: str) -> Iterable[str]:
-    """Yield what is odd about columns: amounts in thousands, figures that nobody sees."""
-    for table in tables:
-        of = f"{table.sheet}!" if table.sheet else ""
-        for size in sorted(set(table.sizes.values())):
-            names = ", ".join(table.texts[field] for field in table.sizes
-                              if table.sizes[field] == size)  # fmt: skip
-            yield f"{of}row {table.row}: {names}: in {size:,.0f} {currency}, as the file says"
-        for letter, text in table.unread.items():
-            yield f"{of}{letter}{table.last_row}: column '{text}' is hidden: not read"
-
-
-def _clip(line: QuoteLine) -> str:
-    return clip(line.description or line.part_number)
-
-
-def _currency(grid: Grid, tables: Sequence[Header]) -> str | None:
-    """Return the currency of the headers and of what cells show with their amounts.
-
-    Else that of the currency column; else of the whole file.
-    """
-    amounts = {(header.sheet, column) for header in tables if "currency" not in header.fields
-               for field, column in header.fields.items() if field in AMOUNTS}  # fmt: skip
-    shown = {cell.currency for rows in grid.sheets.values() for row in rows
-             for column, cell in row.cells.items() if (row.sheet, column) in amounts}  # fmt: skip
-    heads = ({header.currency for header in tables} | shown) - {None}
-    if len(heads) == 1:
-        return heads.pop()
+def _currency(grid: Grid, tables: Sequence[Table]) -> str | None:
+    """The one currency of headers and number formats; else of its column; else of the file."""
+    amounts = {
+        (table.sheet, column)
+        for table in tables
+        if "currency" not in table.fields
+        for name, column in table.fields.items()
+        if name in AMOUNTS
+    }
+    shown = {
+        cell.currency
+        for row in grid.rows()
+        for column, cell in row.cells.items()
+        if (row.sheet, column) in amounts
+    }
+    heads = ({table.currency for table in tables} | shown) - {None}
     if heads:
-        return None
-    columns = {(header.sheet, header.fields["currency"]) for header in tables
-               if "currency" in header.fields}  # fmt: skip
-    cells = [cell for rows in grid.sheets.values() for row in rows for cell in row.cells.values()]
-    rows = [(row.sheet, cell) for rows in grid.sheets.values() for row in rows
-            for cell in row.cells.values()]  # fmt: skip
-    in_column = {currency_of(cell.text) for sheet, cell in rows
-                 if (sheet, cell.column) in columns}  # fmt: skip
-    named = in_column - {None} if columns else set()
+        return heads.pop() if len(heads) == 1 else None
+    columns = {
+        (table.sheet, table.fields["currency"]) for table in tables if "currency" in table.fields
+    }
+    cells = [(row.sheet, cell) for row in grid.rows() for cell in row.cells.values()]
+    named = {currency_of(cell.text) for sheet, cell in cells if (sheet, cell.column) in columns}
+    named -= {None}
     if not named:
-        named = {currency_of(cell.text) for cell in cells if isinstance(cell.value, str)} - {None}
+        texts = (cell.text for _, cell in cells if isinstance(cell.value, str))
+        named = {currency_of(text) for text in texts} - {None}
     return named.pop() if len(named) == 1 else None
 
 
-def _date(grid: Grid, tables: Sequence[Header]) -> str | None:
-    """Return the date beside the word date above the table, None where there is not just one."""
-    first = {header.sheet: header.row for header in reversed(tables)}
-    found = set()
-    for sheet, rows in grid.sheets.items():
-        for row in rows:
-            if row.number < first.get(sheet, len(rows) + 1):
-                found |= set(_dates(row))
-    dated = {date for date in found if date is not None}
-    return dated.pop().isoformat() if len(dated) == 1 else None
+# Dates.
 
 
-def _dates(row: Row) -> Iterable[datetime.date | None]:
-    """Yield the dates of a row that stand in or right beside a cell that says so."""
-    cells = [row.cells[column] for column in sorted(row.cells)]
+def _date(grid: Grid, tables: Sequence[Table]) -> str | None:
+    """The one date beside the word date above the tables, None for none or several."""
+    first = {table.sheet: table.row for table in reversed(tables)}
+    found = {
+        date
+        for sheet, rows in grid.sheets.items()
+        for row in rows
+        if row.number < first.get(sheet, len(rows) + 1)
+        for date in _dates(row)
+    }
+    return found.pop().isoformat() if len(found) == 1 else None
+
+
+def _dates(row: Row) -> Iterator[datetime.date]:
+    cells = row.in_order
     for at, cell in enumerate(cells):
-        if not isinstance(cell.value, str) or not _DATED.search(cell.text):
-            continue
-        if _UNTIL.search(cell.text):
-            continue
-        yield _date_in(cell) or (_date_in(cells[at + 1]) if at + 1 < len(cells) else None)
+        if isinstance(cell.value, str) and _DATED.search(cell.text):
+            if not _UNTIL.search(cell.text):
+                found = next(filter(None, (each.date for each in cells[at : at + 2])), None)
+                yield from () if found is None else (found,)
 
 
-@dataclass(frozen=True)
-class _Until:
-    """The day until which prices hold, empty where none is told; cells that tell it unclearly."""
-
-    day: str
-    unclear: tuple[str, ...]
-
-
-def _valid_until(notes: Iterable[Row], date: str | None) -> _Until:
-    """Return until when a quote holds: the earliest day where several are told."""
+def _valid_until(notes: Iterable[Row], date: str | None) -> tuple[str, list[str]]:
+    """The earliest last day of validity, empty without one, and the cells that are not clear."""
     days, unclear = [], []
     for row in notes:
-        cells = [row.cells[column] for column in sorted(row.cells)]
+        cells = row.in_order
         for at, cell in enumerate(cells):
             if isinstance(cell.value, str) and _HOLDS.search(cell.text):
-                found = [_day(each, date) for each in cells[at : at + 2]]
-                days += [day for day in found[: 1 if found[0] else 2] if day is not None]
-                unclear += [] if any(found) else [f"{cell.name} ('{cell.text[:60]}')"]
-    return _Until(min(days).isoformat() if days else "", tuple(unclear))
+                found = next(
+                    filter(None, (_last_day(each, date) for each in cells[at : at + 2])), None
+                )
+                days += [] if found is None else [found]
+                unclear += [] if found else [f"{cell.name} ('{cell.text[:60]}')"]
+    return min(days).isoformat() if days else "", unclear
 
 
-def _day(cell: Cell, date: str | None) -> datetime.date | None:
-    """Return the day in a cell, or so many days after the date of the quote."""
-    day, length = _date_in(cell), _DAYS.search(cell.text)
-    if day is not None or length is None or date is None:
-        return day
-    unit = 7 if length[2].lower().startswith(("w", "woch")) else 1
-    return datetime.date.fromisoformat(date) + datetime.timedelta(days=unit * int(length[1]))
+def _last_day(cell: Cell, date: str | None) -> datetime.date | None:
+    """The day in a cell, or a number of days after the date of the quote."""
+    length = _DAYS.search(cell.text)
+    if cell.date is not None or length is None or date is None:
+        return cell.date
+    days = (7 if length[2].lower().startswith("w") else 1) * int(length[1])
+    return datetime.date.fromisoformat(date) + datetime.timedelta(days=days)
 
 
-def _with_tax(notes: Iterable[Row]) -> Iterable[str]:
-    """Yield where a file says that its prices hold a tax, which no purchase is planned with."""
+# Findings.
+
+
+def _line_findings(lines: Iterable[Line]) -> Iterator[str]:
+    for line in lines:
+        where = next(iter(sorted(line.cells.items())), ("", f"row {line.row.number}"))[1]
+        label = clip(line.label)
+        if line.kind == "not_understood":
+            yield f"{where}: not understood: '{label}': {'; '.join(line.remarks) or 'no price'}"
+        elif line.kind != "included" or line.figures.get("unit_net"):
+            yield from (
+                f"{where}: {label}: {remark}" for remark in line.remarks if " is " in remark
+            )
+        if line.row.hidden and line.kind not in ("subtotal", "total"):
+            yield f"{where}: row {line.row.number} is hidden: {label}"
+
+
+def _column_findings(tables: Sequence[Table], currency: str) -> Iterator[str]:
+    for table in tables:
+        sheet = f"{table.sheet}!" if table.sheet else ""
+        for multiple in sorted(set(table.multiples.values())):
+            names = ", ".join(
+                table.texts[name] for name, each in table.multiples.items() if each == multiple
+            )
+            yield f"{sheet}row {table.row}: {names}: in {multiple:,.0f} {currency}, as stated"
+        for letter, text in table.hidden_amounts.items():
+            yield f"{sheet}{letter}{table.last_row}: column '{text}' is hidden: not read"
+
+
+def _tax_findings(notes: Iterable[Row]) -> Iterator[str]:
     for row in notes:
         for cell in row.cells.values():
             if isinstance(cell.value, str) and _TAXED.search(cell.text):
-                yield (
-                    f"{cell.name}: '{cell.text[:60]}': prices are taken as they stand, with the "
-                    "tax in them"
-                )
-
-
-def _date_in(cell: Cell) -> datetime.date | None:
-    return cell.value if isinstance(cell.value, datetime.date) else date_of(cell.text)
+                yield f"{cell.name}: '{cell.text[:60]}': prices are taken with the tax in them"

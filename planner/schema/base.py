@@ -51,7 +51,8 @@ class Unit:
             if info.context is CANONICAL and isinstance(value, (int, float)):
                 number = units.canonical(value, self.dimension)
             else:
-                number = units.parse(value, self.dimension)
+                rates = (info.context or {}).get("rates", units.NO_RATES)
+                number = units.parse(value, self.dimension, rates)
         except units.QuantityError as error:
             context = {"text": str(error), "fix": error.fix}
             raise PydanticCustomError("quantity", "{text}", context) from None

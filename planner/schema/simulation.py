@@ -6,7 +6,7 @@ from planner.schema.base import Record, Shown
 
 SIMULATION_SCHEMA_VERSION = 1
 
-FailureKind = Literal["exponential", "weibull", "lognormal", "constant", "empirical"]
+FailureKind = Literal["exponential", "weibull", "empirical"]
 
 
 class Estimate(Record):
@@ -56,19 +56,17 @@ class FailuresAssumed(Record):
 
 
 class RepairSeen(Record):
-    """Hardware out for repair: what was assumed, and what happened in a year.
+    """Hardware in repair: assumptions, and events of a year.
 
-    ``spares`` stand by, of each rack where they are ``in_rack``. ``law`` is how times of repair are
-    spread about ``repair_s``. ``expected_out`` units would be out on average if the job never stood
-    still. Where it ``shrinks`` it goes on with fewer replicas; ``grown_per_year`` counts its
-    restarts with more of them.
+    ``spares`` per rack where they are ``in_rack``. Times of repair are exponential with mean
+    ``repair_s``. ``expected_out``: mean units out if the job never stood still. Where it
+    ``shrinks`` the job runs on with fewer replicas; ``grown_per_year`` counts restarts with more.
     """
 
     spares: int
     in_rack: bool
     shrinks: bool
     hardware_share: float
-    law: str
     repair_s: float
     swap_s: float
     expected_out: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from planner.schema.plan import JobPlan, Plan
 from planner.simulation.laws import Law
@@ -138,19 +138,6 @@ class JobRun:
         return math.fsum(out) / self.failures.mean_s
 
 
-@dataclass(frozen=True)
-class RepairChoices:
-    """Repair beyond the plan.
-
-    Attributes:
-        law: distribution of times of repair; its mean is the plan's.
-        shrinks: whether the job runs on with fewer replicas; None: as in the plan.
-    """
-
-    law: Law = field(default_factory=lambda: Law(1.0))
-    shrinks: bool | None = None
-
-
 def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
     """Return the delivered write and read bandwidth of a plan's working appliances."""
     stores = [line for line in plan.lines if line.section == "Storage" and line.working]
@@ -163,25 +150,17 @@ def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
     )
 
 
-def job_of(
-    plan: Plan,
-    *,
-    failures: Law | None = None,
-    interval_s: float | None = None,
-    repairs: RepairChoices | None = None,
-) -> JobRun:
-    """Return a plan's job on its storage.
+def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None = None) -> JobRun:
+    """Job of a plan with storage, on that storage.
 
     Args:
-        plan: a plan with a job and storage.
-        failures: when it fails; None: exponential at the plan's mean.
+        failures: law of the failures; None: exponential at the plan's mean.
         interval_s: interval; None: the plan's.
-        repairs: repair beyond the plan.
 
     Raises:
-        ValueError: the job cannot shrink, or a local copy is late in the interval.
+        ValueError: a local copy is late in the interval.
     """
-    job, repairs = plan.jobs[0], repairs or RepairChoices()
+    job = plan.jobs[0]
     every_s = job.interval_s if interval_s is None else interval_s
     write, read = storage_gb_per_s(plan)
     sync = job.mode == "sync"
@@ -197,8 +176,8 @@ def job_of(
         drain_slowdown=0.0 if sync else job.drain_slowdown,
         sync=sync,
         checkpoint_gb=job.checkpoint_gb,
-        classes=_classes(job, repairs),
-        units=repair_units(job, repairs),
+        classes=_classes(job),
+        units=_repair_units(job),
         local=_local_copies(job, every_s),
         lost_time=job.lost_time,
     )
@@ -210,10 +189,10 @@ def full_mtti_s(job: JobPlan) -> float:
     return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
 
 
-def _classes(job: JobPlan, repairs: RepairChoices) -> tuple[FailureClass, ...]:
+def _classes(job: JobPlan) -> tuple[FailureClass, ...]:
     out, law = 0.0, None
     if job.repair is not None:
-        out, law = job.repair.hardware_share, repairs.law.scaled(job.repair.repair_s)
+        out, law = job.repair.hardware_share, Law(job.repair.repair_s)
     if job.local is None:
         return () if law is None else (FailureClass(1.0, out, law),)
     remote = job.local.remote_share
@@ -233,33 +212,25 @@ def _local_copies(job: JobPlan, interval_s: float) -> LocalCopies | None:
     return LocalCopies(settle_s, local.every, local.restart_s, survives)
 
 
-def repair_units(job: JobPlan, repairs: RepairChoices) -> RepairUnits | None:
-    """Return the units of a plan's job that are repaired; None without repair.
-
-    Raises:
-        ValueError: the job is to shrink although its spares stay in their racks.
-    """
+def _repair_units(job: JobPlan) -> RepairUnits | None:
     repair = job.repair
     if repair is None:
         return None
-    shrinks = repair.shrunk is not None if repairs.shrinks is None else repairs.shrinks
     (usable,) = job.usable_gpus_by_type.values()
     if repair.in_rack:
-        if shrinks:
-            raise ValueError("spares stay in their racks, so the job cannot run on without a unit")
         racks = math.ceil(job.gpus_used / usable)
         return RepairUnits((1.0,) * (repair.spares // racks + 1), repair.swap_s, racks)
-    if not shrinks:
+    if repair.shrunk is None:
         return RepairUnits((1.0,) * (repair.spares + 1), repair.swap_s)
     each = min(usable, repair.unit_gpus)
     step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
     units = math.ceil(job.gpus_used / each) + repair.spares
-    least = 1 if repair.shrunk is None else repair.shrunk.least_replicas
+    least = repair.shrunk.least_replicas
     replicas = [each * (units - out) // step for out in range(units + 1)]
     most = math.ceil(job.gpus_used / step)
     return RepairUnits(shares_of([min(most, n) for n in replicas if n >= least]), repair.swap_s)
 
 
 def shares_of(replicas: Sequence[int]) -> tuple[float, ...]:
-    """Return shares of the job that run, from replicas that run with 0, 1, 2, ... units out."""
+    """Shares of the job that run, from the replicas that run with 0, 1, 2, ... units out."""
     return tuple(count / replicas[0] for count in replicas if count)

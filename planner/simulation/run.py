@@ -123,9 +123,8 @@ def mark_failures(job: JobRun, times: Array, generator: np.random.Generator) -> 
 
 def warm_s(job: JobRun) -> float:
     """Return the time until as many units are out as usual, s; 0 without repair."""
-    laws = [each.repair for each in job.classes if each.repair is not None]
-    left_s = (law.mean_s * max(1.0, (1.0 + law.variation**2) / 2.0) for law in laws)
-    return _WARM * max(left_s, default=0.0)
+    repairs = (each.repair.mean_s for each in job.classes if each.repair is not None)
+    return _WARM * max(repairs, default=0.0)
 
 
 def simulate(

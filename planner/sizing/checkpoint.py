@@ -1,14 +1,15 @@
-"""How large a checkpoint is, who writes it, and how long writing and restoring take."""
+"""Size of a checkpoint, GPUs that can hold it, reads of a restore."""
+
+from __future__ import annotations
 
 from typing import Literal
 
 from planner.sizing.checks import Preset
 
-WritersPolicy = Literal["one_replica", "all"]
 FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
-# The bf16 copy is the only part a sharded optimizer keeps on every data-parallel replica.
 REPLICATED_BYTES_PER_PARAMETER = 2.0
+"""The bf16 copy: the only part that a sharded optimizer keeps on every data-parallel replica."""
 
 BYTES_PER_PARAMETER: dict[str, Preset] = {
     preset.name: preset
@@ -46,7 +47,7 @@ BYTES_PER_PARAMETER: dict[str, Preset] = {
 def checkpoint_gb(
     parameters: float, bytes_per_parameter: float, trained_share: float = 1.0
 ) -> float:
-    """Return the size of one checkpoint in GB.
+    """Size of one checkpoint, GB.
 
     Args:
         parameters: total parameters (for a mixture of experts all of them, not the active ones).
@@ -56,25 +57,10 @@ def checkpoint_gb(
     return parameters * trained_share * bytes_per_parameter / 1e9
 
 
-def replicas(gpus: int, replica_gpus: int) -> int:
-    """Return how many whole data-parallel replicas fit on the GPUs in use.
-
-    Args:
-        gpus: GPUs the job uses.
-        replica_gpus: GPUs that hold one model replica (tensor times pipeline parallel degree).
-
-    Raises:
-        ValueError: not even one replica fits.
-    """
-    if gpus < replica_gpus:
-        raise ValueError(f"one replica needs {replica_gpus} GPUs, the job uses {gpus}")
-    return gpus // replica_gpus
-
-
 def usable_gpus(
     gpus_per_system: int, tensor: int, replica_gpus: int, most_per_system: int | None = None
 ) -> int:
-    """Return how many GPUs of one system can hold parts of replicas; 0 where none can.
+    """GPUs of one system that can hold parts of replicas; 0 where none can.
 
     A system is one NVLink domain. A replica that fits into a domain stays within one: 64 of 72
     GPUs hold a replica of 64. A larger one spans several, and may share them with others, but
@@ -91,36 +77,10 @@ def usable_gpus(
     return domain // unit * unit
 
 
-def writing_systems(
-    policy: WritersPolicy, systems_in_use: int, gpus_per_system: int, replica_gpus: int
-) -> int:
-    """Return how many GPU systems write one checkpoint.
-
-    Args:
-        policy: `one_replica` when a single model replica saves (S. Kartik and C. Tartow, VAST
-            Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10), `all` when saving is fully
-            parallel.
-        systems_in_use: GPU systems the job runs on.
-        gpus_per_system: GPUs per system.
-        replica_gpus: GPUs that hold one model replica.
-    """
-    if policy == "all":
-        return systems_in_use
-    return min(systems_in_use, -(-replica_gpus // gpus_per_system))
-
-
-def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
-    """Return the seconds storage needs to absorb one checkpoint.
-
-    Args:
-        checkpoint_gb: checkpoint size, GB.
-        write_gb_per_s: delivered write bandwidth, GB/s.
-    """
-    return checkpoint_gb / write_gb_per_s
-
-
-def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: float) -> float:
-    """Return how many times the checkpoint's bytes are read from storage in one restore.
+def fan_out_terms(
+    kind: FanOut, bytes_per_parameter: float, replica_gpus: int | None
+) -> tuple[float, float]:
+    """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint from storage in one restore.
 
     Args:
         kind: `broadcast` (one reader, then the GPU fabric; MegaScale, NSDI'24),
@@ -128,23 +88,12 @@ def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: flo
             `every_replica` (each replica reads everything; S. Kartik and C. Tartow, VAST Data,
             "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
         bytes_per_parameter: checkpoint bytes per parameter, at least 2 for `sharded_optimizer`.
-        data_parallel: number of data-parallel replicas.
+        replica_gpus: GPUs of one replica; of no account for `broadcast`.
     """
     if kind == "broadcast":
-        return 1.0
+        return 1.0, 0.0
+    assert replica_gpus is not None
     if kind == "every_replica":
-        return float(data_parallel)
-    sharded_bytes = bytes_per_parameter - REPLICATED_BYTES_PER_PARAMETER
-    replicated_bytes = REPLICATED_BYTES_PER_PARAMETER * data_parallel
-    return (sharded_bytes + replicated_bytes) / bytes_per_parameter
-
-
-def restore_read_s(checkpoint_gb: float, fan_out: float, read_gb_per_s: float) -> float:
-    """Return the seconds it takes to read a checkpoint back.
-
-    Args:
-        checkpoint_gb: checkpoint size, GB.
-        fan_out: how many times it is read, see `restore_fan_out`.
-        read_gb_per_s: delivered read bandwidth, GB/s.
-    """
-    return fan_out * checkpoint_gb / read_gb_per_s
+        return 0.0, 1.0 / replica_gpus
+    sharded = (bytes_per_parameter - REPLICATED_BYTES_PER_PARAMETER) / bytes_per_parameter
+    return sharded, REPLICATED_BYTES_PER_PARAMETER / (bytes_per_parameter * replica_gpus)

@@ -29,16 +29,6 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
     return checkpoint_gb / (most * interval_s)
 
 
-def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s: float) -> float:
-    """Return the read bandwidth at which a restore ends in time.
-
-    Args:
-        fan_out: how many times it is read, see `checkpoint.restore_fan_out`.
-        max_restore_s: longest allowed restore read, s.
-    """
-    return fan_out * checkpoint_gb / max_restore_s
-
-
 def capacity_tb(
     dataset_tb: float,
     checkpoint_gb: float,

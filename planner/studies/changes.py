@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
-from planner.currency import current
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.limits import BY_NAME, COUNTED_IN
@@ -57,8 +56,9 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         value = max(worst * (1.0 + margin), own or 0.0)
     else:
         value = min(worst * (1.0 - margin), own or math.inf)
+    money = inputs.problem.shown_in
     if asked.name in RATIOS:  # cents would be coarse
-        return Change(row.path, value, f"{current().of(value):.9g} {current().code}")
+        return Change(row.path, value, f"{money.of(value):.9g} {money.code}")
     if asked.figure.money:
-        return Change(row.path, value, f"{current().of(value):.2f} {current().code}")
+        return Change(row.path, value, f"{money.of(value):.2f} {money.code}")
     return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())

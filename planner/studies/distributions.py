@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,62 +29,41 @@ Quantiles = Callable[[Numbers], Numbers]
 """Quantile function: shares between 0 and 1 to values in the field's canonical unit."""
 
 
-def uniform(low: float, high: float) -> Quantiles:
-    """Return the quantiles of a uniform distribution."""
-    return lambda shares: low + shares * (high - low)
-
-
-def loguniform(low: float, high: float) -> Quantiles:
-    """Return the quantiles of a distribution that is uniform in the logarithm."""
-    first, last = math.log(low), math.log(high)
-    return lambda shares: np.clip(np.exp(first + shares * (last - first)), low, high)
-
-
-def triangular(low: float, mode: float, high: float) -> Quantiles:
-    """Return the quantiles of a triangular distribution."""
-    width, left, right = high - low, mode - low, high - mode
-
-    def at(shares: Numbers) -> Numbers:
-        rising = low + np.sqrt(shares * width * left)
-        falling = high - np.sqrt((1.0 - shares) * width * right)
-        return np.where(shares < left / width, rising, falling)
-
-    return at
-
-
-def normal(
-    mean: float, deviation: float, least: float = -math.inf, most: float = math.inf
+def quantiles(
+    name: str, values: Sequence[float], least: float = -math.inf, most: float = math.inf
 ) -> Quantiles:
-    """Return the quantiles of a normal distribution, truncated at least and most."""
-    low, high = ((end - mean) / deviation for end in (least, most))
-    return lambda shares: np.clip(mean + deviation * _normal(shares, low, high), least, most)
+    """Quantile function of a distribution by its name and arguments.
+
+    ``normal`` (mean, standard deviation) and ``lognormal`` (median, exp(sigma)) are truncated at
+    ``least`` and ``most``.
+    """
+    from scipy import stats
+
+    first, second = values[0], values[1]
+    if name == "uniform":
+        return _function(stats.uniform(first, second - first).ppf)
+    if name == "loguniform":
+        return _function(stats.loguniform(first, second).ppf)
+    if name == "triangular":
+        width = values[2] - first
+        return _function(stats.triang((second - first) / width, first, width).ppf)
+    if name == "normal":
+        ends = ((end - first) / second for end in (least, most))
+        return _function(stats.truncnorm(*ends, loc=first, scale=second).ppf)
+    sigma = math.log(second)
+    ends = (-math.inf if end <= 0.0 else math.log(end / first) / sigma for end in (least, most))
+    standard = stats.truncnorm(*ends).ppf
+    return lambda shares: np.clip(first * np.exp(sigma * standard(shares)), max(least, 0.0), most)
 
 
-def lognormal(
-    median: float, spread: float, least: float = 0.0, most: float = math.inf
-) -> Quantiles:
-    """Return the quantiles of a truncated lognormal distribution; ``spread`` is exp(sigma)."""
-    sigma, least = math.log(spread), max(least, 0.0)
-    low, high = (
-        -math.inf if end <= 0.0 else math.log(end / median) / sigma for end in (least, most)
-    )
-    return lambda shares: np.clip(median * np.exp(sigma * _normal(shares, low, high)), least, most)
+def _function(ppf: Callable[[Numbers], Any]) -> Quantiles:
+    return lambda shares: np.asarray(ppf(shares), dtype=float)
 
 
 def discrete(values: Sequence[float], probabilities: Sequence[float]) -> Quantiles:
-    """Return the quantiles of a discrete distribution, in the order of its values."""
+    """Quantiles of a discrete distribution, in the order of its values."""
     edges, all_values = np.cumsum(probabilities)[:-1], np.asarray(values, dtype=float)
     return lambda shares: all_values[np.searchsorted(edges, shares, side="right")]
-
-
-def _normal(shares: Numbers, least: float, most: float) -> Numbers:
-    """Return quantiles of the standard normal distribution, truncated."""
-    from scipy.special import ndtr, ndtri
-
-    if least > 0.0:  # the far side keeps its digits only where it is near 0
-        return -_normal(1.0 - shares, -most, -least)
-    below = ndtr(least)
-    return np.asarray(ndtri(below + shares * (ndtr(most) - below)), dtype=float)
 
 
 # Fields
@@ -108,6 +87,7 @@ class Field:
             NoPlaceError: it leads nowhere.
         """
         self.variable = Variable(inputs, path)
+        self.money, self.rates = inputs.problem.shown_in, inputs.problem.currencies
         self.path, self.several = self.variable.path, self.variable.several
         self.slot = self.variable.first.slot
         self.base = 1.0 if self.several else _standing(inputs, self.variable)
@@ -130,13 +110,13 @@ class Field:
         return self.slot.unit.low, self.slot.unit.high
 
     def text(self, number: float) -> str:
-        """Return a number as the field has it, or as a factor."""
+        """A number as the field has it, or as a factor."""
         if self.slot.whole and not self.several:
             return str(round(number))
         return self.variable.text_of(float(f"{number:.{_DIGITS}g}"), factors=self.several)
 
     def read(self, text: str) -> Reading:
-        """Return a text as the field reads it."""
+        """Read a text."""
         return self.variable.read(text)
 
     def refuse(self, number: float) -> None:
@@ -149,7 +129,7 @@ class Field:
 
 
 def _standing(inputs: Inputs, variable: Variable) -> float | None:
-    """Return the number in place, also where a word stands for it."""
+    """Number in place, also where a word stands for it."""
     place = variable.first
     value = place.standing
     if value is None and place.made is not None:
@@ -186,13 +166,13 @@ class Unknown(NamedTuple):
         return "choice" if self.choices else self.field.unit
 
     def draw(self, number: float) -> tuple[tuple[Change, ...], str]:
-        """Return the changes that set a number, or why it is refused."""
+        """Changes that set a number, and why it is refused."""
         text = self.choices[round(number)] if self.choices else self.field.text(number)
         reading = self.field.read(text)
         return reading.changes, "; ".join(fault.text() for fault in reading.faults)
 
     def recorded(self, number: float) -> float:
-        """Return a number as the record has it: choices count from 1."""
+        """A number as the record has it: choices count from 1."""
         if self.choices:
             return number + 1.0
         return float(round(number)) if self.field.slot.whole else number
@@ -226,7 +206,7 @@ class DistributionError(FixableError):
 
 
 def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
-    """Return the inputs of ``PATH=DISTRIBUTION`` texts; without any those usually uncertain.
+    """Inputs of ``PATH=DISTRIBUTION`` texts; without any those usually uncertain.
 
     Raises:
         InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
@@ -255,7 +235,7 @@ def _unknown(inputs: Inputs, option: str) -> Unknown:
 
 
 def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
-    """Return a field with a distribution as it is written.
+    """Read the distribution of a field.
 
     Raises:
         DistributionError: it is no distribution, or none of this field.
@@ -279,7 +259,7 @@ def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unkno
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
-    """Return the name of a distribution and its arguments."""
+    """Name of a distribution and its arguments."""
     call = _CALL.match(text)
     if call is None:
         interval = _INTERVAL.match(text)
@@ -299,55 +279,50 @@ def _parts(text: str) -> tuple[str, list[str]]:
 
 
 def _continuous(field: Field, name: str, given: Sequence[str]) -> Quantiles:
+    numbers = [value(field, given[0])]
     if name == "lognormal":
-        return _read_lognormal(field, *given)
-    numbers = [value(field, text) for text in given]
-    if name == "normal":
-        if numbers[1] <= 0.0:
-            raise DistributionError(f"SD {given[1]} is not more than 0", "write normal(MEAN, SD)")
-        field.refuse(numbers[0])
-        least, most = field.ends
-        return normal(numbers[0], numbers[1], least, most)
+        numbers.append(_factor(given[1]))
+        if numbers[0] <= 0.0:
+            message = f"MEDIAN {given[0]} of a lognormal is not more than 0"
+            raise DistributionError(message, "take normal")
+    else:
+        numbers += [value(field, text) for text in given[1:]]
+    field.refuse(numbers[0])
+    if name == "normal" and numbers[1] <= 0.0:
+        raise DistributionError(f"SD {given[1]} is not more than 0", "write normal(MEAN, SD)")
+    if name in ("normal", "lognormal"):
+        return quantiles(name, numbers, *field.ends)
     low, high = numbers[0], numbers[-1]
     if low > high:
         raise DistributionError(f"LOW {given[0]} is more than HIGH {given[-1]}", "swap them")
     if low == high:
         message = f"from {given[0]} to {given[-1]} there is nothing uncertain"
         raise DistributionError(message, "leave it out, or change it with --set")
-    field.refuse(low)
     field.refuse(high)
-    if name == "triangular":
-        if not low <= numbers[1] <= high:
-            message = f"MODE {given[1]} is not between LOW {given[0]} and HIGH {given[2]}"
-            raise DistributionError(message, "write triangular(LOW, MODE, HIGH)")
-        return triangular(low, numbers[1], high)
-    if name == "uniform":
-        return uniform(low, high)
-    if low <= 0.0:
+    if name == "triangular" and not low <= numbers[1] <= high:
+        message = f"MODE {given[1]} is not between LOW {given[0]} and HIGH {given[2]}"
+        raise DistributionError(message, "write triangular(LOW, MODE, HIGH)")
+    if name == "loguniform" and low <= 0.0:
         message = f"LOW {given[0]} of a loguniform is not more than 0"
         raise DistributionError(message, "take uniform")
-    return loguniform(low, high)
+    return quantiles(name, numbers)
 
 
-def _read_lognormal(field: Field, median_text: str, spread_text: str) -> Quantiles:
-    median = value(field, median_text)
+def _factor(text: str) -> float:
+    """Factor of a lognormal distribution, exp(sigma)."""
     try:
-        spread = units.parse(spread_text.removeprefix("x"), units.NUMBER)
+        found = units.parse(text.removeprefix("x"), units.NUMBER)
     except QuantityError:
-        spread = 0.0
-    if spread <= 1.0:
-        message = f"FACTOR {clip(spread_text, 40)} of a lognormal is no number above 1"
+        found = 0.0
+    if found <= 1.0:
+        message = f"FACTOR {clip(text, 40)} of a lognormal is no number above 1"
         fix = "it is exp(sigma): two thirds lie between MEDIAN / FACTOR and MEDIAN * FACTOR"
         raise DistributionError(message, fix)
-    if median <= 0.0:
-        message = f"MEDIAN {median_text} of a lognormal is not more than 0"
-        raise DistributionError(message, "take normal")
-    field.refuse(median)
-    return lognormal(median, spread, *field.ends)
+    return found
 
 
 def _discrete(field: Field, given: Sequence[str]) -> tuple[Quantiles, tuple[str, ...]]:
-    """Return a discrete distribution, and its values as texts where they are not all numbers."""
+    """Discrete distribution, and its values as texts where they are not all numbers."""
     pairs = [part.rpartition(":") for part in given]
     texts = [text.strip() for text, _, _ in pairs]
     shares = [_probability(share, part) for (_, _, share), part in zip(pairs, given, strict=True)]
@@ -379,7 +354,7 @@ def _probability(text: str, part: str) -> float:
 
 
 def value(field: Field, text: str) -> float:
-    """Return a quantity of a field, or a factor times its base, in the unit drawn.
+    """A quantity of a field, or a factor times its base, in the unit drawn.
 
     Raises:
         DistributionError: it is neither.
@@ -395,7 +370,7 @@ def value(field: Field, text: str) -> float:
         message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
         raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
     if field.slot.unit is not None:
-        return units.parse(text, field.slot.unit.dimension)
+        return units.parse(text, field.slot.unit.dimension, field.rates)
     if field.slot.whole:
         return units.parse(text, units.NUMBER)
     reading = field.read(text)

@@ -15,19 +15,20 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.inputs import Inputs
+from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.model import one_of, read
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted, optimise
 from planner.paths import job_path
-from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
+from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
 from planner.studies.pool import Progress, all_results, ignore
+from planner.studies.reassembly import operation_of
 from planner.studies.request import Found, Request
-from planner.studies.why_not import why_not
+from planner.studies.why_not import why_not as items_not_bought
 from planner.units import QuantityError
 
 FOR_THE_PLAN = 0.5
@@ -45,7 +46,7 @@ MOST_KNOWN = 8
 
 
 class Best(NamedTuple):
-    """The best plan of a problem with its proof, in the objective's own unit.
+    """Best plan of a problem with its proof, in the objective's own unit.
 
     ``value`` is None where there is no plan, ``bound`` where nothing is proven.
     """
@@ -72,28 +73,31 @@ class Prober:
     options: Options
     runs: list[Run] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)
+    _last: tuple[object, Case | None] = (None, None)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
-        """Return the changed problem, None where its demands cannot be met."""
+        """Case of the changed problem without near-optimal tolerance; None where it contradicts."""
+        if self._last[0] != key_of(changes):
+            self._last = key_of(changes), self._resolved(changes)
+        return self._last[1]
+
+    def _resolved(self, changes: tuple[Change, ...]) -> Case | None:
         try:
             case = resolve(applied(self.inputs, changes))
         except InputError:
             return None
-        # The near-optimal tolerance is no worth of a limit.
         return replace(case, indifference=0.0, policy=replace(case.policy, within=0.0, disliked=()))
 
     def best(self, changes: tuple[Change, ...]) -> Best | None:
-        """Return the best plan of the changed problem; None where that is not decided in time."""
+        """Best plan of the changed problem; None where that is not decided in time."""
         options = self.options
         if options.effort.late:
             return None
         case = self.case(changes)
         if case is None:
             return Best(resolve(self.inputs), None, None, None)
-        effort = options.effort.part(QUESTION_WORK)
-        answer = optimise(
-            case, gap=options.gap, effort=effort, ties=False, known=self.runs[-MOST_KNOWN:]
-        )
+        effort, known = options.effort.part(QUESTION_WORK), self.runs[-MOST_KNOWN:]
+        answer = optimise(case, gap=options.gap, effort=effort, ties=False, known=known)
         if answer.operation is None and answer.status != "infeasible":
             return None
         value, bound = (
@@ -111,7 +115,7 @@ class Prober:
         return value > than.value + width if than.case.maximise else value < than.value - width
 
     def value_of(self, run: Run | None, changes: tuple[Change, ...]) -> float | None:
-        """Return a plan's value in the changed problem; None where it is none, or time is over."""
+        """Value of a plan in the changed problem; None where it is none, or time is over."""
         case = None if run is None or self.options.effort.late else self.case(changes)
         again = None if case is None or run is None else fitted(case, run)
         if case is None or again is None:
@@ -127,7 +131,7 @@ _POINT = 0.01
 
 
 def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
-    """Return the step of a lever: the user's by path, or one that suits its unit.
+    """Step of a lever: the user's by path, or one that suits its unit.
 
     Raises:
         InputError: the user's is no quantity of that kind.
@@ -144,7 +148,7 @@ def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
         return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
     if lever.unit == "days":
         return 1.0
-    one = one_of(lever.unit)
+    one = one_of(lever.unit, lever.money)
     return _one_digit(value / 100.0 / one) * one
 
 
@@ -155,7 +159,9 @@ def _one_digit(value: float) -> float:
 def _read_step(lever: Lever, text: str) -> float:
     origin = f"--step {lever.path}"
     try:
-        step = float(text) if lever.whole else read(text, lever.unit)
+        step = (
+            float(text) if lever.whole else read(text, lever.unit, {lever.money.code: lever.money})
+        )
     except QuantityError as error:
         raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
     except ValueError:
@@ -187,7 +193,7 @@ _PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart
 
 
 def movable(inputs: Inputs) -> list[Lever]:
-    """Return the limits that are moved: those with a value that nothing else determines."""
+    """Limits with a value that nothing else determines."""
     parallelism = job_path("parallelism.")
     return [
         lever
@@ -197,13 +203,13 @@ def movable(inputs: Inputs) -> list[Lever]:
 
 
 def without_worth(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[str]:
-    """Return the paths of limits without which no plan is better, found for many at once."""
+    """Paths of limits without which no plan is better, found for many at once."""
     asked = [lever for lever in slack if not lever.path.endswith(_PAUSES)]
     return frozenset(lever.path for lever in _idle(prober, base, asked, base.run))
 
 
 def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
-    """Return levers without worth: all at once, else in halves; ``run`` rules out some first."""
+    """Levers without worth: all at once, else in halves; ``run`` rules out some first."""
     slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
     if not slack:
         return []
@@ -217,8 +223,7 @@ def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -
         return _idle(prober, base, slack, run)
     half = len(slack) // 2
     return [
-        *_idle(prober, base, slack[:half], None),
-        *_idle(prober, base, slack[half:], None),
+        each for part in (slack[:half], slack[half:]) for each in _idle(prober, base, part, None)
     ]
 
 
@@ -231,12 +236,16 @@ def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
 def marginal(
     prober: Prober, base: Best, lever: Lever, step: float, *, binds: bool, idle: bool
 ) -> Marginal:
-    """Return the worth of a step of a limit to either side, and its next step where it binds.
+    """Worth of a step of a limit to either side, and its next step where it binds.
 
     Args:
         idle: whether no plan is better without the limit.
     """
     assert lever.value is not None
+    places = [
+        min(max(lever.value + side * lever.looser * step, lever.least), lever.most)
+        for side in (1, -1)
+    ]
     return Marginal(
         path=lever.path,
         label=lever.label,
@@ -246,81 +255,74 @@ def marginal(
         text=lever.text(lever.value),
         step_text=lever.text(step),
         binding=binds,
-        looser=_looser(prober, base, lever, step, idle=idle),
-        tighter=_tighter(prober, base, lever, step),
+        looser=_looser(prober, base, lever, places[0], idle=idle),
+        tighter=_tighter(prober, base, lever, places[1]),
         next_step=_next(prober, base, lever) if binds else None,
     )
 
 
-def _looser(prober: Prober, base: Best, lever: Lever, step: float, *, idle: bool) -> Moved:
-    place = _moved_to(lever, lever.looser * step)
+def _looser(prober: Prober, base: Best, lever: Lever, place: float, *, idle: bool) -> Moved:
     if place == lever.value:
-        return _blank(lever, place, "at_its_end")
+        return _moved(lever, place, "at_its_end")
     if idle:
-        return _unchanged(base, _blank(lever, place, "no_limit_helps"))
+        return _unchanged(base, lever, place, "no_limit_helps")
     return _solved(prober, base, lever, place)
 
 
-def _tighter(prober: Prober, base: Best, lever: Lever, step: float) -> Moved:
-    place = _moved_to(lever, -lever.looser * step)
+def _tighter(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
     if place == lever.value or place < 0 or (place == 0 and not lever.whole):
-        return _blank(lever, max(place, 0.0), "at_its_end")
+        return _moved(lever, max(place, 0.0), "at_its_end")
     value = prober.value_of(base.run, lever.to(place))
     if value is not None and base.value is not None:
         if abs(value - base.value) <= SAME * abs(base.value):
-            return _unchanged(base, _blank(lever, place, "plan_fits"))
+            return _unchanged(base, lever, place, "plan_fits")
     return _solved(prober, base, lever, place)
 
 
-def _moved_to(lever: Lever, step: float) -> float:
-    assert lever.value is not None
-    return min(max(lever.value + step, lever.least), lever.most)
-
-
-def _blank(lever: Lever, place: float, known: str) -> Moved:
+def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
     text = lever.text(place)
-    return Moved.model_validate(
-        {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
-    )
+    row = {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
+    return Moved.model_validate(row | figures)
 
 
-def _unchanged(base: Best, moved: Moved) -> Moved:
-    """Return a move after which the best is proven to be the same."""
+def _unchanged(base: Best, lever: Lever, place: float, known: Known) -> Moved:
+    """A move after which the best is proven to be the same."""
     assert base.value is not None
     assert base.bound is not None
     width = abs(base.bound - base.value)
-    return moved.model_copy(
-        update={
-            "value": base.value,
-            "bound": base.bound,
-            "change": 0.0,
-            "change_least": -width,
-            "change_most": width,
-            "gpus_used": base.gpus_used,
-        }
+    return _moved(
+        lever,
+        place,
+        known,
+        value=base.value,
+        bound=base.bound,
+        change=0.0,
+        change_least=-width,
+        change_most=width,
+        gpus_used=base.gpus_used,
     )
 
 
 def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
     found = prober.best(lever.to(place))
     if found is None or found.value is None:
-        return _blank(lever, place, "not_decided" if found is None else "no_plan")
+        return _moved(lever, place, "not_decided" if found is None else "no_plan")
     assert base.value is not None
     assert base.bound is not None
     ends: list[float | None] = [None, None]
     if found.bound is not None:  # each optimum is between its value and its bound
-        value, bound, other, other_bound = base.value, base.bound, found.value, found.bound
-        between = (other - bound, other_bound - value, other - value, other_bound - bound)
+        between = [a - b for a in (found.value, found.bound) for b in (base.value, base.bound)]
         ends = [min(between), max(between)]
-    return _blank(lever, place, "solved").model_copy(
-        update={
-            "value": found.value,
-            "bound": found.bound,
-            "change": found.value - base.value,
-            "change_least": ends[0],
-            "change_most": ends[1],
-            "gpus_used": found.gpus_used,
-        }
+    return _moved(
+        lever,
+        place,
+        "solved",
+        value=found.value,
+        bound=found.bound,
+        change=found.value - base.value,
+        change_least=ends[0],
+        change_most=ends[1],
+        gpus_used=found.gpus_used,
     )
 
 
@@ -332,40 +334,25 @@ NEXT_WORK = 400.0
 
 
 def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
-    try:
-        return next_step(prober.inputs, prober.options, base, lever, prober.runs)
-    except UndecidedError:
-        prober.undecided.append(f"where more room for {lever.label} begins to pay")
-        return None
-
-
-def next_step(
-    inputs: Inputs, options: Options, base: Best, lever: Lever, known: Sequence[Run] = ()
-) -> NextStep | None:
-    """Return where loosening a limit begins to pay, None where it never does.
-
-    Args:
-        lever: a limit that binds.
-        known: plans that may do with the limit loosened.
-
-    Raises:
-        UndecidedError: work or time ran out.
-    """
+    """Where loosening a limit that binds begins to pay; None where it never does."""
     assert base.value is not None
-    sign = 1.0 if base.case.maximise else -1.0
-    wanted = base.value * (1.0 + sign * PAYS)
-    if base.case.objective == "gpus":
-        wanted = base.value + 1.0
-    floor = no_worse(inputs, base.case.objective, wanted)
+    name, sign = base.case.objective, 1.0 if base.case.maximise else -1.0
+    wanted = base.value + 1.0 if name == "gpus" else base.value * (1.0 + sign * PAYS)
+    floor = no_worse(prober.inputs, name, wanted)
     if lever.path == floor.path:
         return None
-    oracle = Oracle(inputs, options.effort.part(NEXT_WORK))
-    oracle.remember(known)
-    found = threshold(oracle, lever, (floor,))
-    if found is None:
+    oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
+    oracle.remember(prober.runs)
+    try:
+        found = threshold(oracle, lever, (floor,))
+    except UndecidedError:
+        found = None
+    else:
+        if found is None:
+            return None
+    if found is None or found.short is None:
+        prober.undecided.append(f"where more room for {lever.label} begins to pay")
         return None
-    if found.short is None:
-        raise UndecidedError
     text = lever.text(found.enough)
     return NextStep(
         to_text=text,
@@ -445,7 +432,7 @@ def _spares(inputs: Inputs, spares: int | None) -> Iterator[OpenLever]:
 
 
 def without(prober: Prober, base: Best, lever: OpenLever) -> Without | str:
-    """Return the best plan with an open lever fixed, or what is undecided."""
+    """Best plan with an open lever fixed, or the name of the undecided question."""
     end = prober.best((lever.change,))
     if end is None:
         return f"the plan with {lever.label}"
@@ -465,9 +452,9 @@ def without(prober: Prober, base: Best, lever: OpenLever) -> Without | str:
 
 
 class Questions(NamedTuple):
-    """What questions start from: the problem, its plan, the best there is, limits and levers.
+    """Questions about a plan: the best there is, limits and levers.
 
-    ``until`` is when the time ends, by ``time.time``, which other processes share.
+    ``until`` is the end of the time by ``time.time``, which other processes share.
     """
 
     inputs: Inputs
@@ -483,7 +470,7 @@ class Questions(NamedTuple):
     until: float
 
     def prober(self, known: Sequence[Run] = ()) -> tuple[Prober, Best]:
-        """Return a prober on the clock of this process, with known plans and the best."""
+        """A prober on the clock of this process, with known plans and the best."""
         assert self.base is not None
         runs = [*known, *([] if self.base.run is None else [self.base.run])]
         return Prober(self.inputs, self.timed, runs), self.base
@@ -502,7 +489,7 @@ def questions_of(
     asked: tuple[str, ...] = (),
     questions: int | None = QUESTIONS,
 ) -> Questions:
-    """Return what questions about a plan start from.
+    """Questions about a plan.
 
     Raises:
         InputError: a step names no limit, or is none.
@@ -511,7 +498,10 @@ def questions_of(
     check_names(list(steps), limits, "--step")
     for lever in limits:
         step_of(lever, steps)
-    base = Prober(inputs, options).best(()) if plan.jobs else None
+    base = None
+    if plan.jobs:
+        planned = operation_of(resolve(inputs), plan)
+        base = Prober(inputs, options, [] if planned is None else [planned]).best(())
     if base is not None and base.run is None:
         base = None
     tight = frozenset(limit.name for limit in plan.limits if limit.binding)
@@ -537,7 +527,7 @@ def _answer(
     kind, place = task
     if kind == "why_not":
         runs = () if about.base is None or about.base.run is None else (about.base.run,)
-        return why_not(
+        return items_not_bought(
             about.inputs,
             about.plan,
             about.timed,
@@ -566,7 +556,7 @@ def explain(
     jobs: int = 1,
     dask: str | None = None,
 ) -> Explanation:
-    """Return why the best plan of a problem is what it is.
+    """Explain the best plan of a problem.
 
     Args:
         steps: by how much to move a limit, by path, as the user wrote it.
@@ -578,7 +568,7 @@ def explain(
         dask: address of a Dask scheduler.
 
     Raises:
-        InputError: a step names no limit of the problem, or what is asked for is no item.
+        InputError: a step names no limit of the problem, or an asked name is no item.
         VerificationError: the plan does not agree with its re-computation.
     """
     options = options.started()
@@ -632,16 +622,16 @@ def run(
         keep: without a plan, limits that must stay.
 
     Raises:
-        InputError: the problem or what is asked of it is wrong.
+        InputError: the problem or an option is wrong.
     """
-    options = request.running(weights=weights(weight), keep=tuple(keep))
+    options = request.running(weights=_weights(weight), keep=tuple(keep))
     inputs = request.inputs
     check_names([name for name, _ in options.weights], levers(inputs), "--weight")
     check_names(list(options.keep), levers(inputs), "--keep")
     found = explain(
         inputs,
         options,
-        steps=dict(pairs("--step", step)),
+        steps=dict(_pairs("--step", step)),
         asked=tuple(why_not),
         progress=request.progress,
         jobs=request.jobs,
@@ -651,30 +641,20 @@ def run(
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
 
 
-def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return ``path=value`` texts as pairs.
-
-    Raises:
-        InputError: one is not of that form.
-    """
-    found = []
+def _pairs(option: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield ``path=value`` texts as pairs."""
     for text in texts:
-        path, separator, value = text.partition("=")
-        if not separator or not path.strip() or not value.strip():
+        path, _, value = (part.strip() for part in text.partition("="))
+        if not path or not value:
             fix = f"write for example {option} site.facility_power='100 kW'"
             raise InputError(Finding("option", f"'{text[:80]}' is not PATH=VALUE", option, fix=fix))
-        found.append((path.strip(), value.strip()))
-    return found
+        yield path, value
 
 
-def weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """Return ``path=number`` texts as pairs.
-
-    Raises:
-        InputError: one is not of that form, or no positive number.
-    """
+def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """``path=number`` texts as pairs."""
     found = []
-    for path, text in pairs("--weight", texts):
+    for path, text in _pairs("--weight", texts):
         try:
             number = float(text)
         except ValueError:

@@ -27,10 +27,9 @@ from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.pool import Progress, all_results, ignore
+from planner.studies.questions import case_no_worse
 from planner.studies.request import Found, Request, SweepOptions, head_of
-from planner.studies.scenario_plans import NO_PLAN, Answer, answers, confirmed
-from planner.studies.scenarios import Scenario
-from planner.studies.why_not.question import case_no_worse
+from planner.studies.variants import NO_PLAN, Answer, Scenario, answers, confirmed
 
 Against = Literal["storage", "cost", "power"]
 AGAINST: tuple[Against, ...] = get_args(Against)

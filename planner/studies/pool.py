@@ -24,7 +24,6 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
@@ -33,7 +32,6 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
 
-from planner.currency import Currency, current, known, rates, shown_in
 from planner.errors import Finding, InputError, PlannerError
 
 Task = tuple[Hashable, Any]
@@ -85,7 +83,6 @@ def results(
         InputError: there is no such scheduler, or it or its last worker has gone.
         PlannerError: raised by a task.
     """
-    do = partial(_with_money, current(), rates(), do)
     waiting = iter(tasks)
     if dask is not None:
         with _cluster(dask) as executor:
@@ -123,14 +120,6 @@ def all_results(
         found[key] = result
         progress(len(found), len(tasks))
     return {key: found[key] for key in tasks}
-
-
-def _with_money(
-    currency: Currency, read: Mapping[str, Currency], do: Callable[[Any], Any], argument: Any
-) -> Any:
-    """Call with money shown, and read, in the currencies of the starting process."""
-    with shown_in(currency), known(read):
-        return do(argument)
 
 
 class _BrokenError(Exception):

@@ -1,9 +1,10 @@
-"""A purchase kept in another scenario: its best operation, broken limits, and regret."""
+"""Purchases kept as they are in another scenario: operation, broken limits, value, regret."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -23,20 +24,53 @@ from planner.optimizer.optimise import optimise
 from planner.sizing.goodput import mtti_s
 
 Numbers = NDArray[np.float64]
-Excess = float | None
-"""By what share of itself a limit is exceeded; None where it is not a matter of more or less."""
 OfferT = TypeVar("OfferT", System, Storage)
+
+GAP = 1e-6
+MOST = 40
+"""Candidates compared, at most."""
+BROKEN = 1.0
+"""Regret of a purchase that breaks a limit, and the largest regret."""
+_NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
+
+
+def value_of(case: Case, run: Run) -> float:
+    """Value of an operation in the problem's objective, in its own unit."""
+    return natural(case.objective, measure(case, case.objective)(run))
+
+
+def figures_of(case: Case, run: Run) -> dict[str, float | None]:
+    """Figures of an operation; None where the problem does not state what one needs."""
+    job, bill = case.job, purchase.bill(case, run.units, run.ways)
+    pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
+    trains = pflops and job.tokens is not None and job.active_parameters is not None
+    return {
+        "useful_gpus": run.useful_gpus,
+        "useful_pflops": pflops,
+        "goodput": run.goodput,
+        "capex_usd": bill["capex_usd"],
+        "tco_usd": bill["tco_usd"] if case.rates.years else None,
+        "it_power_kw": bill["it_power_kw"],
+        "facility_power_kw": bill["facility_power_kw"],
+        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
+    }
+
+
+# A purchase in another scenario
 
 
 class Kept(NamedTuple):
-    """A purchase in a scenario: its operation, None without any, and the limits it breaks."""
+    """A purchase in a scenario: its operation, None without any, and the limits it breaks.
+
+    ``broken``: excess over a limit as a share of it, None where it is no matter of more or less.
+    """
 
     run: Run | None
-    broken: Mapping[str, Excess]
+    broken: Mapping[str, float | None]
 
 
 def best_operation(case: Case, run: Run) -> Run | None:
-    """Return a purchase at its best under a case; None where it breaks a limit.
+    """Best operation of a purchase under a case; None where it breaks a limit.
 
     Args:
         run: the purchase, as it is run in another scenario.
@@ -46,11 +80,11 @@ def best_operation(case: Case, run: Run) -> Run | None:
         return None
     if len(run.used) > case.job.max_types or purchase.broken_rows(case, units, run.ways):
         return None
-    return _of_all(optimise(_fixed(case, units, run), gap=_GAP, ties=False).operation, units)
+    return _operated(case, case, units, run)
 
 
 def kept_purchase(case: Case, run: Run) -> Kept:
-    """Return a purchase under a case with the limits it breaks.
+    """A purchase under a case with the limits it breaks.
 
     Where no operation meets every limit it runs for most useful work, and the limits on running
     that this misses count as broken.
@@ -58,9 +92,12 @@ def kept_purchase(case: Case, run: Run) -> Kept:
     units = _units(case, run)
     if units is None:
         return Kept(None, {"products": None})
-    broken: dict[str, Excess] = {} if purchase.orderly(case, units) else {"orders": None}
+    broken: dict[str, float | None] = {} if purchase.orderly(case, units) else {"orders": None}
     for row in purchase.broken_rows(case, units, run.ways):
-        broken[_limit_name(row)] = _excess(case, units, run, row)
+        numbered = _NUMBERED.fullmatch(row)
+        kind, rest = numbered.groups() if numbered else ("", "")
+        name = f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}" if kind else row
+        broken[name] = _excess(case, units, run, row)
     if "fabric" in broken:
         return Kept(None, broken)
     found = None if broken else best_operation(case, run)
@@ -70,47 +107,27 @@ def kept_purchase(case: Case, run: Run) -> Kept:
     return Kept(found, broken)
 
 
-_GAP = 1e-6
-
-
 def _units(case: Case, run: Run) -> dict[str, int] | None:
-    """Return the units of everything on offer; None where a bought product no longer is."""
+    """Units of everything on offer; None where a bought product no longer is."""
     ids = {offer.id for offer in case.offers()}
     if any(count and name not in ids for name, count in run.units.items()):
         return None
-    return {name: run.units.get(name, 0) for name in (offer.id for offer in case.offers())}
+    return {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
 
 
-def _of_all(found: Run | None, units: Mapping[str, int]) -> Run | None:
+def _operated(case: Case, whole: Case, units: Mapping[str, int], run: Run) -> Run | None:
+    """Best operation of one purchase, in the configurations that it was bought for."""
+
+    def held(offer: OfferT) -> OfferT:
+        return replace(offer, low=units[offer.id], high=units[offer.id])
+
+    systems = tuple(replace(held(each), ways=(each.way(run.ways),)) for each in case.systems)
+    fixed = replace(case, systems=systems, storage=tuple(held(each) for each in case.storage))
+    found = optimise(fixed.billed_as(whole), gap=GAP, ties=False).operation
     return None if found is None else replace(found, units=dict(units))
 
 
-def _fixed(case: Case, units: Mapping[str, int], run: Run) -> Case:
-    """Return the case of one purchase in the ways that it was bought for."""
-    systems = tuple(
-        replace(_held(system, units), ways=(system.way(run.ways),)) for system in case.systems
-    )
-    storage = tuple(_held(item, units) for item in case.storage)
-    return replace(case, systems=systems, storage=storage).billed_as(case)
-
-
-def _held(offer: OfferT, units: Mapping[str, int]) -> OfferT:
-    return replace(offer, low=units[offer.id], high=units[offer.id])
-
-
-_NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
-
-
-def _limit_name(row: str) -> str:
-    """Return the name that a plan's limits have for a row of the model."""
-    numbered = _NUMBERED.fullmatch(row)
-    if numbered is None:
-        return row
-    kind, rest = numbered.groups()
-    return f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}"
-
-
-def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> Excess:
+def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> float | None:
     if row == "capacity":
         usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
         return 1.0 - usable_tb / case.job.capacity_needed_tb
@@ -122,32 +139,33 @@ def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> Excess:
 
 
 def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
-    """Return a purchase at most useful work, whatever limits that breaks."""
+    """Operation of most useful work of a purchase, whatever limits that breaks."""
     job = replace(
         case.job,
         max_restore_s=None,
         ingest_per_gpu_gb_per_s=0.0,
         gpus_max=None,
         capacity_needed_tb=0.0,
+        gpus_min=1,
     )
     free = replace(
-        case.under(Limits.of({})).of_any_size(),
+        case.under(Limits.from_values({})).of_any_size(),
         objective="useful_gpus",
         policy=Policy(),
         indifference=0.0,
     )
-    patient = replace(free, job=replace(job, gpus_min=1)).billed_as(case)
-    hasty = replace(patient, job=replace(patient.job, max_overlap=1.0, max_blocking=0.99))
+    patient = replace(free, job=job)
+    hasty = replace(free, job=replace(job, max_overlap=1.0, max_blocking=0.99))
     for loose in (patient, hasty):
-        found = optimise(_fixed(loose.billed_as(case), units, run), gap=_GAP, ties=False)
-        if found.operation is not None:
-            return _of_all(found.operation, units)
+        found = _operated(loose.billed_as(case), loose.billed_as(case), units, run)
+        if found is not None:
+            return found
     each = (_at_longest(case, mode, units, run) for mode in case.job.modes)
     return next((found for found in each if found is not None), None)
 
 
 def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> Run | None:
-    """Return a purchase run as planned, with the longest interval allowed."""
+    """A purchase run as planned, with the longest interval allowed."""
     rule = case.job.interval
     interval_s = rule.high_s
     if rule.policy == "lost_work":
@@ -159,13 +177,8 @@ def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> R
 # Values of many purchases
 
 
-def value_of(case: Case, run: Run) -> float:
-    """Return an operation's value in the problem's objective, in its own unit."""
-    return natural(case.objective, measure(case, case.objective)(run))
-
-
 def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
-    """Return the values of purchases at their best under a case, nan where one breaks a limit."""
+    """Values of purchases at their best under a case; nan where one breaks a limit."""
     found = np.full(len(runs), np.nan)
     if not _known_as_arrays(case):
         for place, run in enumerate(runs):
@@ -193,7 +206,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
 
 
 def _known_as_arrays(case: Case) -> bool:
-    """Whether a purchase's value follows from useful work of one type, with no limit on ratios."""
+    """Whether a value follows from useful work of one type, with no limit on ratios."""
     return (
         case.objective in WORTH
         and case.job.max_types == 1
@@ -204,7 +217,7 @@ def _known_as_arrays(case: Case) -> bool:
 
 
 def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> Numbers:
-    """Return the score of each purchase (column) in its way."""
+    """Score of each purchase (column) in its configuration."""
     owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
     systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
     stores, _ = stored(case, counts[first : first + len(case.storage)])
@@ -219,20 +232,14 @@ def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> N
 
 # Candidates and regret
 
-MOST = 40
-"""Candidates compared, at most."""
-BROKEN = 1.0
-"""Regret of a purchase that breaks a limit, and the largest regret."""
-Key = tuple[tuple[str, int], ...]
 
-
-def purchase_of(run: Run) -> Key:
-    """Return the units of everything bought, which tell purchases apart."""
+def purchase_of(run: Run) -> tuple[tuple[str, int], ...]:
+    """Units of everything bought, which tell purchases apart."""
     return tuple(sorted((name, count) for name, count in run.units.items() if count))
 
 
 def candidates(case: Case, planned: Run | None, runs: Sequence[Run], most: int = MOST) -> list[Run]:
-    """Return different purchases, the planned one first.
+    """Different purchases, the planned one first.
 
     Where there are more than ``most``: the ones of least power and least capex, then those found
     most often, of equals evenly spread by power.
@@ -242,13 +249,9 @@ def candidates(case: Case, planned: Run | None, runs: Sequence[Run], most: int =
         planned: its plan, None where it has none.
         runs: the best plans of scenarios.
     """
-    chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
-    found: dict[Key, Run] = {}
-    times: dict[Key, int] = {}
-    for run in runs:
-        key = purchase_of(run)
-        found.setdefault(key, run)
-        times[key] = times.get(key, 0) + 1
+    chosen = {} if planned is None else {purchase_of(planned): planned}
+    found = {purchase_of(run): run for run in reversed(runs)}
+    times = Counter(map(purchase_of, runs))
     sizes = {key: _size(case, run) for key, run in found.items()}
     for place in (0, 1):
         if found:
@@ -259,16 +262,14 @@ def candidates(case: Case, planned: Run | None, runs: Sequence[Run], most: int =
         group.sort(key=lambda key: (sizes[key], key))
         room = max(most - len(chosen), 0)
         if len(group) > room:
-            group = [
-                group[n]
-                for n in np.unique(np.linspace(0, len(group) - 1, room).round()).astype(int)
-            ]
+            spread = np.unique(np.linspace(0, len(group) - 1, room).round()).astype(int)
+            group = [group[n] for n in spread]
         chosen |= {key: found[key] for key in group}
     return list(chosen.values())
 
 
 def _size(case: Case, run: Run) -> tuple[float, float]:
-    """Return a purchase's power, kW, and capex, USD, in the problem itself."""
+    """Power, kW, and capex, USD, of a purchase in the problem itself."""
     units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
     try:
         spent = purchase.bill(case, units, run.ways)
@@ -278,7 +279,7 @@ def _size(case: Case, run: Run) -> tuple[float, float]:
 
 
 def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
-    """Return the regret of each candidate (column) in each scenario (row), as a share of the best.
+    """Regret of each candidate (column) in each scenario (row), as a share of the best.
 
     Args:
         values: nan where a candidate breaks a limit.

@@ -13,7 +13,7 @@ from typing import Any
 from planner.api import Options, solve_with
 from planner.assemble import assemble, versions
 from planner.case import Case, resolve
-from planner.case.chosen import ways_of
+from planner.case.ways import ways_in_plan
 from planner.errors import PlannerError
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run, run_at
@@ -92,7 +92,7 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
     job = plan.jobs[0]
     bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan)
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_in_plan(case, plan)
     if job.local is not None:
         return run_at(case, "local", units, *use, job.local.every)
     return run_at(case, job.mode, units, *use)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.api import Options
     from planner.inputs import Inputs
     from planner.optimizer.effort import Effort
+    from planner.optimizer.operate import Run
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Plan
 
@@ -47,6 +48,7 @@ class SweepOptions:
     0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
     do the work instead.
     ``ties``: of equally good plans rows state the one that `solve` takes.
+    ``known``: plans to begin with.
     """
 
     gap: float = DEFAULT_GAP
@@ -54,6 +56,7 @@ class SweepOptions:
     jobs: int = 0
     dask: str | None = None
     ties: bool = False
+    known: tuple[Run, ...] = ()
 
     @property
     def effort(self) -> Effort:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
-from planner.inputs import Change, Inputs
+from planner.inputs import Inputs
 from planner.levers import levers
 from planner.loader import load, scenario_names
 from planner.loader.vary import (
     MOST,
     Axis,
-    Cell,
     Input,
     Missing,
     Point,
@@ -27,29 +25,7 @@ from planner.loader.vary import (
     values,
 )
 from planner.schema.sensitivity import Column, Kind
-
-Row = dict[str, Any]
-"""A row of a sweep's table: number, text or None by column name."""
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A scenario by its place among all.
-
-    Attributes:
-        changes: values replaced in the problem, in catalogs (``catalog.ITEM.GROUP.FIGURE``) or in
-            prices (``prices.ITEM.list``).
-        refused: why the values cannot be read; the scenario's row is then "invalid".
-        base: the scenario of the problem file that is changed, empty for the problem itself.
-        cells: values of the columns of inputs.
-    """
-
-    index: int
-    changes: tuple[Change, ...]
-    name: str = ""
-    refused: str = ""
-    base: str = ""
-    cells: tuple[Cell, ...] = ()
+from planner.studies.variants import Scenario, error_text
 
 
 class Base(NamedTuple):
@@ -100,7 +76,7 @@ class Scenarios(Sequence[Scenario]):
 
     @property
     def bases(self) -> dict[str, Inputs]:
-        """The inputs that scenarios change, by the name of their base."""
+        """Problems that scenarios change, by name."""
         return {base.name: base.inputs for base in self._bases if base.inputs is not None}
 
 
@@ -112,7 +88,7 @@ def scenarios(
     named: Sequence[str] | None = None,
     problem: Path | None = None,
 ) -> Scenarios:
-    """Return the scenarios of a sweep.
+    """Read the scenarios of a sweep.
 
     Args:
         vary: each as ``PATH=VALUES``; the last one goes fastest.
@@ -134,20 +110,15 @@ def scenarios(
     if table is not None:
         rows = read_table(table)
         makes.append(lambda inputs: of_table(inputs, rows))
-    makes += [partial(_values, option) for option in vary]
+    makes += [partial(lambda option, inputs: values(inputs, option), option) for option in vary]
     grids = _grids(bases, makes)
     _refuse_too_many([len(bases), *(axis.count for axis in grids[0])])
-    known = labels(inputs)
-    axes = [_input_column(inputs, each, known) for axis in grids[0] for each in axis.inputs]
-    return Scenarios(bases, grids, axes)
-
-
-def _values(option: str, inputs: Inputs) -> Axis:
-    return values(inputs, option)
+    axes = [each for axis in grids[0] for each in axis.inputs]
+    return Scenarios(bases, grids, input_columns(inputs, axes))
 
 
 def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
-    """Return named scenarios of a problem file, all where none is named, with settings on top."""
+    """Load named scenarios of a problem file (none named: all), with its settings on top."""
     if inputs.scenario is not None:
         message, fix = "a named scenario does not go with --scenario", "give the one or the other"
         raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
@@ -173,15 +144,10 @@ def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
     return bases
 
 
-def error_text(error: InputError) -> str:
-    """Return the findings of an error on one line."""
-    return "; ".join(finding.text() for finding in error.findings)
-
-
 def _grids(
     bases: Sequence[Base], makes: Sequence[Callable[[Inputs], Axis]]
 ) -> list[tuple[Axis, ...]]:
-    """Return the axes of each base; where only some bases have a path it is refused in others."""
+    """Axes of each base; a base that lacks a path of others refuses its scenarios."""
     made = [[_axis(make, base) for base in bases] for make in makes]
     columns = []
     for axes in made:
@@ -220,16 +186,16 @@ def _refuse_too_many(counts: Sequence[int]) -> None:
 _WORDS = {"it": "IT", "gpu": "GPU", "gpus": "GPUs", "pue": "PUE", "mfu": "MFU", "pdu": "PDU"}
 _COUNTS = {"max": "most", "min": "least", "fixed": "exactly", "installed": "installed"}
 _PLAIN = {"consumes", "provides", "jobs", "targets"}
-"""Steps of a path that are left out of its label."""
+"""Steps of a path left out of its label."""
 
 
 def labels(inputs: Inputs) -> dict[str, str]:
-    """Return the labels of a problem's limits by path."""
+    """Labels of a problem's limits by path."""
     return {lever.path: lever.label for lever in levers(inputs) if not lever.choice}
 
 
 def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
-    """Return the label of a path: that of its limit in ``known``, or words of the path."""
+    """Label of a path: of its limit in ``known``, else words of the path."""
     if path in known:
         return known[path]
     steps = path.split(".")
@@ -244,7 +210,7 @@ def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
 
 
 def _in_words(steps: Iterable[str]) -> str:
-    """Return the last two steps of a path in words."""
+    """The last two steps of a path in words."""
     last = [step for step in steps if step not in _PLAIN and not step.isdigit()][-2:]
     return " ".join(_WORDS.get(word, word) for step in last for word in step.split("_"))
 
@@ -253,40 +219,51 @@ def _in_words(steps: Iterable[str]) -> str:
 
 COUNT_PREFIX = "units."
 PLACE, NAME = "scenario", "name"
+COLUMNS: Mapping[str, Kind] = {
+    **dict.fromkeys(("status", "objective", "bound", "gap", "certificate"), "answer"),
+    **dict.fromkeys(
+        (
+            "capex_usd",
+            "opex_usd_per_year",
+            "tco_usd",
+            "it_power_kw",
+            "facility_power_kw",
+            "racks",
+            "gpus",
+            "storage_units",
+        ),
+        "total",
+    ),
+    **dict.fromkeys(
+        (
+            "gpu_type",
+            "storage_family",
+            "gpus_in_use",
+            "mode",
+            "interval_s",
+            "stall_s",
+            "drain_s",
+            "overlap",
+            "restore_s",
+            "mtti_s",
+            "goodput",
+            "useful_gpus",
+            "useful_pflops",
+            "write_gb_per_s",
+            "read_gb_per_s",
+            "days_to_train",
+        ),
+        "job",
+    ),
+    **dict.fromkeys(("binding", "reason"), "text"),
+}
+"""Columns besides those of inputs and bought items, in order; items stand before the totals."""
 FIELD_OF = {
     "gpus_in_use": "gpus_used",
     "write_gb_per_s": "delivered_write_gb_per_s",
     "read_gb_per_s": "delivered_read_gb_per_s",
 }
 """Fields of a plan that have another name in the table."""
-OF_TOTALS = (
-    "capex_usd",
-    "opex_usd_per_year",
-    "tco_usd",
-    "it_power_kw",
-    "facility_power_kw",
-    "racks",
-    "gpus",
-    "storage_units",
-)
-OF_JOB = (
-    "gpu_type",
-    "storage_family",
-    "gpus_in_use",
-    "mode",
-    "interval_s",
-    "stall_s",
-    "drain_s",
-    "overlap",
-    "restore_s",
-    "mtti_s",
-    "goodput",
-    "useful_gpus",
-    "useful_pflops",
-    "write_gb_per_s",
-    "read_gb_per_s",
-    "days_to_train",
-)
 _LABELS = {
     "objective": "objective",
     "bound": "bound of the objective",
@@ -296,41 +273,44 @@ _LABELS = {
     "mode": "checkpoint mode",
     "binding": "binding limits",
 }
-_KINDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
-    ("answer", ("status", "objective", "bound", "gap", "certificate")),
-    ("total", OF_TOTALS),
-    ("job", OF_JOB),
-    ("text", ("binding", "reason")),
-)
-WHOLE = frozenset({PLACE, "racks", "gpus", "gpus_in_use", "storage_units"})
-WORDS = frozenset(
+_WHOLE = frozenset({PLACE, "racks", "gpus", "gpus_in_use", "storage_units"})
+_TEXTS = frozenset(
     {NAME, "status", "certificate", "gpu_type", "storage_family", "mode", "binding", "reason"}
 )
-ANSWERS = frozenset({PLACE, NAME, *(name for _, names in _KINDS for name in names)})
-"""Names that no column of an input may have."""
 
 
 def columns(
-    axes: Sequence[Column], items: Sequence[Column], unit: str, *, named: bool
+    axes: Sequence[Column],
+    bases: Iterable[Inputs],
+    used: Collection[str],
+    unit: str,
+    *,
+    named: bool,
 ) -> tuple[Column, ...]:
-    """Return the columns of a table in order.
+    """Columns of a table in order.
 
     Args:
         axes: those of inputs.
-        items: those of bought items.
+        bases: problems whose items may be bought.
+        used: names of columns with units in any row.
         unit: of the objective.
         named: whether scenarios have names.
     """
-    made = {kind: [_column(name, kind, unit) for name in names] for kind, names in _KINDS}
+    made = [_column(name, kind, unit) for name, kind in COLUMNS.items()]
+    kinds = ("gpu_system", "storage")
+    offers = {i.id: i for base in bases for i in base.items if i.category in kinds}
+    items = [
+        Column(name=COUNT_PREFIX + item.id, label=item.product, unit="units", kind="count")
+        for item in sorted(offers.values(), key=lambda item: (item.category, item.id))
+        if COUNT_PREFIX + item.id in used
+    ]
     return (
         Column(name=PLACE, label=PLACE, kind="text"),
         *([Column(name=NAME, label=NAME, kind="text")] if named else []),
         *axes,
-        *made["answer"],
+        *(column for column in made if column.kind == "answer"),
         *items,
-        *made["total"],
-        *made["job"],
-        *made["text"],
+        *(column for column in made if column.kind != "answer"),
     )
 
 
@@ -342,36 +322,23 @@ def _column(name: str, kind: Kind, unit: str) -> Column:
     return Column(name=name, label=_LABELS.get(name, name), unit=own, kind=kind)
 
 
-def item_columns(bases: Iterable[Inputs], used: Collection[str]) -> Iterator[Column]:
-    """Yield a column for each GPU system and storage item that any row buys.
-
-    Args:
-        used: names of columns with units in any row.
-    """
-    kinds = ("gpu_system", "storage")
-    offers = {i.id: i for base in bases for i in base.items if i.category in kinds}
-    for item in sorted(offers.values(), key=lambda item: (item.category, item.id)):
-        name = COUNT_PREFIX + item.id
-        if name in used:
-            yield Column(name=name, label=item.product, unit="units", kind="count")
+def input_columns(inputs: Inputs, axes: Iterable[Input]) -> list[Column]:
+    """Columns of the inputs that axes vary."""
+    known, found = labels(inputs), []
+    for each in axes:
+        unit = each.display.unit
+        name = f"{each.path} [{unit}]" if unit else each.path
+        name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
+        words = label(inputs, each.path, known)
+        found.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
+    return found
 
 
-def types(all_columns: Iterable[Column], texts: Collection[str]) -> dict[str, str]:
-    """Return "int", "float" or "str" by column; ``texts`` are inputs that hold words."""
-    kinds = {}
-    for column in all_columns:
-        if column.name in WORDS or (column.kind == "input" and column.name in texts):
-            kinds[column.name] = "str"
-        else:
-            whole = column.name in WHOLE or column.kind == "count"
-            kinds[column.name] = "int" if whole else "float"
-    return kinds
-
-
-def _input_column(inputs: Inputs, each: Input, known: Mapping[str, str]) -> Column:
-    unit = each.display.unit
-    name = f"{each.path} [{unit}]" if unit else each.path
-    if name in ANSWERS:
-        name = f"{name} (varied)"
-    words = label(inputs, each.path, known)
-    return Column(name=name, label=words, unit=unit, kind="input", path=each.path)
+def types(table: Iterable[Column], texts: Collection[str]) -> dict[str, str]:
+    """Type by column, "int", "float" or "str"; ``texts`` are inputs that hold words."""
+    found = {}
+    for column in table:
+        is_text = column.name in _TEXTS or (column.kind == "input" and column.name in texts)
+        whole = column.name in _WHOLE or column.kind == "count"
+        found[column.name] = "str" if is_text else "int" if whole else "float"
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.api import Options
 from planner.errors import Finding, InputError
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import Plan
 from planner.schema.simulation import (
     Estimate,
     FailuresAssumed,
@@ -23,7 +23,7 @@ from planner.schema.simulation import (
     RepairSeen,
     Simulation,
 )
-from planner.simulation.job import JobRun, RepairChoices, full_mtti_s, job_of, storage_gb_per_s
+from planner.simulation.job import JobRun, full_mtti_s, job_of, storage_gb_per_s
 from planner.simulation.laws import Array, Law
 from planner.simulation.run import simulate
 from planner.sizing import two_levels
@@ -36,15 +36,17 @@ from planner.sizing.availability import (
     waiting,
 )
 from planner.sizing.goodput import goodput, goodput_loss
-from planner.studies.compare.side_by_side import read_side
+from planner.studies.compare import read_side
 from planner.studies.failure_logs import read_failures
 from planner.studies.request import Found, Request, stem_of_side
 
 YEAR_S = 365 * 86_400.0
 POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
 """Powers of 2 by which other intervals are longer than the simulated one."""
+WORN = ("endurance", "local_endurance")
+"""Limits on data written a day, which grows as intervals get shorter."""
 
-_MOST_SIGMA, _SHAPES = 2.0, (0.2, 20.0)
+_SHAPES = 0.2, 20.0
 _MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
 _COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
 _KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
@@ -52,7 +54,7 @@ _KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
 
 @dataclass(frozen=True)
 class SimulationOptions:
-    """What to simulate.
+    """Failures, runs and intervals to simulate.
 
     Attributes:
         failures: "exponential", "weibull:SHAPE" or a file of failures.
@@ -61,8 +63,6 @@ class SimulationOptions:
         replications, length_s, seed: number, length and seed of the runs.
         interval_s: another interval than the plan's.
         intervals: whether to try other intervals under the same failures.
-        repairs: law of times of repair: "exponential", "constant" or "lognormal:SIGMA".
-        when_short: "wait" or "shrink" while units are short, or as in the "plan".
     """
 
     failures: str = "exponential"
@@ -74,15 +74,12 @@ class SimulationOptions:
     seed: int = 1
     interval_s: float | None = None
     intervals: bool = True
-    repairs: str = "exponential"
-    when_short: str = "plan"
 
 
 def run(request: Request, **given: Any) -> Found:
-    """Simulate a plan's job.
+    """Simulate the job of a plan file; a problem file is solved first.
 
     Args:
-        request: the plan's file; a problem file is solved first.
         given: fields of ``SimulationOptions``.
 
     Raises:
@@ -108,20 +105,20 @@ def run(request: Request, **given: Any) -> Found:
 def study(
     plan: Plan, options: SimulationOptions, progress: Callable[[int, int], None] | None = None
 ) -> Simulation:
-    """Return the simulation of a plan that has a job.
+    """Simulate the job of a plan.
 
     Raises:
         InputError: an option or a file is wrong.
     """
     _require_numbers(options)
     job = _job(plan, options)
-    others = [each for each in _other_intervals(job) if options.intervals]
-    tried = [job, *others]
+    tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
     found["other"] = found["kept"] * job.lost_time
     found["kept"] = found["kept"] * job.progress
-    compared = _compare(plan.jobs[0], options.length_s, found["kept"], tried)
-    best = _best(compared) if others else None
+    compared = _compare(plan, found["kept"] / options.length_s, tried) if len(tried) > 1 else ()
+    allowed = [place for place, each in enumerate(compared) if not each.breaks]
+    best = max(allowed, key=lambda place: compared[place].goodput, default=None)
     return Simulation(
         problem=plan.problem,
         problem_file=plan.provenance.problem_file,
@@ -129,8 +126,8 @@ def study(
         length_s=options.length_s,
         replications=options.replications,
         seed=options.seed,
-        jobs=(_simulated(job, plan.jobs[0], found, options),),
-        intervals=compared if others else (),
+        jobs=(_simulated(job, plan.jobs[0].goodput, found, options),),
+        intervals=compared,
         best=best,
         better=best is not None and compared[best].low > 0,
     )
@@ -139,65 +136,58 @@ def study(
 # Options
 
 
-def _job(plan: Plan, options: SimulationOptions) -> JobRun:
-    if not all(storage_gb_per_s(plan)):
-        fix = "give a plan whose storage is bought or installed"
-        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
-    failures = _failures(options, full_mtti_s(plan.jobs[0]))
-    repairs = _repairs(options, plan)
-    try:
-        job = job_of(plan, failures=failures, interval_s=options.interval_s, repairs=repairs)
-    except ValueError as error:
-        message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
-        raise InputError(Finding("option", message, fix="give a longer interval")) from None
-    if job.compute_s <= 0:
-        what = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
-        message = f"{what} the GPUs stand still for each checkpoint"
-        raise InputError(Finding("option", message, fix="give a longer interval"))
-    if options.length_s <= job.interval_s:
-        message = f"--length {options.length_s:g} s ends before the first checkpoint"
-        fix = f"give more than the interval, {job.interval_s:.0f} s"
-        raise InputError(Finding("option", message, fix=fix))
-    if (count := options.length_s / failures.mean_s) > _MOST_FAILURES:
-        message = f"{count:,.0f} failures in a run are more than {_MOST_FAILURES:,.0f}"
-        raise InputError(Finding("option", message, fix="give a shorter --length"))
-    return job
+def _wrong(message: str, fix: str | None = None, place: str | None = None) -> InputError:
+    return InputError(Finding("option", message, place, fix=fix))
 
 
 def _require_numbers(options: SimulationOptions) -> None:
     count, length_s = options.replications, options.length_s
     if not 2 <= count <= _MOST_REPLICATIONS:
         message = f"--replications {count} must lie between 2 and {_MOST_REPLICATIONS:,}"
-        raise InputError(Finding("option", message, fix="1000 are usual"))
+        raise _wrong(message, "1000 are usual")
     if length_s > _LONGEST_S:
         message = f"--length {length_s / YEAR_S:,.0f} years is longer than 1,000 years"
-        raise InputError(Finding("option", message, fix="add replications instead"))
+        raise _wrong(message, "add replications instead")
+
+
+def _job(plan: Plan, options: SimulationOptions) -> JobRun:
+    if not all(storage_gb_per_s(plan)):
+        fix = "give a plan whose storage is bought or installed"
+        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
+    failures = _failures(options, full_mtti_s(plan.jobs[0]))
+    try:
+        job = job_of(plan, failures=failures, interval_s=options.interval_s)
+    except ValueError as error:
+        message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
+        raise _wrong(message, "give a longer interval") from None
+    if job.compute_s <= 0:
+        what = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
+        message = f"{what} the GPUs stand still for each checkpoint"
+        raise _wrong(message, "give a longer interval")
+    if options.length_s <= job.interval_s:
+        message = f"--length {options.length_s:g} s ends before the first checkpoint"
+        raise _wrong(message, f"give more than the interval, {job.interval_s:.0f} s")
+    if (count := options.length_s / failures.mean_s) > _MOST_FAILURES:
+        message = f"{count:,.0f} failures in a run are more than {_MOST_FAILURES:,.0f}"
+        raise _wrong(message, "give a shorter --length")
+    return job
 
 
 def _failures(options: SimulationOptions, mean_s: float) -> Law:
-    """Return the law of a plan's failures; ``mean_s`` is the plan's mean time between them."""
+    """Law of the failures; ``mean_s`` is the plan's mean time between interruptions."""
     text = options.failures.strip()
     kind, colon, shape = text.partition(":")
-    if kind.lower() not in ("exponential", "weibull"):
-        if not Path(text).suffix:
-            raise InputError(
-                Finding("option", f"--failures '{text[:60]}' is not known", fix=_KINDS)
-            )
+    kind = kind.lower()
+    if kind not in ("exponential", "weibull") and Path(text).suffix:
         found = read_failures(Path(text), options.column, options.time_format)
         return found.scaled(mean_s) if options.scaled else found
-    for name, value in (
-        ("--column", options.column),
-        ("--scaled", options.scaled),
-        ("--time-format", options.time_format),
-    ):
-        if value:
-            fix = "give the file: --failures FILE.csv"
-            raise InputError(Finding("option", f"{name} is about a file of failures", fix=fix))
-    if kind.lower() == "weibull":
-        return Law(mean_s, "weibull", _shape(shape))
-    if colon:
-        raise InputError(Finding("option", f"--failures '{text[:60]}' is not known", fix=_KINDS))
-    return Law(mean_s)
+    if kind not in ("exponential", "weibull") or (colon and kind == "exponential"):
+        raise _wrong(f"--failures '{text[:60]}' is not known", _KINDS)
+    for name in ("column", "scaled", "time_format"):
+        if getattr(options, name):
+            message = f"--{name.replace('_', '-')} is about a file of failures"
+            raise _wrong(message, "give the file: --failures FILE.csv")
+    return Law(mean_s, "weibull", _shape(shape)) if kind == "weibull" else Law(mean_s)
 
 
 def _shape(text: str) -> float:
@@ -209,46 +199,14 @@ def _shape(text: str) -> float:
         pass
     message = f"'{text[:40]}' is no shape of a Weibull distribution"
     fix = f"write weibull:0.7; it must lie between {low:g} and {high:g}"
-    raise InputError(Finding("option", message, "--failures", fix=fix))
-
-
-def _repairs(options: SimulationOptions, plan: Plan) -> RepairChoices:
-    known = {"plan": None, "wait": False, "shrink": True}
-    if options.when_short not in known:
-        message = f"--when-short '{options.when_short[:40]}' is not known"
-        raise InputError(Finding("option", message, fix="write plan, wait or shrink"))
-    repairs = RepairChoices(_repair_law(options.repairs), known[options.when_short])
-    repair = plan.jobs[0].repair
-    if repair is None and repairs != RepairChoices():
-        asked = "--repairs" if options.repairs != "exponential" else "--when-short"
-        message = f"{asked} is about repair, and the plan says nothing of it"
-        fix = "state jobs[0].repair in the problem, for example {share: 78 %, time: 24 h}"
-        raise InputError(Finding("option", message, fix=fix))
-    if repair is not None and repair.in_rack and repairs.shrinks:
-        message = "--when-short shrink: the plan's spares stay in their racks"
-        raise InputError(Finding("option", message, fix="leave it out: the job waits"))
-    return repairs
-
-
-def _repair_law(text: str) -> Law:
-    kind, _, sigma = text.strip().lower().partition(":")
-    if kind in ("exponential", "constant") and not sigma:
-        return Law(1.0) if kind == "exponential" else Law(1.0, "constant")
-    try:
-        if kind == "lognormal" and 0 < (spread := float(sigma)) <= _MOST_SIGMA:
-            return Law(1.0, "lognormal", spread)
-    except ValueError:
-        pass
-    message = f"--repairs '{text[:40]}' is not known"
-    fix = f"write exponential, constant or lognormal:1.2, at most lognormal:{_MOST_SIGMA:g}"
-    raise InputError(Finding("option", message, fix=fix))
+    raise _wrong(message, fix, "--failures")
 
 
 # Prediction by the formula
 
 
 def predict_goodput(job: JobRun) -> float:
-    """Return the goodput by the formula, waits for repairs included."""
+    """Goodput by the formula, waits for repairs included."""
     swaps, waits = _kept_in_repair(job)
     levels = _levels(job)
     if levels is not None:
@@ -261,7 +219,7 @@ def predict_goodput(job: JobRun) -> float:
 
 
 def predict_loss(job: JobRun) -> LossBudget:
-    """Return the formula's split of the loss; slowdown is split from the stall by its share."""
+    """Loss by the formula; slowdown is split from the stall by its share."""
     levels, slowed = _levels(job), job.drain_slowdown * job.drain_s
     if levels is not None:
         parts = two_levels.loss(levels, _kept_in_repair(job)[1])
@@ -301,14 +259,13 @@ def _shrunk(job: JobRun) -> Shrunk | None:
 
 
 def _seen_mtti_s(job: JobRun) -> float:
-    """Return the mean time between interruptions of the replicas that run, s."""
+    """Mean time between interruptions of the running replicas, s."""
     shrinks = _shrunk(job)
     return job.failures.mean_s / (1.0 if shrinks is None else shrinks.failing)
 
 
 def _kept_in_repair(job: JobRun) -> tuple[float, float]:
-    """Return the factor of swaps on the goodput with one level, and the share of time or of work
-    that is lost while units are short."""
+    """Factor of swaps on the goodput with one level; share of work lost while units are short."""
     units = job.units
     if units is None:
         return 1.0, 0.0
@@ -323,8 +280,7 @@ def _kept_in_repair(job: JobRun) -> tuple[float, float]:
 
 
 def _short_of_units(job: JobRun, shrinks: Shrunk) -> float:
-    """Return the share of its work that a job loses with fewer replicas, less the restarts that
-    missing replicas do not make."""
+    """Share of work lost with fewer replicas, less the restarts of missing replicas."""
     mean_s = _seen_mtti_s(job)
     out = job.hardware_share, job.repair_load * job.failures.mean_s / job.hardware_share
     levels = _levels(job)
@@ -375,11 +331,8 @@ def _other_intervals(job: JobRun) -> Iterator[JobRun]:
             yield replace(job, interval_s=interval_s)
 
 
-def _compare(
-    planned: JobPlan, length_s: float, kept_s: Array, tried: Sequence[JobRun]
-) -> tuple[IntervalTried, ...]:
-    """Return the intervals from short to long, each against the simulated one, the first."""
-    kept = kept_s / length_s
+def _compare(plan: Plan, kept: Array, tried: Sequence[JobRun]) -> tuple[IntervalTried, ...]:
+    """Intervals from short to long, each against the first of ``tried``; ``kept``: a row each."""
     found = []
     for variant, values in zip(tried, kept, strict=True):
         apart = values - kept[0]
@@ -393,23 +346,23 @@ def _compare(
             difference=mean,
             low=mean - room,
             high=mean + room,
-            breaks=tuple(_broken_limits(variant, planned)),
+            breaks=tuple(_broken_limits(variant, plan)),
         )
         found.append(one)
     return tuple(sorted(found, key=lambda each: each.interval_s))
 
 
-def _best(compared: Sequence[IntervalTried]) -> int | None:
-    allowed = [place for place, each in enumerate(compared) if not each.breaks]
-    return max(allowed, key=lambda place: compared[place].goodput, default=None)
-
-
-def _broken_limits(job: JobRun, planned: JobPlan) -> Iterator[str]:
+def _broken_limits(job: JobRun, plan: Plan) -> Iterator[str]:
     """Yield the limits that an interval breaks, by their names in the problem."""
 
     def over(value: float, limit: float) -> bool:
         return value > limit and not math.isclose(value, limit, rel_tol=1e-6)
 
+    planned = plan.jobs[0]
+    for limit in plan.limits:
+        worn = limit.value * planned.interval_s / job.interval_s
+        if limit.name in WORN and over(worn, limit.limit):
+            yield limit.name
     if job.sync:
         blocking = planned.max_blocking
         if blocking is not None and over(job.stall_s / job.interval_s, blocking):
@@ -426,7 +379,7 @@ def _broken_limits(job: JobRun, planned: JobPlan) -> Iterator[str]:
 
 
 def _simulated(
-    job: JobRun, planned: JobPlan, found: dict[str, Array], options: SimulationOptions
+    job: JobRun, planned_goodput: float, found: dict[str, Array], options: SimulationOptions
 ) -> JobSimulated:
     length_s = options.length_s
     mean = {name: float(values[0].mean()) for name, values in found.items()}
@@ -446,12 +399,12 @@ def _simulated(
             kind=failures.kind,
             mean_s=failures.mean_s,
             variation=failures.variation,
-            shape=failures.spread if failures.kind == "weibull" else None,
+            shape=failures.shape if failures.kind == "weibull" else None,
             file=options.failures if failures.measured_s else None,
             times=len(failures.measured_s) or None,
             scaled=options.scaled,
         ),
-        planned_goodput=planned.goodput,
+        planned_goodput=planned_goodput,
         predicted=predict_goodput(job),
         predicted_loss=predict_loss(job),
         goodput=_estimate(found["kept"][0] / length_s),
@@ -488,7 +441,6 @@ def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
         in_rack=units.racks > 1,
         shrinks=units.shrinks,
         hardware_share=job.hardware_share,
-        law=law.kind,
         repair_s=law.mean_s,
         swap_s=units.swap_s,
         expected_out=job.repair_load,
@@ -505,7 +457,7 @@ def _estimate(values: Array) -> Estimate:
 
 
 def _confidence(values: Array, statements: int = 1) -> float:
-    """Return half of the 95 % confidence interval of a mean, for statements that hold together."""
+    """Half of the 95 % confidence interval of a mean; ``statements`` hold together (Bonferroni)."""
     from scipy.special import stdtrit
 
     quantile = float(stdtrit(len(values) - 1, 1.0 - 0.025 / statements))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,12 +16,12 @@ from planner.levers.model import written
 from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
-from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.studies.distributions import Field
 from planner.studies.pool import Progress, ignore
 from planner.studies.request import Found, Request, SweepOptions, head_of
-from planner.studies.scenario_plans import NO_PLAN, Answer, answers, conflict
-from planner.studies.scenarios import Scenario, label, labels
+from planner.studies.scenarios import label, labels
+from planner.studies.variants import NO_PLAN, Answer, Scenario, answers, conflict
 
 BY = 0.2
 MOST_EXPLAINED = 6
@@ -53,7 +54,7 @@ class Span(NamedTuple):
 
 
 def asked_span(inputs: Inputs, option: str) -> Span:
-    """Return the span of a ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
+    """Read a span, ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
 
     Raises:
         InputError: it cannot be read, the path leads nowhere, or a value is refused.
@@ -83,7 +84,7 @@ def asked_span(inputs: Inputs, option: str) -> Span:
 def span_around(
     inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
-    """Return the span of a number by a share to either side, within least and most.
+    """Span of a number by a share to either side, within least and most.
 
     Whole numbers go at least one up and down. None where there is no number, or no way to go.
     """
@@ -108,7 +109,7 @@ def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
 
 
 def _at(field: Field, number: float, base: float) -> Side:
-    """Return the end at a number, at the base where the number is refused."""
+    """End at a number, at the base where the number is refused."""
     reading = field.read(field.text(number))
     if reading.faults:
         return Side(_text(field, base), base, ())
@@ -126,9 +127,9 @@ def _read(field: Field, text: str, origin: str) -> Side:
 
 
 def _text(field: Field, number: float) -> str:
-    """Return a number as a problem file has it, in a unit that keeps it short."""
+    """A number as a problem file has it, in a unit that keeps it short."""
     if field.unit in _WRITTEN and not field.slot.whole:
-        return written(number, _WRITTEN[field.unit])
+        return written(number, _WRITTEN[field.unit], field.money)
     return field.text(number)
 
 
@@ -136,7 +137,7 @@ def _text(field: Field, number: float) -> str:
 
 
 def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]:
-    """Return the spans of a problem's numbers, each by a share to either side.
+    """Spans of a problem's numbers, each by a share to either side.
 
     Limits, demands and the job, then assumptions on storage and failures, then prices and power:
     of all items, and of each that the best plan buys.
@@ -198,6 +199,12 @@ def _assumptions(inputs: Inputs) -> Iterator[str]:
 
 # The study
 
+MESSAGES: dict[Status, str] = {
+    "infeasible": NO_PLAN,
+    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
+    "no_solution": "the problem as it stands was not solved",
+}
+
 
 def study(
     inputs: Inputs,
@@ -207,12 +214,13 @@ def study(
     by: float = BY,
     progress: Progress = ignore,
 ) -> Tornado:
-    """Return the best plan's objective with each input at low and high, all else unchanged.
+    """Best objective with each input at low and high, all else unchanged.
 
     Args:
         ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
             ``defaults``.
-        options: how exactly to solve, and how long at most for each end.
+        options: how exactly to solve, and how long at most for each end; the base is proven to the
+            gap of `solve`.
         by: share to either side where no ranges are given.
         progress: called with the numbers of ends solved and of all.
 
@@ -220,18 +228,20 @@ def study(
         InputError: a range cannot be read, or an input is varied twice.
     """
     options = options or SweepOptions()
-    base = answers(inputs, [Scenario(0, ())], options)[0]
-    counts = {} if base.operation is None else base.operation.units
+    exact = replace(options, gap=min(options.gap, EXACT_GAP))
+    base = answers(inputs, [Scenario(0, ())], exact)[0]
+    known = () if base.operation is None else (base.operation,)
+    counts = base.operation.units if base.operation is not None else {}
     spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
-    paths = [span.path for span in spans]
-    twice = [path for place, path in enumerate(paths) if path in paths[:place]]
+    twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
     if twice:
         raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    found = _with_reasons(inputs, answers(inputs, scenarios, options, progress))
-    swings = [_swing(span, *found[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
-    status = _status(base, swings)
+    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    ends = list(map(_end, sides, _with_reasons(inputs, found)))
+    swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
+    status = _status(base, {end.status for end in ends})
     return Tornado(
         **head_of(inputs, options.gap),
         base=base.value,
@@ -242,52 +252,14 @@ def study(
     )
 
 
-MESSAGES: dict[Status, str] = {
-    "infeasible": NO_PLAN,
-    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
-    "no_solution": "the problem as it stands was not solved",
-}
-
-
-def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> list[Answer]:
-    """Return answers with the conflicting limits where there is no plan, of the first of these."""
-    explained, left = [], MOST_EXPLAINED
+def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
+    """Yield answers with the conflicting limits of the first ones without a plan."""
+    left = MOST_EXPLAINED
     for answer in found:
         if answer.status == "infeasible":
             why = conflict(inputs, answer.scenario.changes, WORK) if left else NO_PLAN
             answer, left = answer._replace(reason=why), max(0, left - 1)
-        explained.append(answer)
-    return explained
-
-
-def _swing(span: Span, low: Answer, high: Answer) -> Swing:
-    middle, least, most = width(low, high)
-    return Swing(
-        path=span.path,
-        label=span.label,
-        unit=span.unit,
-        base_text=span.base_text,
-        low=_end(span.low, low),
-        high=_end(span.high, high),
-        width=middle,
-        least_width=least,
-        most_width=most,
-    )
-
-
-def width(one: Answer, other: Answer) -> tuple[float | None, float | None, float | None]:
-    """Return the distance of two values, and the least and the most of that of the optima.
-
-    None where an end has no plan, or no bound.
-    """
-    if one.value is None or other.value is None:
-        return None, None, None
-    apart = abs(one.value - other.value)
-    if one.bound is None or other.bound is None:
-        return apart, None, None
-    low, high = sorted((one.value, one.bound)), sorted((other.value, other.bound))
-    least = max(0.0, high[0] - low[1], low[0] - high[1])
-    return apart, least, max(high[1] - low[0], low[1] - high[0])
+        yield answer
 
 
 def _end(side: Side, answer: Answer) -> End:
@@ -303,19 +275,48 @@ def _end(side: Side, answer: Answer) -> End:
     )
 
 
-def _status(base: Answer, swings: Sequence[Swing]) -> Status:
-    """Return how the study ended: as the base did, "optimal" only if every end is proven."""
+def _swing(span: Span, low: End, high: End) -> Swing:
+    middle, least, most = width(low, high)
+    return Swing(
+        path=span.path,
+        label=span.label,
+        unit=span.unit,
+        base_text=span.base_text,
+        low=low,
+        high=high,
+        width=middle,
+        least_width=least,
+        most_width=most,
+    )
+
+
+def width(one: End, other: End) -> tuple[float | None, float | None, float | None]:
+    """Distance of two objectives, and the least and the most of that of the optima.
+
+    None where an end has no plan, or no bound.
+    """
+    if one.objective is None or other.objective is None:
+        return None, None, None
+    apart = abs(one.objective - other.objective)
+    if one.bound is None or other.bound is None:
+        return apart, None, None
+    low, high = sorted((one.objective, one.bound)), sorted((other.objective, other.bound))
+    least = max(0.0, high[0] - low[1], low[0] - high[1])
+    return apart, least, max(high[1] - low[0], low[1] - high[0])
+
+
+def _status(base: Answer, ends: set[RowStatus]) -> Status:
+    """Status of the base; "optimal" only if every end is proven."""
     if base.status in ("infeasible", "unbounded"):
         return "infeasible" if base.status == "infeasible" else "unbounded"
     if base.status not in PLANNED:
         return "no_solution"
-    ends = {end.status for swing in swings for end in (swing.low, swing.high)}
     proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
     return "optimal" if base.status == "optimal" and proven else "feasible"
 
 
 def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
-    """Return the tornado of a problem.
+    """Tornado of a problem.
 
     Raises:
         InputError: the problem or a range is wrong.

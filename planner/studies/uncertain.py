@@ -11,14 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError
-from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs
 from planner.loader.vary.apply import applied
-from planner.optimizer import purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
@@ -36,6 +34,7 @@ from planner.studies.pool import Progress, all_results, ignore
 from planner.studies.purchases import (
     Kept,
     candidates,
+    figures_of,
     kept_purchase,
     regrets,
     value_of,
@@ -43,13 +42,15 @@ from planner.studies.purchases import (
 )
 from planner.studies.reassembly import operation_of
 from planner.studies.request import Found, Request, SweepOptions, head_of
-from planner.studies.scenario_plans import Answer, answers
-from planner.studies.scenarios import Scenario
+from planner.studies.variants import Answer, Scenario, answers
 
 Method = Literal["lhs", "sobol"]
+Figures = dict[str, float]
 LEAST, MOST = 2, 1_000_000
 SAMPLES_ALONE = 1_000
 """Below this number of draws other processes cost more than they save."""
+TOGETHER = 16
+"""Scenarios judged in one task."""
 EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
@@ -67,7 +68,7 @@ class Draw(NamedTuple):
 
 
 def points(method: Method, inputs: int, samples: int, seed: int) -> Numbers:
-    """Return a point of the unit cube for each sample, a coordinate for each input."""
+    """A point of the unit cube for each sample (row), a coordinate for each input."""
     from scipy.stats import qmc
 
     draw = np.random.default_rng(seed)
@@ -79,7 +80,7 @@ def points(method: Method, inputs: int, samples: int, seed: int) -> Numbers:
 
 
 def refuse_draw(draw: Draw) -> None:
-    """Refuse numbers of samples and seeds that cannot be.
+    """Refuse impossible numbers of samples and seeds.
 
     Raises:
         InputError: with the reason.
@@ -100,13 +101,13 @@ def _power_of_two(samples: int) -> int:
 
 
 def drawn_values(unsure: Sequence[Unknown], shares: Numbers) -> Numbers:
-    """Return points of the unit cube as values of the inputs."""
+    """Values of the inputs at points of the unit cube."""
     columns = [unknown.quantiles(shares[:, place]) for place, unknown in enumerate(unsure)]
     return np.column_stack(columns)
 
 
 def drawn_scenarios(unsure: Sequence[Unknown], values: Numbers) -> list[Scenario]:
-    """Return a scenario for each row of values, a column for each input."""
+    """A scenario for each row of values, a column for each input."""
     found = []
     for index, row in enumerate(values.tolist()):
         made = [unknown.draw(number) for unknown, number in zip(unsure, row, strict=True)]
@@ -118,8 +119,6 @@ def drawn_scenarios(unsure: Sequence[Unknown], values: Numbers) -> list[Scenario
 
 # Outcomes
 
-Figures = Mapping[str, float]
-"""Figures of a plan by name, without those that are not known."""
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 OUTCOMES: Mapping[str, str] = {
     "useful_gpus": "useful_gpus",
@@ -133,75 +132,65 @@ OUTCOMES: Mapping[str, str] = {
     "interval_s": "interval_s",
     "days_to_train": "days_to_train",
 }
-"""What is recorded of scenarios beside the objective, with the name of its figure."""
+"""Outcomes recorded beside the objective, with the names of their figures."""
 
 
-def figures(case: Case, run: Run) -> Figures:
-    """Return the figures of an operation under a case, the objective included."""
-    job, bill = case.job, purchase.bill(case, run.units, run.ways)
-    pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
-    trains = pflops and job.tokens is not None and job.active_parameters is not None
-    found: dict[str, float | None] = {
+def outcomes_of(case: Case, run: Run) -> Figures:
+    """Known outcomes of an operation under a case, the objective included."""
+    found = figures_of(case, run) | {
         "objective": value_of(case, run),
-        "useful_gpus": run.useful_gpus,
-        "useful_pflops": pflops,
-        "goodput": run.goodput,
-        "capex_usd": bill["capex_usd"],
-        "tco_usd": bill["tco_usd"] if case.rates.years else None,
-        "facility_power_kw": bill["facility_power_kw"],
         "gpus_in_use": float(run.gpus),
         "write_gb_per_s": run.write_gb_per_s,
         "interval_s": run.interval_s,
-        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None and name in ("objective", *OUTCOMES)
+    }
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
-    """Return how each figure is spread over scenarios.
-
-    Args:
-        case: the problem itself.
-        runs: the figures of each scenario that has them.
-    """
+    """Spread of each outcome over the scenarios that have it."""
     first = OBJECTIVES[case.objective].figure
     named = {name: FIGURES[figure] for name, figure in OUTCOMES.items()}
     asked = {"objective": first} | {name: f for name, f in named.items() if f != first}
-    return tuple(
-        _spread(name, figure, [run[name] for run in runs if name in run])
-        for name, figure in asked.items()
-        if any(name in run for run in runs)
-    )
-
-
-def _spread(name: str, figure: Figure, values: Sequence[float]) -> Percentiles:
-    several = np.asarray(values, dtype=float)
-    at = np.quantile(several, list(QUANTILES.values()))
-    return Percentiles(
-        name=name,
-        label=figure.label,
-        unit=figure.unit,
-        count=len(several),
-        mean=float(several.mean()),
-        least=float(several.min()),
-        most=float(several.max()),
-        **dict(zip(QUANTILES, at.tolist(), strict=True)),
-    )
+    found = []
+    for name, figure in asked.items():
+        values = np.array([run[name] for run in runs if name in run], dtype=float)
+        if len(values):
+            at = np.quantile(values, list(QUANTILES.values()))
+            one = Percentiles(
+                name=name,
+                label=figure.label,
+                unit=figure.unit,
+                count=len(values),
+                mean=float(values.mean()),
+                least=float(values.min()),
+                most=float(values.max()),
+                **dict(zip(QUANTILES, at.tolist(), strict=True)),
+            )
+            found.append(one)
+    return tuple(found)
 
 
 # Each scenario judged
 
 
 class Judged(NamedTuple):
-    """A scenario: figures of its best plan and of the planned purchase, candidates' values.
+    """A scenario: outcomes of its best plan and of the planned purchase, values of the candidates.
 
     ``values`` are empty where there is no plan, nan where a candidate breaks a limit.
     """
 
     best: Figures
     bought: Kept | None = None
-    bought_figures: Figures | None = None
+    bought_outcomes: Figures | None = None
     values: tuple[float, ...] = ()
+
+
+ROOM = 4
+"""Multiple of the limits up to which fabrics are derived for purchases far beyond them."""
 
 
 def _judged_all(
@@ -220,28 +209,20 @@ def _judged(inputs: Inputs, planned: Run | None, runs: Sequence[Run], answer: An
         return Judged({})
     bought = None if planned is None else kept_purchase(case, planned)
     if bought is not None and planned is not None and "fabric" in bought.broken:
-        # Far beyond its limits: its fabrics are worked out with room.
-        case = replace(case, companions=with_companions(there, _with_room(case)).companions)
+        wide = {each.field: ROOM * case.limits.given(each.field) for each in given(case.limits)}
+        roomy = replace(case, limits=case.limits.with_values(**wide))
+        case = replace(case, companions=with_companions(there, roomy).companions)
         bought = kept_purchase(case, planned)
     run = None if bought is None else bought.run
     best: Figures = {}
     if answer.operation is not None and answer.status in PLANNED:
-        best = figures(case, answer.operation)
+        best = outcomes_of(case, answer.operation)
     return Judged(
         best,
         bought,
-        None if run is None else figures(case, run),
+        None if run is None else outcomes_of(case, run),
         tuple(values_of(case, runs).tolist()) if best else (),
     )
-
-
-ROOM = 4
-"""Multiple of the limits up to which fabrics are worked out for purchases far beyond them."""
-
-
-def _with_room(case: Case) -> Case:
-    wide = {each.field: ROOM * case.limits.given(each.field) for each in given(case.limits)}
-    return replace(case, limits=case.limits.with_values(**wide))
 
 
 # Broken limits and candidates
@@ -262,11 +243,7 @@ _LABELS = {
 
 
 def break_rates(plan: Plan, bought: Sequence[Kept]) -> tuple[BreakRate, ...]:
-    """Return how often each limit of a plan, and any other, is broken by its purchase.
-
-    Args:
-        bought: the purchase in each scenario.
-    """
+    """Frequency with which the planned purchase breaks each limit, over scenarios."""
     named = {limit.name: limit.label for limit in plan.limits}
     others = sorted({name for each in bought for name in each.broken} - named.keys())
     named |= {name: _LABELS.get(name, name.replace("_", " ")) for name in others}
@@ -284,7 +261,7 @@ def break_rates(plan: Plan, bought: Sequence[Kept]) -> tuple[BreakRate, ...]:
 def compared(
     runs: Sequence[Run], seen: Sequence[Judged], *, planned: bool, gap: float, maximise: bool
 ) -> dict[str, Any]:
-    """Return the candidates by regret, the minimax-regret one and the one of best worst case.
+    """Candidates by regret, the minimax-regret one and the one of best worst case.
 
     Args:
         planned: whether the first is the plan of the problem itself, and stays first.
@@ -299,15 +276,23 @@ def compared(
     worst, mean = behind.max(axis=0), behind.mean(axis=0)
     first = [0] if planned else []
     rest = sorted(range(len(first), len(runs)), key=lambda n: (worst[n], mean[n], n))
-    order = [*first, *rest]
-    plans = [
-        _candidate(
-            place, runs[n], values[:, n], behind[:, n], planned=planned, gap=gap, maximise=maximise
+    plans = []
+    for place, n in enumerate([*first, *rest]):
+        own, within = values[:, n], ~np.isnan(values[:, n])
+        nominal = planned and place == 0
+        one = CandidatePlan(
+            name="nominal" if nominal else f"plan {place + (0 if planned else 1)}",
+            counts={name: count for name, count in runs[n].units.items() if count},
+            nominal=nominal,
+            best_in=int((within & (behind[:, n] <= gap)).sum()),
+            feasible=float(within.mean()),
+            mean=float(own[within].mean()) if within.any() else None,
+            worst=float(own.min() if maximise else own.max()) if within.all() else None,
+            mean_regret=float(mean[n]),
+            most_regret=float(worst[n]),
         )
-        for place, n in enumerate(order)
-    ]
+        plans.append(one)
     sign = -1.0 if maximise else 1.0
-    least = min(range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret, n))
     always = [
         (sign * plan.worst, plan.mean_regret, n)
         for n, plan in enumerate(plans)
@@ -315,48 +300,24 @@ def compared(
     ]
     return {
         "candidates": tuple(plans),
-        "least_regret": least,
+        "least_regret": min(
+            range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret, n)
+        ),
         "best_worst_case": min(always)[2] if always else None,
     }
-
-
-def _candidate(
-    place: int,
-    run: Run,
-    values: Numbers,
-    behind: Numbers,
-    *,
-    planned: bool,
-    gap: float,
-    maximise: bool,
-) -> CandidatePlan:
-    within = ~np.isnan(values)
-    worst = float(values.min() if maximise else values.max()) if within.all() else None
-    nominal = planned and place == 0
-    return CandidatePlan(
-        name="nominal" if nominal else f"plan {place + (0 if planned else 1)}",
-        counts={name: count for name, count in run.units.items() if count},
-        nominal=nominal,
-        best_in=int((within & (behind <= gap)).sum()),
-        feasible=float(within.mean()),
-        mean=float(values[within].mean()) if within.any() else None,
-        worst=worst,
-        mean_regret=float(behind.mean()),
-        most_regret=float(behind.max()),
-    )
 
 
 # Sobol indices
 
 MOST_WITHOUT = 0.05
-"""Largest share of scenarios without a plan with which indices are told."""
+"""Largest share of scenarios without a plan with which indices are computed."""
 STILL = 1e-9
 """Relative spread of the objective below which there is nothing to explain."""
 RESAMPLES = 200
 
 
 def index_points(inputs: int, samples: int, seed: int) -> Numbers:
-    """Return Saltelli's design: A, B, then A with each column of B, n points each.
+    """Saltelli's design: A, B, then A with each column of B, n points each.
 
     n is the largest power of two in ``samples``.
     """
@@ -372,7 +333,7 @@ def index_points(inputs: int, samples: int, seed: int) -> Numbers:
 
 
 def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tuple[Index, ...], str]:
-    """Return the Sobol indices of each input (`scipy.stats.sobol_indices`), and a note.
+    """Sobol indices of each input (`scipy.stats.sobol_indices`), and a note.
 
     Args:
         values: the objective at each point of ``index_points``; nan where there is no plan.
@@ -424,47 +385,42 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
 # The study
 
 Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
-TOGETHER = 16
-"""Scenarios judged in one task."""
 
 
 def study(
     inputs: Inputs,
     dists: Sequence[str],
     options: SweepOptions,
-    draw: Draw | None = None,
+    draw: Draw,
     *,
-    plan: Plan | None = None,
+    plan: Plan,
     progress: Progress = ignore,
     ask: Ask = answers,
 ) -> Uncertain:
-    """Return the best plans and the regret of purchases where inputs are uncertain.
+    """Best plans and the regret of purchases where inputs are uncertain.
 
     Regret is measured from the best plan known in each scenario, candidates included.
 
     Args:
         dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
         options: how exactly to solve each scenario.
-        plan: the best plan of the problem itself, where it is known.
+        plan: the best plan of the problem itself.
         progress: called with the numbers of scenarios solved and of all.
         ask: solves scenarios.
 
     Raises:
         InputError: a distribution or the draw cannot be.
-        VerificationError: the plan does not agree with its re-computation.
     """
-    draw = draw or Draw()
     refuse_draw(draw)
     unsure, case = unknowns(inputs, dists), resolve(inputs)
-    if plan is None:
-        plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
+    planned = operation_of(case, plan)
+    options = options if planned is None else replace(options, known=(planned,))
     drawn = drawn_values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
     more = (len(unsure) + 2) * _power_of_two(draw.samples) if draw.indices else 0
     whole = draw.samples + more
     found = ask(
         inputs, drawn_scenarios(unsure, drawn), options, lambda done, _: progress(done, whole)
     )
-    planned = operation_of(case, plan)
     runs = candidates(case, planned, [a.operation for a in found if a.operation is not None])
     parts: dict[Hashable, Sequence[Answer]] = {
         n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
@@ -487,7 +443,7 @@ def study(
         known = {"indices": made, "indices_note": note}
     return Uncertain(
         **head_of(inputs, options.gap),
-        base=plan.objective.value,
+        base=plan.objective.best,
         base_bound=plan.objective.bound,
         method=draw.method,
         seed=draw.seed,
@@ -497,7 +453,7 @@ def study(
         inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
         outcomes=percentiles(case, [each.best for each in seen if each.best]),
         nominal_outcomes=percentiles(
-            case, [each.bought_figures for each in seen if each.bought_figures]
+            case, [each.bought_outcomes for each in seen if each.bought_outcomes]
         ),
         breaks=break_rates(plan, [each.bought for each in seen if each.bought is not None]),
         largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
@@ -531,7 +487,7 @@ def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
 
 
 def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
-    """Return a note on scenarios without a plan."""
+    """Note on scenarios without a plan."""
     texts = []
     if not plan.jobs:
         texts.append(f"The problem as it stands has no plan: {plan.message}.")
@@ -559,7 +515,7 @@ def run(
     seed: int,
     indices: bool,
 ) -> Found:
-    """Return the study of uncertain inputs of a problem.
+    """Draw the uncertain inputs of a problem.
 
     Args:
         dist: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.

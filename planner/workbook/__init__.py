@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import BinaryIO
 
-from planner.currency import shown_in
 from planner.figures import FIGURES
 from planner.outputs.audience import PRICES, Audience, for_audience
 from planner.outputs.restated import restated
@@ -60,14 +58,13 @@ def write(
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     inside, shown = audience == "internal", prices or PRICES[audience]
     solved, plan = plan, restated(for_audience(plan, audience, prices))
-    with shown_in(replace(plan.shown_in, usd=1.0)) as currency:  # amounts are in it already
-        book = Book(stream, plan.problem, created, currency, typed, keep=keep)
-        _sheets(book, plan, shown)
-        if inside:
-            basis.write(book, plan, solved, inputs)
-            for add in more:
-                add(book)
-        book.close()
+    book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
+    _sheets(book, plan, shown)
+    if inside:
+        basis.write(book, plan, solved, inputs)
+        for add in more:
+            add(book)
+    book.close()
     return book
 
 

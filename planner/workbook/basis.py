@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from planner.outputs import scope
-from planner.outputs.words import in_money, proof
+from planner.outputs.words import proof
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import GREY, THIN, Book, Sheet
 from planner.workbook.columns import named
@@ -129,7 +129,7 @@ def _assumptions(plan: Plan) -> Iterator[list[Scalar]]:
         yield [
             each.label,
             each.value,
-            in_money(each.unit),
+            plan.shown_in.named(each.unit),
             each.source,
             each.date,
             each.confidence,

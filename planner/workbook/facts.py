@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from planner.figures import FIGURES as COMMON
-from planner.outputs.words import in_money
 from planner.workbook.book import GREY, THIN, Allowed, Meaning, Sheet, height
 from planner.workbook.live import Scalar, Term, V, or_na
 
@@ -134,7 +133,7 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
     if isinstance(row, Given) and row.more:
         label = f"{label}, {row.more}"
     sheet.put(at, LABEL, label, book.look("wrap", **THIN))
-    sheet.put(at, UNIT, in_money(unit), book.look(font_color=GREY, **THIN))
+    sheet.put(at, UNIT, book.currency.named(unit), book.look(font_color=GREY, **THIN))
     quiet = book.look("wrap", font_color=GREY, font_size=9, **THIN)
     sheet.over(at, NOTE, sheet.last, row.note, quiet)
     room = sum(sheet.widths[NOTE:])

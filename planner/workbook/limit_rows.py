@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.currency import Currency
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.outputs.words import in_money
 from planner.schema.plan import LimitReport
 from planner.workbook.book import BAR, GREY, INK, RED, THIN, Allowed, Kind, Meaning, height
 from planner.workbook.columns import Row
@@ -76,7 +76,7 @@ def write(found: Performance, totals: Mapping[str, V]) -> None:
 def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
     sheet, book, at = found.sheet, found.book, found.sheet.at
     right, look = {"align": "right", **THIN}, _look(limit)
-    label = _label(limit, as_planned=reached is None)
+    label = _label(limit, sheet.book.currency, as_planned=reached is None)
     sheet.put(at, _LABEL, label, book.look("wrap", **THIN))
     sheet.page.set_row(at, height(label, sheet.widths[_LABEL]))
     shown = limit.value if reached is None else or_na(reached)
@@ -98,12 +98,12 @@ def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
     sheet.at += 1
 
 
-def _label(limit: LimitReport, *, as_planned: bool) -> str:
+def _label(limit: LimitReport, money: Currency, *, as_planned: bool) -> str:
     label = LABELS.get(limit.name, limit.label)
     if limit.name.startswith("min_units."):
         label = label.replace("least order of", "MOQ,")
     label = capital(label)
-    unit = "" if limit.unit in ("share", "1", "") else in_money(limit.unit)
+    unit = "" if limit.unit in ("share", "1", "") else money.named(limit.unit)
     said = unit.casefold() in label.casefold().split()
     sense = {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if said else unit, "exactly" if limit.exact else sense]

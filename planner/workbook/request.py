@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import xlsxwriter
 
-from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
+from planner.quotes.answers import ANSWER_COLUMNS, QUESTIONS
 
 ANSWERS, PRODUCTS, NEEDS = "Quote", "Products", "Request"
 _LINES = 6

@@ -13,12 +13,12 @@ from typing import Any, BinaryIO
 
 from pydantic import BaseModel
 
-from planner.currency import shown_in
+from planner.currency import currency_among
 from planner.figures import FIGURES, capital
 from planner.outputs import netbox
 from planner.outputs.blocks import Block, Column, Heading, Table, Text, Value
 from planner.outputs.restated import currency_of
-from planner.outputs.words import in_money, titled
+from planner.outputs.words import titled
 from planner.schema.beside import CableSchedule
 from planner.schema.comparison import Series
 from planner.schema.plan import Plan
@@ -139,8 +139,11 @@ def _is_text(column: Column) -> bool:
 
 def _head(column: Column) -> str:
     alone = column.unit in ("USD", "USD/year", "s")
+    money = currency_among(column.values)
     label = (
-        f"{column.label}, {in_money(column.unit)}" if alone else titled(column.label, column.unit)
+        f"{column.label}, {money.named(column.unit)}"
+        if alone
+        else titled(column.label, column.unit, money)
     )
     return capital(label)
 
@@ -192,7 +195,7 @@ def tables_of(record: BaseModel, keys: Sequence[str] = ()) -> Iterator[Table]:
             continue
         cells = [dict(_cells(row, keys)) for row in rows]
         heads = dict.fromkeys(key for row in cells for key in row)
-        columns = (Column(_label(key), tuple(row.get(key) for row in cells)) for key in heads)
+        columns = (_column(key, tuple(row.get(key) for row in cells)) for key in heads)
         told = [each for each in columns if any(value not in (None, "") for value in each.values)]
         yield Table(capital(name.replace("_", " ")), tuple(told[:_MOST_COLUMNS]))
 
@@ -220,6 +223,10 @@ def _said(value: object) -> str:
         return value
     names = ("in_words", "label", "model", "name", "sku")
     return next((str(getattr(value, name)) for name in names if hasattr(value, name)), "")
+
+
+def _column(name: str, values: tuple[Value, ...]) -> Column:
+    return Column(currency_among(values).named(_label(name)), values)
 
 
 def _label(name: str) -> str:
@@ -257,9 +264,7 @@ def write_study(
         sheets: what adds each sheet, in reading order; of records in the plan's currency.
         title: its title, by default the problem's name.
     """
-    money = currency_of(plan)
-    with shown_in(type(money)(money.code, 1.0, money.on, money.source)) as currency:
-        book = Book(stream, title or plan.problem, created, currency)
-        for add_sheet in sheets:
-            add_sheet(book)
-        book.close()
+    book = Book(stream, title or plan.problem, created, currency_of(plan))
+    for add_sheet in sheets:
+        add_sheet(book)
+    book.close()

@@ -52,7 +52,7 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
         "2026-06-30", "Own prices", "gpu_system",
     )  # fmt: skip
     assert row.unit_list_low is not None
-    assert not [text for text in plan.warnings if "no longer good" in text]
+    assert not [text for text in plan.warnings if "expired quotes" in text]
     other = next(row for row in bill(plan).lines if row.sku != "gpu_box")
     assert (other.country_of_origin, other.lifecycle, other.min_order) == (None, "available", None)
     outside = next(row for row in bill(plan, "customer").lines if row.sku == "gpu_box")
@@ -61,9 +61,7 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     )  # fmt: skip
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
     late = api.solve_inputs(inputs)
-    assert "prices that are no longer good, to be asked for anew: Box 8 (until 2026-06-30)" in (
-        late.warnings
-    )
+    assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
 
 
 @pytest.mark.parametrize(

@@ -312,7 +312,7 @@ def test_retired_units_make_room(tmp_path: Path) -> None:
 
 def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
     case = instance(tmp_path, {"budget": {"capex": "2.5 MUSD"}})
-    found = list(analysis.simulate(case, api.solve(case), years=1.0, replications=20))
+    found = list(analysis.simulate(case, api.solve(case), length_s=365 * 86400.0, replications=20))
     assert len(found) == 2
     for each in found:
         assert each.simulated == pytest.approx(each.planned, abs=max(2 * each.margin, 2e-4))

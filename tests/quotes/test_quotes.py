@@ -15,7 +15,7 @@ from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
-from planner.quotes.grid import number
+from planner.quotes.cells import number
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
@@ -196,7 +196,11 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
         ([["hello"]], {}, "no table of a quote was found"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": None}, "names no currency"),
         ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": "EUR"}, "no rate is given; say what one"),
-        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"date": None}, "when it was written; say it: --date"),
+        (
+            [HEAD, [1, "a", "b", 1, 1.0, 1.0]],
+            {"date": None},
+            "no clear date of the quote in the file; say it: --date",
+        ),
         ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
         ([HEAD], {"mapping": {"sheets": ("S",)}}, "there is no sheet 'S'; its sheets are: Sheet"),
     ],
@@ -252,7 +256,7 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     words += ["--problem", str(problem), "-o", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    assert "1 of 1 totals of the quote are what its lines come to" in result.output
+    assert "1 of 1 totals agree with the lines" in result.output
     said = " ".join(result.output.split())
     assert "Sheet!F6: Project discount, -1,917.00 USD, is taken off no price of the book" in said
     assert "is far from" not in said  # the book's 200,000 is less than three times as much

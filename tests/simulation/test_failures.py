@@ -23,8 +23,6 @@ MEASURED = empirical((10.0, 20.0, 30.0, 100.0))
         Law(40.0),
         Law(40.0, "weibull", 0.7),
         Law(40.0, "weibull", 3.0),
-        Law(40.0, "lognormal", 1.2),
-        Law(40.0, "constant"),
         MEASURED,
     ],
 )

@@ -110,7 +110,7 @@ def random_jobs(seed: int) -> list[tuple[JobRun, float]]:
     hardware, remote = luck.uniform(0.3, 1.0), luck.uniform(0.03, 0.6)
     repair_s = mean_s * luck.uniform(0.2, 3.0) / hardware
     law: Law = luck.choice(
-        [Law(repair_s), Law(repair_s, "constant"), Law(repair_s, "lognormal", 1.0)]
+        [Law(repair_s), Law(repair_s, "weibull", 4.0), Law(repair_s, "weibull", 0.8)]
     )
     kinds = (
         FailureClass(1.0 - hardware, local=luck.random() < 0.9),

@@ -86,6 +86,22 @@ def test_other_intervals_are_ranked_and_their_limits_named(plan: Plan) -> None:
     assert limited.intervals[limited.best].factor >= 1.0
 
 
+def test_intervals_that_wear_out_flash_are_never_best(plan: Plan) -> None:
+    job = plan.jobs[0]
+    volume = job.write_volume_tb_per_day
+    worn = plan.limits[0].model_copy(update={"name": "endurance", "value": volume, "limit": volume})
+    limited = plan.model_copy(update={"limits": (*plan.limits, worn)})
+    found = simulated(limited, interval_s=4 * job.interval_s)
+    shorter = [each for each in found.intervals if each.interval_s < 0.99 * job.interval_s]
+    assert all("endurance" in each.breaks for each in shorter) or not shorter
+    assert found.best is not None
+    assert found.intervals[found.best].interval_s >= 0.99 * job.interval_s
+    quick = simulated(limited)
+    assert [each.factor < 0.99 for each in quick.intervals] == [
+        "endurance" in each.breaks for each in quick.intervals
+    ]
+
+
 def test_measured_failures_are_taken_as_they_are_or_stretched(plan: Plan, folder: Path) -> None:
     file = str(folder / "gaps.csv")
     plain, scaled = (

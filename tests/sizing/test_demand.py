@@ -4,18 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.checkpoint import checkpoint_gb, drain_s
+from planner.sizing.checkpoint import checkpoint_gb
 from planner.sizing.demand import (
     appliances_needed,
     capacity_tb,
-    restore_demand_gb_per_s,
     write_demand_gb_per_s,
     write_volume_tb_per_day,
 )
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 
 SELENE_CHECKPOINT_GB = 13_800.0
-AI400X2_READ_GB_PER_S = 90.0
 AI400X2_WRITE_GB_PER_S = 65.0
 
 positive = st.floats(1e-2, 1e6)
@@ -32,15 +30,6 @@ def test_t12_t21_demand_at_ten_percent_overlap(
     demand = write_demand_gb_per_s(SELENE_CHECKPOINT_GB, 0.10, interval_s)
     assert demand == pytest.approx(expected_gb_per_s, rel=1e-3)
     assert appliances_needed(demand, AI400X2_WRITE_GB_PER_S) == appliances
-
-
-@pytest.mark.parametrize(("fan_out", "expected_gb_per_s", "appliances"), [(1, 46, 1), (6, 276, 4)])
-def test_t23_restore_within_five_minutes(
-    fan_out: float, expected_gb_per_s: float, appliances: int
-) -> None:
-    demand = restore_demand_gb_per_s(SELENE_CHECKPOINT_GB, fan_out, 300)
-    assert demand == pytest.approx(expected_gb_per_s)
-    assert appliances_needed(demand, AI400X2_READ_GB_PER_S) == appliances
 
 
 @pytest.mark.parametrize(
@@ -61,7 +50,7 @@ def test_meeting_the_demand_meets_the_limit(
     size_gb: float, limit: float, interval_s: float
 ) -> None:
     write = write_demand_gb_per_s(size_gb, limit, interval_s)
-    assert drain_s(size_gb, write) / interval_s == pytest.approx(limit)
+    assert size_gb / write / interval_s == pytest.approx(limit)
 
 
 def test_capacity_holds_one_checkpoint_more_than_is_kept() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from planner.inputs import Inputs
 from planner.studies.request import SweepOptions
-from planner.studies.scenario_plans import Answer, answers, table_rows
-from planner.studies.scenarios import Row, Scenario
+from planner.studies.sweep import Row, table_rows
+from planner.studies.variants import Answer, Scenario, answers
 
 
 def rows_of(

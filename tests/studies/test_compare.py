@@ -15,7 +15,7 @@ from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render_comparison
 from planner.schema.comparison import Comparison, FigureRow, LineRow
-from planner.studies.compare.side_by_side import compare, read_sides
+from planner.studies.compare import compare, read_sides
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with

@@ -11,11 +11,12 @@ from planner.case import resolve
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.shipped import problem_files
-from planner.studies.compare.rules import rules_table
 from planner.studies.explain import explain
 from planner.studies.request import EXACT_ROWS, Request
-from planner.studies.scenario_plans import table_rows
-from planner.studies.scenarios import COUNT_PREFIX, Row, Scenario
+from planner.studies.rules import rules_table
+from planner.studies.scenarios import COUNT_PREFIX
+from planner.studies.sweep import Row, table_rows
+from planner.studies.variants import Scenario
 
 SAME = 2e-6
 

@@ -22,7 +22,6 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.currency import Currency, current, shown_in
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.studies import explain as explaining
@@ -127,17 +126,6 @@ def test_an_expected_failure_comes_back_as_it_was(
         assert again.findings[0].code == "seven"
 
 
-def currency_of(task: int) -> str:
-    return f"{task} {current().code}"
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_money_is_shown_in_the_currency_of_the_starting_process(jobs: int) -> None:
-    with shown_in(Currency("EUR", 1.1)):
-        found = done(currency_of, 2, jobs)
-    assert found == {0: "0 EUR", 1: "1 EUR"}
-
-
 def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
@@ -186,7 +174,9 @@ def _explained(inputs: Inputs, jobs: int, dask: str | None) -> str:
 
 def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
-    return uncertain(inputs, (), options, Draw(samples=20)).model_dump_json()
+    return uncertain(
+        inputs, (), options, Draw(samples=20), plan=api.solve_with(inputs, api.Options())
+    ).model_dump_json()
 
 
 def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:

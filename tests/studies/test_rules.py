@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from planner import api
+from planner.currency import USD
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.schema.plan import Plan
-from planner.studies.compare import rules as asks
-from planner.studies.compare.rules import argument, rules_table
+from planner.studies import rules as asks
+from planner.studies.rules import argument, rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
@@ -133,7 +134,7 @@ def test_the_worst_rule_and_both_ends_of_the_vendors_are_named() -> None:
         row("other", "vendor", outcome=outcome(difference=-0.01, measured=77.22)),
         row("none", "vendor", status="infeasible", reason="too small"),
     )
-    assert argument(rows, WORK) == (
+    assert argument(rows, WORK, USD) == (
         "heavy rule: 5.0 % less useful work (74.10 instead of 78), "
         "72 GPUs in use instead of 80, storage 40 kW instead of 10 kW",
         "same: useful work equal within the gap",

@@ -14,7 +14,8 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.loader.vary import checked
 from planner.studies.request import SweepOptions
-from planner.studies.scenarios import Scenario, Scenarios, scenarios
+from planner.studies.scenarios import Scenarios, scenarios
+from planner.studies.variants import Scenario
 from tests.studies.rows import rows_of
 from tests.world.files import BOOK, FILES, PROBLEM, changed
 

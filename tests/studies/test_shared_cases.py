@@ -16,9 +16,10 @@ from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
 from planner.optimizer.optimise import Certificate, optimise
 from planner.schema.plan import Plan, RackGroup
-from planner.studies import scenario_plans as solving
+from planner.studies import sweep
+from planner.studies import variants as solving
 from planner.studies.request import SweepOptions
-from planner.studies.scenarios import Scenario
+from planner.studies.variants import Scenario
 from planner.verifier import confirms, verify
 from tests.optimizer.limited import everything_limited
 from tests.studies.rows import rows_of
@@ -139,11 +140,11 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     )
     asked = solving.prepare(inputs, group, SweepOptions(GAP))
     answers = solving.solve(asked)
-    assert [row["status"] for row in solving.rows(asked, answers)] == ["optimal"] * 3
+    assert [row["status"] for row in sweep.rows(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
-    first, second, third = solving.rows(asked, forged)
+    first, second, third = sweep.rows(asked, forged)
     assert second["status"] == "failed" and "facility_power" in second["reason"]
     assert first["status"] == third["status"] == "optimal"
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
-    first, *_ = solving.rows(asked, forged)  # the verifier reads the first one's limits itself
+    first, *_ = sweep.rows(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

@@ -17,7 +17,7 @@ import pytest
 from planner import api, whole_files
 from planner.outputs import sweep_files
 from planner.schema.sensitivity import VARIED, Sweep
-from planner.studies import scenario_plans
+from planner.studies import variants
 from tests.world.commands import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
@@ -131,13 +131,13 @@ def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> Non
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
     """Have the user interrupt a sweep after so many pieces."""
-    results = scenario_plans.results
+    results = variants.results
 
     def interrupted(*given: Any, **named: Any) -> Iterator[Any]:
         yield from islice(results(*given, **named), pieces)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scenario_plans, "results", interrupted)
+    monkeypatch.setattr(variants, "results", interrupted)
 
 
 def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(

@@ -15,8 +15,8 @@ from planner.loader.vary import applied
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.studies.request import SweepOptions
-from planner.studies.scenario_plans import FIELDS, groups
-from planner.studies.scenarios import Row, Scenario
+from planner.studies.sweep import Row
+from planner.studies.variants import FIELDS, Scenario, groups
 from tests.studies.rows import answers_of, rows_of
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case

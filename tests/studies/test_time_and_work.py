@@ -13,8 +13,8 @@ from planner import api, shipped
 from planner.api import Options, load
 from planner.optimizer.search import Answer, Search
 from planner.outputs import explain_text
-from planner.studies.compare.rules import rules_table
 from planner.studies.explain import explain
+from planner.studies.rules import rules_table
 from tests.world.commands import once, ran
 
 OCTET = str(shipped.problem_files()["gpt3_octet"])

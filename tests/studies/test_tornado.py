@@ -12,10 +12,8 @@ from planner.inputs import Inputs
 from planner.loader.vary import Variable, checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.schema.sensitivity import Swing, Tornado
+from planner.schema.sensitivity import End, Swing, Tornado
 from planner.studies.request import SweepOptions
-from planner.studies.scenario_plans import Answer
-from planner.studies.scenarios import Scenario
 from planner.studies.tornado import study, width
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
@@ -175,8 +173,8 @@ def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
 
 
 def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
-    def answer(value: float | None, bound: float | None) -> Answer:
-        return Answer(Scenario(0, ()), "optimal", value, bound)
+    def answer(value: float | None, bound: float | None) -> End:
+        return End(text="", value=0.0, status="optimal", objective=value, bound=bound)
 
     assert width(answer(10.0, 11.0), answer(20.0, 22.0)) == (10.0, 9.0, 12.0)
     assert width(answer(22.0, 20.0), answer(11.0, 10.0)) == (11.0, 9.0, 12.0)

@@ -14,8 +14,8 @@ from planner.inputs import Inputs
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
+from planner.studies.questions import Study
 from planner.studies.why_not import cheap, why_not
-from planner.studies.why_not.question import Study
 from tests.world.files import FILES
 
 ROOT = Path(__file__).resolve().parents[2]

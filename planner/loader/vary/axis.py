@@ -116,7 +116,7 @@ class SpecError(FixableError):
         super().__init__(message, fix)
 
 
-def texts(spec: str, slot: Slot) -> Sequence[str]:
+def texts(spec: str, slot: Slot, rates: units.Rates) -> Sequence[str]:
     """Return the values that a spec means, as texts.
 
     Raises:
@@ -131,7 +131,7 @@ def texts(spec: str, slot: Slot) -> Sequence[str]:
         return parts
     if len(parts) > 1:
         raise SpecError(f"'{clip(spec)}' is a range and a list in one")
-    return _range([end.strip() for end in ends[0]], spec, slot)
+    return _range([end.strip() for end in ends[0]], spec, slot, rates)
 
 
 def factor(text: str) -> Decimal | None:
@@ -142,11 +142,11 @@ def factor(text: str) -> Decimal | None:
     return Decimal(match[2])
 
 
-def _range(parts: list[str], spec: str, slot: Slot) -> Range:
+def _range(parts: list[str], spec: str, slot: Slot, rates: units.Rates) -> Range:
     if len(parts) == 4 and parts[2] in {"lin", "log"}:
-        found = _counted(parts, slot)
+        found = _counted(parts, slot, rates)
     elif len(parts) == 3:
-        found = _with_step(parts, slot)
+        found = _with_step(parts, slot, rates)
     else:
         raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
     if found.size > MOST:
@@ -156,8 +156,8 @@ def _range(parts: list[str], spec: str, slot: Slot) -> Range:
     return found
 
 
-def _with_step(parts: list[str], slot: Slot) -> Range:
-    (low, high, step), unit, prefix = _numbers(parts, slot)
+def _with_step(parts: list[str], slot: Slot, rates: units.Rates) -> Range:
+    (low, high, step), unit, prefix = _numbers(parts, slot, rates)
     _refuse_point(low, high, parts)
     if step <= 0:
         fix = "LOW and HIGH say which way it goes"
@@ -171,8 +171,8 @@ def _with_step(parts: list[str], slot: Slot) -> Range:
     return Range(low, high, int(steps) + 1, way, unit=unit, prefix=prefix)
 
 
-def _counted(parts: list[str], slot: Slot) -> Range:
-    (low, high), unit, prefix = _numbers(parts[:2], slot)
+def _counted(parts: list[str], slot: Slot, rates: units.Rates) -> Range:
+    (low, high), unit, prefix = _numbers(parts[:2], slot, rates)
     _refuse_point(low, high, parts)
     log, text = parts[2] == "log", parts[3]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
@@ -203,7 +203,7 @@ def _refuse_fractions(found: Range) -> None:
             raise SpecError(message, fix)
 
 
-def _numbers(parts: list[str], slot: Slot) -> tuple[list[Decimal], str, str]:
+def _numbers(parts: list[str], slot: Slot, rates: units.Rates) -> tuple[list[Decimal], str, str]:
     """Return numbers of one unit, that unit, and ``x`` for factors."""
     matches = [_NUMBER.match(part) for part in parts]
     for part, match in zip(parts, matches, strict=True):
@@ -219,14 +219,16 @@ def _numbers(parts: list[str], slot: Slot) -> tuple[list[Decimal], str, str]:
         raise SpecError("no quantity of a cluster is so large", "check the digits")
     if len(set(names)) == 1:
         return numbers, names[0], found[0][0]
-    return *_in_one_unit(numbers, names, slot), ""
+    return *_in_one_unit(numbers, names, slot, rates), ""
 
 
-def _in_one_unit(numbers: list[Decimal], names: list[str], slot: Slot) -> tuple[list[Decimal], str]:
+def _in_one_unit(
+    numbers: list[Decimal], names: list[str], slot: Slot, rates: units.Rates
+) -> tuple[list[Decimal], str]:
     """Return numbers in the first of their units in which all are short, or in the finest."""
     if slot.unit is None:
         raise SpecError("the numbers have different units", "write all of them in one unit")
-    sizes = [_size(name, slot) for name in names]
+    sizes = [_size(name, slot, rates) for name in names]
     ways = []
     for name, size in zip(names, sizes, strict=True):
         here = [rounded(n * s / size) for n, s in zip(numbers, sizes, strict=True)]
@@ -235,13 +237,13 @@ def _in_one_unit(numbers: list[Decimal], names: list[str], slot: Slot) -> tuple[
     return short[0] if short else ways[sizes.index(min(sizes))]
 
 
-def _size(unit: str, slot: Slot) -> Decimal:
+def _size(unit: str, slot: Slot, rates: units.Rates) -> Decimal:
     """Return a unit in the canonical one."""
     assert slot.unit is not None
     if not unit and slot.unit.dimension.least_bare:
         raise SpecError("some of the numbers have no unit", "write a unit behind each of them")
     try:
-        return Decimal(repr(units.parse(f"1 {unit}".rstrip(), slot.unit.dimension)))
+        return Decimal(repr(units.parse(f"1 {unit}".rstrip(), slot.unit.dimension, rates)))
     except QuantityError as error:
         raise SpecError(str(error), error.fix) from None
 
@@ -307,6 +309,7 @@ class Variable:
         """
         self.places: tuple[Place, ...] = places(inputs, path)
         self.several = ALL in path.split(".")
+        self.rates, self.money = inputs.problem.currencies, inputs.problem.shown_in
         self.path = path.strip() if self.several else self.places[0].path
         self.read = lru_cache(maxsize=KEPT // len(self.places) + 1)(self._read)
 
@@ -366,7 +369,7 @@ class Variable:
         """Return the number that a refused text has all the same, if it is one."""
         unit = self.first.slot.unit
         try:
-            number = float(text) if unit is None else units.parse(text, unit.dimension)
+            number = float(text) if unit is None else units.parse(text, unit.dimension, self.rates)
         except (QuantityError, ValueError):
             return None
         if self.first.slot.whole:
@@ -382,7 +385,7 @@ class Variable:
             own = text if share is None else _times(place, share)
             if own is None:
                 return _refused(text, f"there is no number here to take {text[:40]} of")
-            reading = _at(place, own)
+            reading = _at(place, own, self.rates)
             if reading.faults:
                 return reading if share is None else _blame_factor(reading, text, float(share))
             changes += reading.changes
@@ -399,7 +402,7 @@ def _times(place: Place, share: Decimal) -> str | None:
     return written(exact, place.slot, place.standing)
 
 
-def _at(place: Place, text: str) -> Reading:
+def _at(place: Place, text: str, rates: units.Rates) -> Reading:
     """Return a text read at one place."""
     try:
         value = raw(text)
@@ -407,7 +410,7 @@ def _at(place: Place, text: str) -> Reading:
         faults = tuple(replace(f, file=None, line=None, path=None) for f in error.findings)
         return Reading(text, faults=faults)
     try:
-        return Reading(text, (place.change(place.slot.read(value), text),))
+        return Reading(text, (place.change(place.slot.read(value, rates), text),))
     except ValidationError as error:
         faults = tuple(replace(f, path=None) for f in place.slot.faults(error, value))
         return Reading(text, faults=faults)
@@ -507,7 +510,7 @@ def values(inputs: Inputs, option: str) -> Values:
         raise InputError(Finding("vary", "not PATH=VALUES", origin, fix=VARY_FIX))
     try:
         variable = Variable(inputs, path)
-        return Values(variable, texts(spec.strip(), variable.first.slot), origin)
+        return Values(variable, texts(spec.strip(), variable.first.slot, variable.rates), origin)
     except (NoPlaceError, SpecError) as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
 

@@ -67,13 +67,14 @@ class Slot:
         kinds = (kind for kind, _ in _kinds(self.annotation))
         return [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
 
-    def read(self, raw: Any) -> Any:
+    def read(self, raw: Any, rates: units.Rates = units.NO_RATES) -> Any:
         """Return the value of what a file has here, as the file's own reading gives it.
 
         Raises:
             ValidationError: it is refused.
         """
-        return self.model.model_validate({"value": raw}).value  # type: ignore[attr-defined]
+        read = self.model.model_validate({"value": raw}, context={"rates": rates})
+        return read.value  # type: ignore[attr-defined]
 
     def faults(self, error: ValidationError, raw: Any) -> list[Finding]:
         """Return what is wrong with a value that was refused, as of a file."""

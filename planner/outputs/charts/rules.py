@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner import currency
 from planner.figures import capital
 from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Layer, Panel, Reference
 from planner.outputs.charts.words import (
@@ -13,7 +12,7 @@ from planner.outputs.charts.words import (
     gap,
     short,
 )
-from planner.outputs.words import in_millions, percent
+from planner.outputs.words import percent
 from planner.schema.comparison import RuleRow, RulesTable
 
 _LABEL, _REASON = 40, 70
@@ -37,7 +36,7 @@ def charts(study: RulesTable) -> tuple[Chart, ...]:
     sense = 1.0 if study.measure.sense == "maximize" else -1.0
     panels = [_panel(study, study.measure.label, "%", sense, _work)]
     if _spent(study.rows[0]) is not None:
-        panels.append(_panel(study, "capex", in_millions("MUSD"), -1.0, _money(study)))
+        panels.append(_panel(study, "capex", study.shown_in.large[1], -1.0, _money(study)))
     return (Chart("rules", heading(study), text, tuple(panels)),)
 
 
@@ -60,8 +59,7 @@ def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
 
     def more(row: RuleRow) -> float | None:
         spent = _spent(row)
-        money = currency.current()
-        return None if spent is None else money.of(spent - first) / money.large[0]
+        return None if spent is None else (spent - first) / study.shown_in.large[0]
 
     return more
 

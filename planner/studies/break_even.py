@@ -18,7 +18,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import broken_rows
 from planner.schema.explanation import BreakEven
 from planner.schema.prices import Price
-from planner.studies.why_not.question import (
+from planner.studies.questions import (
     Study,
     case_no_worse,
     case_with_item,
@@ -48,7 +48,7 @@ class Rival(NamedTuple):
 
 
 def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:
-    """Return the highest price of an item at which it enters the plan.
+    """Highest price of an item at which it enters the plan.
 
     Args:
         name: an item on offer that the plan does not hold.
@@ -75,7 +75,7 @@ def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:
 
 
 def _no_answer(study: Study, contest: Contest) -> str | None:
-    """Return why no break-even price can be told, or None."""
+    """Reason why there is no break-even price, or None."""
     inputs = study.inputs
     policy = inputs.problem.policy
     if study.plan.status != "optimal":
@@ -138,18 +138,18 @@ class Contest:
         return self.study.inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
 
     def _inputs(self, list_usd: float) -> Inputs:
-        """Return the inputs with another list price; support follows where it is a share."""
+        """Inputs with another list price; support follows where it is a share."""
         inputs = self.study.inputs
         return replace(inputs, prices={**inputs.prices, self.name: self._price(list_usd)})
 
     def net_usd(self, list_usd: float) -> float:
-        """Return what a unit costs after discount."""
+        """Price of a unit after discount."""
         inputs = self.study.inputs
         item, shown_in = inputs.item(self.name), inputs.problem.shown_in
         return unit_net_usd(item, self._price(list_usd), inputs.discounts, shown_in)
 
     def find(self, list_usd: float) -> Rival | bool:
-        """Return a rival at a list price; False where there is none, True where it stays open."""
+        """Rival at a list price; False where there is none, True where it stays open."""
         study = self.study
         case = case_with_item(study, self.name, self._inputs(list_usd))
         if case.objective in RATIOS:
@@ -169,7 +169,7 @@ class Contest:
         return left_open
 
     def _least_ratio(self, case: Case, list_usd: float) -> Rival | bool | None:
-        """Return the rival of the least ratio at a list price; None where that stays open.
+        """Rival of the least ratio at a list price; None where that stays open.
 
         The least is found sooner than that no plan keeps within a ratio.
         """
@@ -186,14 +186,14 @@ class Contest:
 
     @cached_property
     def most_usd(self) -> float:
-        """The most that a plan that ties may cost: what the plan does."""
+        """Most that a plan that ties may cost: the money of the plan."""
         figure = OBJECTIVES[money_of(self.study.case)].figure.name
         most: float | None = getattr(self.study.plan.totals, figure)
         assert most is not None
         return most
 
     def priced(self, run: Run) -> Rival | None:
-        """Return a plan with the highest list price at which it is a rival, None if at none.
+        """A plan with the highest list price at which it is a rival, None if at none.
 
         A plan's cost is linear in the price, so bisection finds it without another search.
         """
@@ -211,7 +211,7 @@ class Contest:
         return Rival(run, math.floor(low * 100.0) / 100.0)
 
     def _wins(self, run: Run) -> Callable[[float], bool]:
-        """Return the predicate whether a plan is a rival at a list price."""
+        """Predicate whether a plan is a rival at a list price."""
         study, case = self.study, self.study.case
         whole, loss = study.whole(run), study.loss_of(run)
         money, by_money = money_of(case), costs_least(case)
@@ -233,7 +233,7 @@ class Contest:
         return resolve(self._inputs(0.0))
 
     def _repriced(self, list_usd: float) -> Case:
-        """Return the case with the item at another price."""
+        """Case with the item at another price."""
         inputs, at = self.study.inputs, self._price(list_usd)
         item, shown_in = inputs.item(self.name), inputs.problem.shown_in
         net_usd = unit_net_usd(item, at, inputs.discounts, shown_in)

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from planner import api
 from planner.api import Options
 from planner.case import Case, System, resolve, with_companions
+from planner.case.figures import it_power_kw
 from planner.case.money import unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Change, Inputs, changed
+from planner.inputs import Change, Inputs, applied, changed
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Bound, bounds_with, share
 from planner.optimizer.optimise import Certificate as Answer
 from planner.optimizer.purchase import bill
 from planner.schema.explanation import (
+    Bought,
     BreakEven,
     Certificate,
+    Figures,
     Forced,
     ForcedKind,
     Item,
@@ -26,10 +29,10 @@ from planner.schema.explanation import (
     WhyNot,
 )
 from planner.schema.plan import Plan
-from planner.studies.changes import apply, storage_of, systems_of
-from planner.studies.why_not import question as figures
-from planner.studies.why_not.break_even import break_even
-from planner.studies.why_not.question import (
+from planner.studies.break_even import break_even
+from planner.studies.changes import storage_of, systems_of
+from planner.studies.purchases import figures_of
+from planner.studies.questions import (
     ENOUGH,
     Study,
     case_no_worse,
@@ -41,7 +44,7 @@ from planner.studies.why_not.question import (
 )
 
 WORK = 6000.0
-"""Search effort after which what was not asked for is left."""
+"""Search effort after which questions that were not asked are left."""
 PATIENCE = 4.0
 """Multiple of it after which even forced plans are left."""
 CATEGORIES = ("gpu_system", "storage")
@@ -57,17 +60,17 @@ def why_not(
     questions: int | None = None,
     known: Sequence[Run] = (),
 ) -> WhyNot:
-    """Return the plans beside the best one, and why each item is not in it.
+    """Plans beside the best one, and why each item is not in it.
 
     Args:
         asked: items to answer exactly, with their break-even prices, whatever effort it takes.
-        work: search effort after which answers that were not asked for are left; bounds are told
-            in any case, forced plans unless they take several times as much.
+        work: search effort after which answers that were not asked for are left; bounds are
+            computed in any case, forced plans unless they take several times as much.
         questions: proofs for what was not asked for beyond the forced plans, None for any number.
         known: plans of the problem, or of problems like it, to start with.
 
     Raises:
-        InputError: what is asked for is not an item, or is in the plan.
+        InputError: an asked name is no item, or is in the plan.
     """
     study = Study(inputs, plan, options, work, PATIENCE * work, options.effort, runs=list(known))
     _check(inputs, plan, asked)
@@ -80,24 +83,23 @@ def why_not(
         value=goal.value,
         bound=goal.bound,
         tie=study.tie,
-        plan=figures.of_plan(plan),
-        bought=figures.bought_in(plan),
+        plan=_figures_of_plan(plan),
+        bought=_bought_in(plan),
     )
     if goal.value is None or base.plan is None:
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
-    rows = tuple(forced_plans(study))
+    rows = tuple(_forced_plans(study))
     study.proofs, study.questions = 0, questions
-    return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
+    return base.model_copy(update={"forced": rows, "items": _items(study, rows, asked)})
 
 
 def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
-    """Refuse questions about what is no GPU system or storage item, or is in the plan."""
+    """Refuse questions about an item that is no GPU system or storage, or is in the plan."""
     known = inputs.by_id
     kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
     held = {line.sku for line in plan.lines if line.parent is None and line.working}
     for name in asked:
-        message, fix = None, None
         if name not in known:
             message = f"no item named '{name[:60]}' in the catalogs of the problem"
             fix = did_you_mean(name, kinds) or "planner catalog lists every item"
@@ -106,8 +108,76 @@ def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
             fix = "ask about a GPU system or a storage item"
         elif name in held:
             message, fix = f"'{name}' is in the plan", "ask about an item that is not"
-        if message is not None:
-            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+        else:
+            continue
+        raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+
+
+# Figures
+
+
+def _figures_of_plan(plan: Plan) -> Figures | None:
+    totals, job = plan.totals, plan.jobs[0] if plan.jobs else None
+    if totals is None or job is None or totals.capex_usd is None:
+        return None
+    held = _bought_in(plan)
+    return Figures(
+        gpus_used=job.gpus_used,
+        goodput=job.goodput,
+        useful_gpus=job.useful_gpus,
+        useful_pflops=job.useful_pflops,
+        days_to_train=job.days_to_train,
+        capex_usd=totals.capex_usd,
+        tco_usd=totals.tco_usd,
+        it_power_kw=totals.it_power_kw,
+        facility_power_kw=totals.facility_power_kw,
+        systems=sum(each.quantity for each in held if each.category == "gpu_system"),
+        appliances=sum(each.quantity for each in held if each.category == "storage"),
+    )
+
+
+def _bought_in(plan: Plan) -> tuple[Bought, ...]:
+    return tuple(
+        Bought(
+            sku=line.sku,
+            model=line.model,
+            category="gpu_system" if line.section == "Compute" else "storage",
+            quantity=line.working,
+        )
+        for line in plan.lines
+        if line.parent is None and line.section in ("Compute", "Storage") and line.working
+    )
+
+
+def _figures_of_run(inputs: Inputs, case: Case, run: Run) -> Figures:
+    """Figures of an operation; those of an unknown power draw are None."""
+    spent = bill(case, run.units, run.ways)
+    held = {item.id for item in case.bill_items() if spent.counts[item.id]}
+    drawn = all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
+    unknown = () if drawn else ("it_power_kw", "facility_power_kw", "tco_usd")
+    figures = figures_of(case, run) | dict.fromkeys(unknown)
+    if inputs.problem.term is None:
+        figures["tco_usd"] = None
+    counts = {
+        "gpus_used": run.gpus,
+        "systems": sum(run.units[system.id] for system in case.systems),
+        "appliances": sum(run.units[item.id] for item in case.flash),
+    }
+    return Figures.model_validate(figures | counts)
+
+
+def _bought_by(inputs: Inputs, case: Case, run: Run) -> tuple[Bought, ...]:
+    systems = {system.id for system in case.systems}
+    return tuple(
+        Bought(
+            sku=offer.id,
+            model=inputs.item(offer.id).model,
+            category="gpu_system" if offer.id in systems else "storage",
+            quantity=run.units[offer.id],
+        )
+        for offer in case.offers()
+        if run.units[offer.id]
+    )
 
 
 # Forced plans: another storage vendor, another GPU type
@@ -117,7 +187,7 @@ LITTLE = 0.01
 LATE = "not computed, as it takes too long"
 
 
-def forced_plans(study: Study) -> Iterator[Forced]:
+def _forced_plans(study: Study) -> Iterator[Forced]:
     """Yield the best plan with each other storage vendor, and on each other GPU type."""
     case, units = study.case, study.units
     held = {item.vendor for item in case.flash if units[item.id]}
@@ -134,12 +204,11 @@ def forced_plans(study: Study) -> Iterator[Forced]:
 def _forced(
     study: Study, kind: ForcedKind, key: str, label: str, changes: tuple[Change, ...]
 ) -> Forced:
-    """Return the best plan after changes that force something."""
     settings = tuple(change.setting for change in changes)
     row = Forced(kind=kind, key=key, label=label, setting=settings, outcome="no_plan")
     if study.out_of_patience:
         return row.model_copy(update={"outcome": "not_found", "reason": LATE})
-    inputs = apply(study.inputs, changes)
+    inputs = applied(study.inputs, changes, recorded=True)
     try:
         case = resolve(inputs)
     except InputError as error:
@@ -151,12 +220,19 @@ def _forced(
         return row.model_copy(update={"reason": "no plan meets every limit"})
     run = cheap(study, case, answer)
     study.remember(run)
-    certificate = certificate_under(case, answer, run)
+    value = measure(case, case.objective)(run)
+    pick = max if case.maximise else min
+    bound = value if answer.bound is None else pick(answer.bound, value)
+    certificate = Certificate(
+        value=natural(case.objective, value),
+        bound=natural(case.objective, bound),
+        gap=share(case, value, bound),
+    )
     return row.model_copy(
         update={
             "outcome": "plan",
-            "figures": figures.of_run(inputs, case, run),
-            "bought": figures.bought_by(inputs, case, run),
+            "figures": _figures_of_run(inputs, case, run),
+            "bought": _bought_by(inputs, case, run),
             "certificate": certificate,
             "loss": study.loss(certificate.value),
         }
@@ -164,27 +240,15 @@ def _forced(
 
 
 def _refusal(error: InputError) -> str:
-    """Return why a changed problem is none: it demands what is no longer on offer."""
+    """Reason of a contradiction: a demand for an item that is no longer on offer."""
     demands = [(f.path or "").removeprefix("items.") for f in error.findings]
     if all(finding.code == "demanded" for finding in error.findings):
         return f"the problem demands {', '.join(demands)}"
     return "; ".join(finding.message for finding in error.findings)
 
 
-def certificate_under(case: Case, answer: Answer, run: Run) -> Certificate:
-    """Return the certificate of an operation under the bound of an answer."""
-    value = measure(case, case.objective)(run)
-    pick = max if case.maximise else min
-    bound = value if answer.bound is None else pick(answer.bound, value)
-    return Certificate(
-        value=natural(case.objective, value),
-        bound=natural(case.objective, bound),
-        gap=share(case, value, bound),
-    )
-
-
 def cheap(study: Study, case: Case, answer: Answer) -> Run:
-    """Return a cheap plan among those as good as an answer, with the GPU systems that it needs.
+    """A cheap plan among those as good as an answer, with the GPU systems that it needs.
 
     The first plan found may hold far more than it needs, which would compare unfairly.
     """
@@ -193,7 +257,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
     assert answer.value is not None
     wanted = {system.id: _wanted(case, found, system) for system in case.systems}
     idle = any(found.units[name] > count for name, count in wanted.items())
-    if costs_least(case) or (_storage_share(case, found) < LITTLE and not idle):
+    if costs_least(case) or (not idle and _storage_share(case, found) < LITTLE):
         return found
     value = natural(case.objective, answer.value)
     slack = 1.0 - study.tie if case.maximise else 1.0 + study.tie
@@ -205,7 +269,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
 
 
 def _wanted(case: Case, found: Run, system: System) -> int:
-    """Return the systems of a type that a plan needs: in use, hot spares, or demanded."""
+    """Systems of a type that a plan needs: in use, hot spares, or demanded."""
     bought, used = found.units[system.id], found.used.get(system.id, 0)
     if case.job.repair is not None:  # spares are there because they pay
         return bought
@@ -230,7 +294,7 @@ IN_THE_WAY = "no plan meets every limit; "
 
 @dataclass
 class ItemReason:
-    """What is known so far of an item on offer that the plan does not hold."""
+    """Knowledge so far of an item on offer that the plan does not hold."""
 
     name: str
     asked: bool
@@ -251,8 +315,8 @@ class ItemReason:
             self.at_most = at_most if self.at_most is None else min(self.at_most, at_most)
 
 
-def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple[Item, ...]:
-    """Return why each GPU system and storage item that the plan does not hold is not in it."""
+def _items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple[Item, ...]:
+    """Why each GPU system and storage item that the plan does not hold is not in it."""
     reasons = [
         ItemReason(offer.id, offer.id in asked)
         for offer in (*study.case.systems, *study.case.storage)
@@ -297,7 +361,7 @@ def _loss(study: Study, bound: Bound) -> float | None:
 
 
 def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReason]) -> None:
-    """Take over what the forced plans say of the items: of those they hold, and of all others."""
+    """Take over bounds from the forced plans: on the items they hold, and on all others."""
     rows = {(row.kind, row.key): row for row in forced}
     systems = {system.id for system in study.case.systems}
     one_family = (study.case.exact_families or study.case.max_families) == 1
@@ -319,7 +383,7 @@ def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReaso
 
 
 def _vendor_of_family(study: Study, name: str) -> str:
-    """Return the vendor of all items on offer in an item's family; "" where there are several."""
+    """Vendor of all items on offer in an item's family; "" where there are several."""
     (family,) = (item.family for item in study.case.storage if item.id == name)
     vendors = {item.vendor for item in study.case.storage if item.family == family}
     return vendors.pop() if len(vendors) == 1 else ""
@@ -365,9 +429,8 @@ def _exactly(study: Study, reason: ItemReason) -> None:
         reason.impossible = True
     if answer.operation is None or answer.value is None or answer.bound is None:
         return
-    name = case.objective
-    reason.at_least = study.loss(natural(name, answer.bound))
-    reason.at_most = study.loss(natural(name, answer.value))
+    reason.at_least = study.loss(natural(case.objective, answer.bound))
+    reason.at_most = study.loss(natural(case.objective, answer.value))
     reason.exact = answer.status == "optimal"
     study.remember(answer.operation)
 
@@ -416,7 +479,6 @@ def _price(study: Study, reason: ItemReason) -> BreakEven:
 
 
 def _item(study: Study, reason: ItemReason) -> Item:
-    """Return what is known of an item as the record has it."""
     if reason.impossible:
         shown = _shown(study, reason.name, "no_plan", asked=reason.asked)
         return shown.model_copy(update={"reason": reason.because, "exact": True})
@@ -441,7 +503,7 @@ def _item(study: Study, reason: ItemReason) -> Item:
 
 
 def _shown(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
-    """Return what is told of an item whatever is known of plans with it."""
+    """Item with its price, whatever is known of plans with it."""
     item, inputs = study.inputs.item(name), study.inputs
     price, net_usd = inputs.prices.get(name), None
     if price is not None:

@@ -1,14 +1,17 @@
-"""The report in plain numbers; every name ends in its unit where it has one."""
+"""The record of `planner size`: storage demand by interval and by rule.
+
+Field names end in their unit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.case.model import Mode
+from planner.currency import USD, Currency
 from planner.schema.base import Shown
 
-Basis = Literal["delivered", "nameplate"]
+Mode = Literal["async", "sync", "local"]
 RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom"]
 
 
@@ -53,7 +56,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The checkpoint's size and what it takes to keep it."""
+    """Size of a checkpoint and the capacity it needs."""
 
     size_gb: float
     bytes_per_parameter: float | None
@@ -69,7 +72,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class RestoreDemand:
-    """What one way of restoring reads; without a time limit it asks for no bandwidth."""
+    """Read demand of one restore fan-out; no bandwidth without a time limit."""
 
     fan_out: str
     used: bool
@@ -81,7 +84,7 @@ class RestoreDemand:
 
 @dataclass(frozen=True)
 class Running:
-    """How the job runs at a given interval and bandwidth."""
+    """Operation of the job at a given interval and bandwidth."""
 
     stall_s: float
     drain_s: float
@@ -93,7 +96,7 @@ class Running:
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """The bandwidth that one interval requires; None where its stall fills the interval."""
+    """Bandwidth that one interval requires; None where its stall fills the interval."""
 
     interval_s: float
     by_policy: bool
@@ -107,7 +110,7 @@ class IntervalRow:
 
 @dataclass(frozen=True)
 class ModeReport:
-    """One mode of checkpointing: the interval of the policy, and the demand of intervals."""
+    """One mode of checkpointing: interval of the policy, and the demand of intervals."""
 
     mode: Mode
     policy: str
@@ -119,31 +122,31 @@ class ModeReport:
 
 @dataclass(frozen=True)
 class ApplianceRow:
-    """What one storage item needs to meet a rule; ``reason`` says why it cannot."""
+    """Units of one storage item that meet a rule; ``reason`` says why none do."""
 
     item: str
     name: str
     family: str
     family_name: str
-    best_of_family: bool
-    units: int | None
-    decided_by: str | None
-    it_power_kw: float | None
-    racks: int | None
-    net_usd: float | None
-    power_equivalent_gpus: int | None
-    whole_systems_gpus: int | None
-    reason: str | None
+    best_of_family: bool = False
+    units: int | None = None
+    decided_by: str | None = None
+    it_power_kw: float | None = None
+    racks: int | None = None
+    net_usd: float | None = None
+    power_equivalent_gpus: int | None = None
+    whole_systems_gpus: int | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
 class RuleRow:
-    """What one rule asks for, on its own basis, and how the job would run with just that."""
+    """Demand of one rule on its own basis, and the operation with just that bandwidth."""
 
     rule: str
     group: RuleGroup
     chosen: bool
-    basis: Basis
+    basis: Literal["delivered", "nameplate"]
     note: str
     source: str
     read_gb_per_s: float | None
@@ -170,3 +173,4 @@ class SizeReport(Shown):
     delivered_write_share: float
     rules: tuple[RuleRow, ...]
     notes: tuple[str, ...]
+    currency: Currency = USD

@@ -7,18 +7,27 @@ from dataclasses import dataclass, replace
 
 from planner.api import Options, solve_with
 from planner.case.suitability import why_not
+from planner.currency import Currency
 from planner.errors import Finding, InputError
+from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied, demanded
 from planner.loader.checks import check_problem
-from planner.outputs.words import listed, relative, write_figure
+from planner.outputs import scope
+from planner.outputs.words import listed, product, relative, write_in
 from planner.paths import job_path
 from planner.schema.catalog import Family, Item
-from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
-from planner.schema.plan import Plan
+from planner.schema.comparison import (
+    Bought,
+    Measure,
+    Outcome,
+    RowGroup,
+    RuleRow,
+    RulesTable,
+)
+from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.compare.differences import measure_of, outcome, value_in
-from planner.studies.compare.side_by_side import compare, read_sides
+from planner.studies.compare import total
 from planner.studies.pool import Progress, ignore
 from planner.studies.request import PROBLEMS, Found, Request
 
@@ -28,7 +37,7 @@ _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 @dataclass(frozen=True)
 class RowQuestion:
-    """A row to fill: what changes against the problem, or why there is nothing to solve."""
+    """A row to fill: changes of the problem, or the reason why there is nothing to solve."""
 
     group: RowGroup
     name: str
@@ -48,17 +57,22 @@ class RowQuestion:
 
 
 def row_questions(inputs: Inputs) -> tuple[RowQuestion, ...]:
-    """Return the rows of the table in their order; the demand law is the first.
+    """Rows of the table in their order; the demand law is the first.
 
     Every row but those of the rules sizes storage by the demand law, whatever the problem asks
     for, so that it differs from the first in one thing only.
     """
-    return (_demand(inputs), *_by_rules(inputs), *_modes(inputs), *_variants(inputs),
-            *_one_vendor(inputs))  # fmt: skip
+    return (
+        _demand(inputs),
+        *_by_rules(inputs),
+        *_modes(inputs),
+        *_variants(inputs),
+        *_one_vendor(inputs),
+    )
 
 
 def by_demand(inputs: Inputs) -> tuple[Change, ...]:
-    """Return what makes storage be sized by the demand law; nothing where it already is."""
+    """Changes after which the demand law sizes storage; none where it already does."""
     if inputs.problem.storage.rule == "demand":
         return ()
     return (Change(_RULE, "demand", "demand"),)
@@ -106,12 +120,12 @@ def _modes(inputs: Inputs) -> Iterator[RowQuestion]:
 def _variants(inputs: Inputs) -> Iterator[RowQuestion]:
     for pair in variants(inputs):
         for family in pair:
-            yield _storage(inputs, "variant", family.id, _named_family(family), _software(family),
-                           (family.id,))  # fmt: skip
+            label, asked = _named_family(family), _software(family)
+            yield _storage(inputs, "variant", family.id, label, asked, (family.id,))
 
 
 def _named_family(family: Family) -> str:
-    """Return a family's name with its vendor's, once."""
+    """Name of a family with its vendor's, once."""
     known = family.name.casefold().startswith(family.vendor.casefold())
     return family.name if known else f"{family.vendor} {family.name}"
 
@@ -132,14 +146,14 @@ def _one_vendor(inputs: Inputs) -> Iterator[RowQuestion]:
     if len(vendors) < 2:
         return
     for vendor, names in vendors.items():
-        yield _storage(inputs, "vendor", vendor, f"{vendor} only", f"Storage of {vendor} alone",
-                       names)  # fmt: skip
+        label, asked = f"{vendor} only", f"Storage of {vendor} alone"
+        yield _storage(inputs, "vendor", vendor, label, asked, names)
 
 
 def _storage(
     inputs: Inputs, group: RowGroup, name: str, label: str, asked: str, names: tuple[str, ...]
 ) -> RowQuestion:
-    """Return a row with storage of these families alone."""
+    """A row with storage of some families alone."""
     reason = why_none(inputs, names)
     if reason is not None:
         return RowQuestion(group, name, label, asked, reason=reason)
@@ -148,21 +162,100 @@ def _storage(
     return RowQuestion(group, name, label, asked, (*by_demand(inputs), only))
 
 
+# Outcome of a plan
+
+
+def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
+    """Measure of plans for an objective: useful work, or the minimised figure.
+
+    Args:
+        objective: the objective of the problem.
+        flops: whether useful work is known in PFLOP/s.
+    """
+    if objective.sense == "minimize":
+        values = {"name": objective.name, "label": OBJECTIVES[objective.name].label}
+        return Measure.model_validate(values | {"unit": objective.unit, "sense": "minimize"})
+    figure = FIGURES["useful_gpus"]
+    if flops and objective.name != figure.name:
+        figure = FIGURES["useful_pflops"]
+    values = {"name": figure.name, "label": figure.label, "unit": figure.unit}
+    return Measure.model_validate(values | {"sense": "maximize"})
+
+
+def value_in(plan: Plan, measure: Measure) -> float | None:
+    """Value of a plan in a measure; None where there is no plan or it is not known."""
+    if not plan.jobs:
+        return None
+    if measure.sense == "minimize":
+        return plan.objective.value
+    return plan.jobs[0].useful_pflops if measure.unit == "PFLOP/s" else plan.jobs[0].useful_gpus
+
+
+def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome | None:
+    """Purchase and operation of a plan; None where there is no plan.
+
+    Args:
+        reference: the value in that measure to tell the difference from, where there is one.
+    """
+    if plan.totals is None or not plan.jobs:
+        return None
+    job, totals, value = plan.jobs[0], plan.totals, value_in(plan, measure)
+    storage = _of_section(plan, "Storage")
+    return Outcome(
+        systems=_bought(_of_section(plan, "Compute")),
+        storage=_bought(storage),
+        storage_units=sum(line.working for line in storage),
+        storage_it_power_kw=total(line.it_power_kw for line in storage),
+        storage_capex_usd=total(line.extended_net_usd for line in storage),
+        it_power_kw=totals.it_power_kw,
+        facility_power_kw=totals.facility_power_kw,
+        capex_usd=totals.capex_usd,
+        gpus=totals.gpus,
+        gpus_used=job.gpus_used,
+        useful_gpus=job.useful_gpus,
+        useful_pflops=job.useful_pflops,
+        days_to_train=job.days_to_train,
+        mode=job.mode,
+        interval_s=job.interval_s,
+        overlap=job.overlap,
+        goodput=job.goodput,
+        objective_value=plan.objective.value,
+        gap=plan.objective.gap,
+        measured=value,
+        difference=value / reference - 1.0 if value is not None and reference else None,
+    )
+
+
+def _of_section(plan: Plan, section: str) -> list[Line]:
+    return [line for line in scope.own_lines(plan) if line.section == section]
+
+
+def _bought(lines: list[Line]) -> tuple[Bought, ...]:
+    return tuple(
+        Bought(sku=line.sku, model=line.model, product=product(line), quantity=line.working)
+        for line in lines
+        if line.working
+    )
+
+
+# The argument
+
 NOTHING = 1e-6
 """Smallest difference where nothing is known of a proof, as a share."""
 
 
 def worse_by(row: RuleRow, measure: Measure) -> float:
-    """Return the share by which a row is worse than the demand law; negative where better."""
+    """Share by which a row is worse than the demand law; negative where better."""
     difference = 0.0 if row.outcome is None else row.outcome.difference or 0.0
     return difference if measure.sense == "minimize" else -difference
 
 
-def argument(rows: Sequence[RuleRow], measure: Measure) -> tuple[str, ...]:
-    """Return the decisive rows in a line each: the worst rule, the best and worst vendor.
+def argument(rows: Sequence[RuleRow], measure: Measure, money: Currency) -> tuple[str, ...]:
+    """Decisive rows in a line each: the worst rule, the best and worst vendor.
 
     Args:
         rows: the table, the demand law first.
+        money: the currency of amounts in the lines.
     """
     demand = rows[0].outcome
     if demand is None:
@@ -170,24 +263,26 @@ def argument(rows: Sequence[RuleRow], measure: Measure) -> tuple[str, ...]:
     lines = []
     rules = [row for row in rows if row.group == "rule" and row.outcome]
     if rules:
-        lines.append(_against(max(rules, key=lambda row: worse_by(row, measure)), demand, measure))
+        lines.append(
+            _against(max(rules, key=lambda row: worse_by(row, measure)), demand, measure, money)
+        )
     vendors = [row for row in rows if row.group == "vendor" and row.outcome]
     if len(vendors) > 1:
         vendors.sort(key=lambda row: worse_by(row, measure))
         ends = (vendors[0], vendors[-1])
-        lines += [_against(row, demand, measure) for row in ends]
+        lines += [_against(row, demand, measure, money) for row in ends]
     return tuple(lines)
 
 
-def _against(row: RuleRow, demand: Outcome, measure: Measure) -> str:
-    """Return a row beside the demand law: its measure, GPUs in use and power of storage."""
+def _against(row: RuleRow, demand: Outcome, measure: Measure, money: Currency) -> str:
+    """A row beside the demand law: its measure, GPUs in use and power of storage."""
     plan, worse = row.outcome, worse_by(row, measure)
     assert plan is not None
     if abs(worse) <= max(NOTHING, plan.gap or 0.0, demand.gap or 0.0):
         parts = [f"{measure.label} equal within the gap"]
     else:
         more = (worse > 0) == (measure.sense == "minimize")
-        values = (write_figure(each.measured, measure.unit) for each in (plan, demand))
+        values = (write_in(money, each.measured, measure.unit) for each in (plan, demand))
         parts = [
             f"{relative(worse)} {'more' if more else 'less'} {measure.label} "
             f"({' instead of '.join(values)})"
@@ -207,14 +302,14 @@ _MOST_REASONS = 2
 
 
 def families_in_use(inputs: Inputs) -> tuple[Family, ...]:
-    """Return the families that have products in the catalogs, by id."""
+    """Families that have products in the catalogs, by id."""
     named = {item.family for item in inputs.items if item.category == "storage"}
     families = (family for family in inputs.families if family.id in named)
     return tuple(sorted(families, key=lambda family: family.id))
 
 
 def by_vendor(inputs: Inputs) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the families of each vendor, by the vendor's name."""
+    """Ids of the families of each vendor, by the vendor's name."""
     families = families_in_use(inputs)
     vendors = sorted({family.vendor for family in families}, key=str.casefold)
     return {
@@ -224,7 +319,7 @@ def by_vendor(inputs: Inputs) -> dict[str, tuple[str, ...]]:
 
 
 def variants(inputs: Inputs) -> tuple[tuple[Family, Family], ...]:
-    """Return pairs of families of one vendor: plain, and the same hardware with faster clients.
+    """Pairs of families of one vendor: plain, and the same hardware with faster clients.
 
     What a client can move is a matter of software. A family is a variant of a plain one where each
     of its products gives and takes what some product of the plain family does.
@@ -242,7 +337,7 @@ def variants(inputs: Inputs) -> tuple[tuple[Family, Family], ...]:
 
 
 def _hardware(inputs: Inputs, family: Family) -> frozenset[str]:
-    """Return what each product of a family gives and takes, as texts that can be compared."""
+    """Figures of each product of a family, as texts that can be compared."""
     return frozenset(_figures(item) for item in inputs.items if item.family == family.id)
 
 
@@ -252,13 +347,13 @@ def _figures(item: Item) -> str:
 
 
 def considered_families(inputs: Inputs, families: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the families that the problem considers."""
+    """Families that the problem considers."""
     considered = inputs.problem.consider.storage_families
     return tuple(name for name in families if considered is None or name in considered)
 
 
 def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
-    """Return why no plan can have storage of these families alone, or None where one may."""
+    """Reason why no plan can have storage of some families alone; None where one may."""
     kept = considered_families(inputs, families)
     if not kept:
         return "the problem does not consider it (consider.storage_families)"
@@ -286,7 +381,7 @@ class _Answer:
 def rules_table(
     inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
-    """Return the table of a problem; each row is a plan solved and verified on its own.
+    """Table of a problem; each row is a plan solved and verified on its own.
 
     Args:
         progress: is called with how many rows of how many are solved.
@@ -314,14 +409,14 @@ def rules_table(
         objective=base.objective.name,
         measure=measure,
         rows=rows,
-        argument=argument(rows, measure),
+        argument=argument(rows, measure, base.shown_in),
     )
 
 
 def _answer(
     ask: RowQuestion, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
 ) -> _Answer:
-    """Return the plan of a row; problems that are the same are solved once.
+    """Plan of a row; problems that are the same are solved once.
 
     Args:
         ask: the row.
@@ -351,7 +446,7 @@ def _check(inputs: Inputs) -> None:
 
 
 def _why_not(ask: RowQuestion, plan: Plan) -> str | None:
-    """Return why there is no plan in a few words; solving tells more of it.
+    """Reason why there is no plan in a few words.
 
     What the row itself changes is left out: that it stands in the way is what the row shows.
     """
@@ -381,36 +476,12 @@ def _row(answer: _Answer, measure: Measure, reference: float | None) -> RuleRow:
     )
 
 
-def run(request: Request, *, rules: bool, everything: bool) -> Found:
-    """Compare plans, problem files and workbooks with the first, or a problem's plan by rules.
-
-    Args:
-        rules: whether to compare one problem's plan with those by other rules, modes and storage.
-        everything: whether to list what is the same in all, too.
+def run(request: Request) -> Found:
+    """Compare the plan of a problem with those by other rules, modes and storage.
 
     Raises:
-        InputError: a file is wrong or of another kind.
+        InputError: the problem is wrong, or several are given.
     """
-    if rules:
-        return _by_other_rules(request)
-    read = read_sides(
-        request.paths,
-        settings=request.settings,
-        scenario=request.scenario,
-        options=request.options(),
-        models=request.models,
-    )
-    return Found(
-        (compare(read),),
-        ("optimal" if any(side.there for side in read) else "infeasible",),
-        stem="compare",
-        plan=lambda: read[0].plan,
-        shown={"everything": everything},
-        plans=tuple((side.source, side.plan) for side in read if side.there),
-    )
-
-
-def _by_other_rules(request: Request) -> Found:
     if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
         message = "--rules takes one problem file (.yaml)"
         raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))

@@ -1,4 +1,4 @@
-"""A solved problem under questioning: its value, changed cases, and figures of other plans."""
+"""A solved problem under questioning: its value, its ties, and changed cases."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any, Literal, get_args
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
-from planner.case.chosen import ways_of
-from planner.case.figures import it_power_kw
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
@@ -20,8 +18,6 @@ from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.purchase import bill
-from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 
 TIE_TOLERANCE = 1e-6
@@ -38,9 +34,9 @@ class Study:
     """A solved problem under questioning.
 
     Attributes:
-        work: search effort after which what was not asked for is left.
+        work: search effort after which questions that were not asked are left.
         patience: effort after which even other forced plans are.
-        questions: proofs for what was not asked for, None for any number.
+        questions: proofs for what was not asked, None for any number.
         known: plans found on the way, by item held.
         runs: plans that questions start with.
     """
@@ -63,14 +59,9 @@ class Study:
 
     @cached_property
     def units(self) -> Mapping[str, int]:
-        """Units in the cluster of everything on offer."""
+        """Units of everything on offer in the cluster."""
         held = {line.sku: line.working for line in self.plan.lines if line.parent is None}
         return {offer.id: held.get(offer.id, 0) for offer in self.case.offers()}
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """Ids of the ways in which the job runs."""
-        return ways_of(self.case, self.plan)
 
     @property
     def value(self) -> float:
@@ -107,7 +98,7 @@ class Study:
         return self.bound * (1.0 + sign * self.tie)
 
     def loss(self, value: float) -> float:
-        """Return how much worse a value is than the plan's, as a share of it."""
+        """Excess of the plan's value over a worse one, as a share of it."""
         worse = self.value - value if self.case.maximise else value - self.value
         return worse / max(abs(self.value), 1e-12)
 
@@ -117,7 +108,7 @@ class Study:
         return self.loss(self.tied)
 
     def loss_of(self, run: Run) -> float:
-        """Return the loss of a plan of this problem, maybe with less on offer."""
+        """Loss of a plan of this problem, maybe with less on offer."""
         name = self.case.objective
         return self.loss(natural(name, measure(self.case, name)(self.whole(run))))
 
@@ -128,12 +119,12 @@ class Study:
 
     @property
     def late(self) -> bool:
-        """Whether what was not asked for is left."""
+        """Whether questions that were not asked are left."""
         spent = self.questions is not None and self.proofs >= self.questions
         return spent or self.effort.late or self.effort.work >= self.work
 
     def prove(self, case: Case, gap: float = ENOUGH) -> Certificate:
-        """Return the first best plan of a case with its proof."""
+        """Best plan of a case with its proof; equally good plans are not told apart."""
         self.proofs += 1
         answer = optimise(
             case,
@@ -147,7 +138,7 @@ class Study:
         return answer
 
     def whole(self, run: Run) -> Run:
-        """Return an operation of a case with less on offer as one of the problem's."""
+        """An operation of a case with less on offer as one of the problem."""
         return replace(run, units={**dict.fromkeys(self.units, 0), **run.units})
 
     def remember(self, run: Run) -> None:
@@ -161,7 +152,7 @@ class Study:
 
 
 def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Case:
-    """Return the case of plans with at least one unit of an item (of a GPU system: in use)."""
+    """Case of plans with at least one unit of an item (of a GPU system: in use)."""
     inputs, case = inputs or study.inputs, study.case
     item = next((each for each in case.flash if each.id == name), None)
     unneeded: list[tuple[str, tuple[str, ...]]] = []
@@ -194,7 +185,7 @@ MONEY: frozenset[Money] = frozenset(get_args(Money))
 
 
 def money_of(case: Case) -> Money:
-    """Return the money that decides between plans: the objective, or capex on ties."""
+    """Money that decides between plans: the objective, or capex on ties."""
     return case.objective if case.objective in MONEY else "cost"
 
 
@@ -204,7 +195,7 @@ def costs_least(case: Case) -> bool:
 
 
 def case_no_worse(case: Case, worst: float) -> Case:
-    """Return the case of least money whose plans are no worse in the case's objective.
+    """Case of least money whose plans are no worse in the case's objective.
 
     Args:
         worst: in the objective's own unit.
@@ -222,7 +213,7 @@ def case_no_worse(case: Case, worst: float) -> Case:
 
 
 def case_within_money(case: Case, most_usd: float) -> Case:
-    """Return a case of least money with a limit on it."""
+    """Case of least money with a limit on it."""
     name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
     return replace(case, limits=_tighter(case.limits, name, most_usd, min))
 
@@ -234,7 +225,7 @@ def _tighter(limits: Any, name: str, value: float, pick: Any) -> Any:
 
 
 def without_money(case: Case) -> Case:
-    """Return the case with no limit that a price bears on; its companions are to be made anew."""
+    """Case without limits on money; its companions are to be derived anew."""
     limits = case.limits.with_values(
         capex_usd=None,
         support_usd_per_year=None,
@@ -249,78 +240,3 @@ def without_money(case: Case) -> Case:
 def limits_money(case: Case) -> bool:
     """Whether a price can decide what is possible."""
     return case.limits != without_money(case).limits
-
-
-# Figures
-
-
-def of_plan(plan: Plan) -> Figures | None:
-    """Return the figures of a finished plan, None where it has none."""
-    totals, job = plan.totals, plan.jobs[0] if plan.jobs else None
-    if totals is None or job is None or totals.capex_usd is None:
-        return None
-    held = bought_in(plan)
-    return Figures(
-        gpus_used=job.gpus_used,
-        goodput=job.goodput,
-        useful_gpus=job.useful_gpus,
-        useful_pflops=job.useful_pflops,
-        days_to_train=job.days_to_train,
-        capex_usd=totals.capex_usd,
-        tco_usd=totals.tco_usd,
-        it_power_kw=totals.it_power_kw,
-        facility_power_kw=totals.facility_power_kw,
-        systems=sum(each.quantity for each in held if each.category == "gpu_system"),
-        appliances=sum(each.quantity for each in held if each.category == "storage"),
-    )
-
-
-def bought_in(plan: Plan) -> tuple[Bought, ...]:
-    """Return the GPU systems and storage of a finished plan."""
-    return tuple(
-        Bought(
-            sku=line.sku,
-            model=line.model,
-            category="gpu_system" if line.section == "Compute" else "storage",
-            quantity=line.working,
-        )
-        for line in plan.lines
-        if line.parent is None and line.section in ("Compute", "Storage") and line.working
-    )
-
-
-def of_run(inputs: Inputs, case: Case, run: Run) -> Figures:
-    """Return the figures of an operation; those of a draw that is not known are None."""
-    spent, job = bill(case, run.units, run.ways), case.job
-    held = {item.id for item in case.bill_items() if spent.counts[item.id]}
-    drawn = all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
-    pflops = run.useful_pflops(job.mfu) if job.mfu and run.tflops_per_gpu else None
-    trained = job.tokens is not None and job.active_parameters is not None
-    return Figures(
-        gpus_used=run.gpus,
-        goodput=run.goodput,
-        useful_gpus=run.useful_gpus,
-        useful_pflops=pflops,
-        days_to_train=case.days_at_one_pflops() / pflops if pflops and trained else None,
-        capex_usd=spent["capex_usd"],
-        tco_usd=spent["tco_usd"] if drawn and inputs.problem.term is not None else None,
-        it_power_kw=spent["it_power_kw"] if drawn else None,
-        facility_power_kw=spent["facility_power_kw"] if drawn else None,
-        systems=sum(run.units[system.id] for system in case.systems),
-        appliances=sum(run.units[item.id] for item in case.flash),
-    )
-
-
-def bought_by(inputs: Inputs, case: Case, run: Run) -> tuple[Bought, ...]:
-    """Return the GPU systems and storage of an operation."""
-    systems = {system.id for system in case.systems}
-    return tuple(
-        Bought(
-            sku=offer.id,
-            model=inputs.item(offer.id).model,
-            category="gpu_system" if offer.id in systems else "storage",
-            quantity=run.units[offer.id],
-        )
-        for offer in case.offers()
-        if run.units[offer.id]
-    )

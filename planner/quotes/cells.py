@@ -1,0 +1,369 @@
+"""A vendor's file as rows of cells, and the numbers, currencies, dates and terms in their texts."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.worksheet import Worksheet
+
+from planner.errors import Finding, InputError
+from planner.foreign_files import contents
+from planner.foreign_workbooks import open_xlsx
+
+Decimal = Literal["point", "comma"]
+
+_CODES = (
+    "USD EUR GBP JPY CNY KRW INR CHF CAD AUD SGD SEK NOK DKK PLN NZD HKD TWD BRL MXN AED SAR ILS "
+    "ZAR CZK THB"
+)
+SIGNS = {code: code for code in _CODES.split()} | {
+    "US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "RMB": "CNY", "₩": "KRW",
+    "₹": "INR", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD", "NZ$": "NZD", "S$": "SGD",
+    "SG$": "SGD", "HK$": "HKD", "NT$": "TWD", "R$": "BRL", "MX$": "MXN",
+}  # fmt: skip
+"""Currencies by sign and code; a dollar alone is that of the United States."""
+_WORDED_SIGNS = {
+    "zł": "PLN", "zl": "PLN", "kr": None, "sfr": "CHF", "fr": "CHF", "kč": "CZK", "kc": "CZK",
+    "rs": "INR", "lei": "RON", "tl": "TRY", "₺": "TRY", "₪": "ILS", "฿": "THB",
+}  # fmt: skip
+"""Signs that are words: a currency only beside a number; a krone is that of three countries."""
+NOTHING = {"-", "--", "–", "—"}
+INCLUDED = {
+    "included", "incl", "incl.", "inkl", "inkl.", "inklusive", "n/c", "no charge", "free",
+    "bundled",
+}  # fmt: skip
+
+_WORDED = "|".join(_WORDED_SIGNS)
+_BESIDE_A_NUMBER = re.compile(
+    rf"(?<=[\d,.–—-])\s?({_WORDED})\.?(?![^\W\d_])|(?<![^\W_])({_WORDED})\.?\s?(?=[\d(-])", re.I
+)
+_SIGN = re.compile(
+    "|".join(
+        ("(?<![^\\W\\d_])" if sign[0].isalpha() and sign[-1] == "$" else "") + re.escape(sign)
+        for sign in sorted(SIGNS, key=len, reverse=True)
+    ),
+    re.I,
+)
+_BARE = r"(?:US\$|[$€£¥₩₹]|USD|EUR|GBP|JPY|CNY|KRW|INR|CHF)"
+_CODE = rf"{_BARE}(?![^\W\d_])"
+_MULTIPLES = (
+    (1e3, rf"(?<![^\W\d_])[kT] ?{_CODE}|{_BARE} ?[kT]\b|\b(thousands?|tausend|000s)\b|['’]000\b"),
+    (1e6, rf"(?<![^\W\d_])M ?{_CODE}|{_BARE} ?M\b|\b(millions?|millionen|mio|mn)\b"),
+)
+_LARGEST = 1e15
+"""Larger figures are texts: their sums would have no cents."""
+_SPACES = str.maketrans("", "", " \u00a0\u202f\u2009'’")
+
+
+def currency_of(text: str) -> str | None:
+    """The currency that a text names, None for none or several."""
+    found = {SIGNS[each.group().upper()] for each in _SIGN.finditer(text) if _is_word(text, each)}
+    if number(text, "point") is not None:
+        worded = (_WORDED_SIGNS[(a or b).lower()] for a, b in _BESIDE_A_NUMBER.findall(text))
+        found |= {currency for currency in worded if currency is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_word(text: str, match: re.Match[str]) -> bool:
+    """True for a sign, or a code that is a word, as in "kEUR": the EUR of "EUROPE" is none."""
+    if not match.group().isalpha():
+        return True
+    begins = re.search(r"(?<![^\W\d_])[kKMT]?$", text[: match.start()])
+    return begins is not None and not text[match.end() :][:1].isalpha()
+
+
+def multiple_of(text: str) -> float:
+    """The multiple of its currency that a header names: 1,000 of "Price (k€)"."""
+    return next((size for size, word in _MULTIPLES if re.search(word, text, re.I)), 1.0)
+
+
+def decimal_mark(texts: Iterable[str]) -> Decimal | None:
+    """The decimal mark of most numbers among texts, None where none of them decides."""
+    votes = Counter(_own_mark(_digits(text)[0]) for text in texts)
+    if votes["point"] == votes["comma"]:
+        return None
+    return "point" if votes["point"] > votes["comma"] else "comma"
+
+
+def _own_mark(text: str) -> Decimal | None:
+    points, commas = text.count("."), text.count(",")
+    if points and commas:
+        return "point" if text.rindex(".") > text.rindex(",") else "comma"
+    if points > 1 or commas > 1:
+        return "comma" if points > 1 else "point"
+    if (points or commas) and not re.fullmatch(r"\d{1,3}[.,]\d{3}", text):
+        return "point" if points else "comma"
+    return None
+
+
+def number(text: str, decimal: Decimal) -> float | None:
+    """The number in a text without currency, spaces and percent sign; None where there is none."""
+    digits, negative = _digits(text)
+    own = _own_mark(digits) or decimal
+    thousands, mark = (",", ".") if own == "point" else (".", ",")
+    plain = digits.replace(thousands, "").replace(mark, ".")
+    if not re.fullmatch(r"\d+(\.\d+)?|\.\d+", plain) or float(plain) > _LARGEST:
+        return None
+    return -float(plain) if negative else float(plain)
+
+
+def _digits(text: str) -> tuple[str, bool]:
+    """A number without signs around it, and whether it is negative; brackets are a minus."""
+    plain = _BESIDE_A_NUMBER.sub("", _SIGN.sub("", text)).translate(_SPACES).removesuffix("%")
+    plain = re.sub(r"[,.][-–—]+$", "", plain)  # 1.200,-
+    negative = plain.startswith(("-", "−")) or plain.endswith("-")
+    negative = negative or (plain.startswith("(") and plain.endswith(")"))
+    return plain.strip("()-−+"), negative
+
+
+_TERM = re.compile(
+    r"(\d+(?:[.,]\d+)?)\s*-?\s*(years?|yrs?|yr|y|jahre?n?|months?|mths?|mo|monate?n?)\b", re.I
+)
+
+
+def term_years(text: str) -> float | None:
+    """The term that a text names, in years."""
+    match = _TERM.search(text)
+    if match is None:
+        return None
+    length = float(match[1].replace(",", "."))
+    return length / 12.0 if match[2].lower().startswith(("mo", "mt")) else length
+
+
+_MONTHS = {
+    name: month
+    for month, names in enumerate(
+        ("jan january januar", "feb february februar", "mar march märz", "apr april",
+         "may mai", "jun june juni", "jul july juli", "aug august", "sep sept september",
+         "oct october okt oktober", "nov november", "dec december dez dezember"), 1)
+    for name in names.split()
+}  # fmt: skip
+
+
+def date_of(text: str) -> datetime.date | None:
+    """The date that a text names, None where it names none or could be two."""
+    if match := re.search(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b", text):
+        return _date(int(match[1]), int(match[2]), int(match[3]))
+    if match := re.search(r"\b(\d{1,2})([./-])(\d{1,2})\2(\d{4})\b", text):
+        one, two, year = int(match[1]), int(match[3]), int(match[4])
+        days = {_date(year, two, one)} | ({_date(year, one, two)} if match[2] != "." else set())
+        days.discard(None)
+        return days.pop() if len(days) == 1 else None
+    words = re.findall(r"[^\W\d_]+|\d+", text.lower())
+    months = [_MONTHS[word] for word in words if word in _MONTHS]
+    digits = [int(word) for word in words if word.isdecimal()]
+    years = [each for each in digits if 1990 <= each <= 2100]
+    days_named = [each for each in digits if 1 <= each <= 31]
+    if not months or len(years) != 1 or len(days_named) != 1:
+        return None
+    return _date(years[0], months[0], days_named[0])
+
+
+def _date(year: int, month: int, day: int) -> datetime.date | None:
+    try:
+        return datetime.date(year, month, day)
+    except ValueError:
+        return None
+
+
+# The file.
+
+_MOST_BYTES = 20_000_000
+_MOST_ROWS, _MOST_COLUMNS = 20_000, 200
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with its name in the file; ``currency`` is that of its number format."""
+
+    column: int
+    value: str | float | datetime.date
+    name: str
+    currency: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The value as a text, spaces tidied."""
+        if isinstance(self.value, float):
+            return f"{self.value:.15g}"
+        return " ".join(str(self.value).split())
+
+    @property
+    def date(self) -> datetime.date | None:
+        """The date in it."""
+        return self.value if isinstance(self.value, datetime.date) else date_of(self.text)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a sheet, cells by column; ``over``: texts of cells merged over several columns."""
+
+    sheet: str
+    number: int
+    cells: dict[int, Cell]
+    hidden: bool = False
+    over: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def in_order(self) -> list[Cell]:
+        """The cells from left to right."""
+        return [self.cells[column] for column in sorted(self.cells)]
+
+    def header(self, column: int) -> str:
+        """The text in a column, or merged over it."""
+        cell = self.cells.get(column)
+        return cell.text if cell is not None else self.over.get(column, "")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The sheets of a file as rows, with the hidden columns of each."""
+
+    file: str
+    sha256: str
+    sheets: dict[str, list[Row]]
+    hidden: dict[str, frozenset[int]] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of all sheets."""
+        for rows in self.sheets.values():
+            yield from rows
+
+
+def read(path: Path) -> Grid:
+    """Read a vendor's file, XLSX or text with separators.
+
+    Raises:
+        InputError: another kind of file, too large, empty or unreadable.
+    """
+    kind = path.suffix.lower()
+    pdf_fix = "request the .xlsx behind it, or copy its table into a spreadsheet"
+    pdf = InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=pdf_fix))
+    if kind == ".pdf":
+        raise pdf
+    if kind not in (".xlsx", ".xlsm", ".csv", ".txt", ".tsv"):
+        message = f"'{path.suffix}' is no kind of quote that is read"
+        fix = "give an .xlsx or .csv file; save others as one of them"
+        raise InputError(Finding("quote", message, str(path), fix=fix))
+    raw = contents(path, most_bytes=_MOST_BYTES, what="quote")
+    if raw.startswith(b"%PDF"):
+        raise pdf
+    digest = hashlib.sha256(raw).hexdigest()
+    if kind in (".xlsx", ".xlsm"):
+        book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
+        sheets = {sheet.title: _sheet_rows(sheet, path) for sheet in book.worksheets}
+        hidden = {sheet.title: _hidden_columns(sheet) for sheet in book.worksheets}
+    else:
+        try:
+            sheets, hidden = {"": _text_rows(_decoded(raw), path)}, {}
+        except csv.Error as error:
+            message, fix = f"cannot be read as rows: {error}", "save it again as .csv or .xlsx"
+            raise InputError(Finding("quote", message, str(path), fix=fix)) from None
+    if not any(sheets.values()):
+        raise InputError(Finding("quote", "the file is empty", str(path)))
+    return Grid(str(path), digest, sheets, hidden)
+
+
+def _too_long(path: Path) -> InputError:
+    message = f"more than {_MOST_ROWS:,} rows"
+    return InputError(Finding("quote", message, str(path), fix="split the file, or delete rows"))
+
+
+def _sheet_rows(sheet: Worksheet, path: Path) -> list[Row]:
+    over: dict[int, dict[int, str]] = {}
+    for area in sheet.merged_cells.ranges:
+        text = sheet.cell(area.min_row, area.min_col).value
+        if text in (None, "") or area.max_row > _MOST_ROWS or area.max_col > _MOST_COLUMNS:
+            continue
+        for row, column in _places(area.bounds):
+            over.setdefault(row, {})[column] = " ".join(str(text).split())
+    cells: dict[int, dict[int, Cell]] = {}
+    for (row, column), cell in sheet._cells.items():
+        value = _value(cell.value)
+        if value is None or column > _MOST_COLUMNS:
+            continue
+        if row > _MOST_ROWS:
+            raise _too_long(path)
+        currency = _format_currency(cell.number_format) if isinstance(value, float) else None
+        name = f"{sheet.title}!{cell.coordinate}"
+        cells.setdefault(row, {})[column] = Cell(column, value, name, currency)
+    return [
+        Row(sheet.title, at, cells.get(at, {}), bool(sheet.row_dimensions[at].hidden),
+            over.get(at, {}))
+        for at in sorted(cells.keys() | over.keys())
+    ]  # fmt: skip
+
+
+def _places(bounds: tuple[int, int, int, int]) -> Iterator[tuple[int, int]]:
+    left, top, right, bottom = bounds
+    return ((row, column) for row in range(top, bottom + 1) for column in range(left, right + 1))
+
+
+def _format_currency(number_format: str) -> str | None:
+    """The currency in a number format; a bare dollar is that of the reader's country."""
+    named = [currency_of(text) for text in re.findall(r"\[\$([^\]-]+)", number_format)]
+    found = {*named, *(SIGNS[sign] for sign in re.findall(r"[€£¥₩₹]", number_format))} - {None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _hidden_columns(sheet: Worksheet) -> frozenset[int]:
+    return frozenset(
+        column
+        for each in sheet.column_dimensions.values()
+        if each.hidden and each.min and each.max
+        for column in range(each.min, min(each.max, _MOST_COLUMNS) + 1)
+    )
+
+
+def _value(value: object) -> str | float | datetime.date | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value) if abs(value) <= _LARGEST else f"{value:.3g}"
+    if isinstance(value, datetime.date):
+        return value.date() if isinstance(value, datetime.datetime) else value
+    return " ".join(str(value).split()) or None
+
+
+def _decoded(raw: bytes) -> str:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", errors="replace")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace")
+
+
+def _text_rows(text: str, path: Path) -> list[Row]:
+    found = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    for number, values in enumerate(reader, 1):
+        if number > _MOST_ROWS:
+            raise _too_long(path)
+        tidy = enumerate((" ".join(value.split()) for value in values[:_MOST_COLUMNS]), 1)
+        cells = {column: Cell(column, value, f"{get_column_letter(column)}{number}")
+                 for column, value in tidy if value}  # fmt: skip
+        found.append(Row("", number, cells))
+    return found
+
+
+def _delimiter(text: str) -> str:
+    """The separator that gives the most rows of one width."""
+
+    def agreement(delimiter: str) -> tuple[int, int]:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        widths = Counter(len(row) for row, _ in zip(rows, range(500), strict=False) if len(row) > 1)
+        width, count = widths.most_common(1)[0] if widths else (0, 0)
+        return count, width
+
+    return max(",;\t|", key=agreement)

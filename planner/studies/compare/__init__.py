@@ -1,1 +1,0 @@
-"""Plans side by side, and the same problem with its storage sized and chosen in other ways."""
