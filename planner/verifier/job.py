@@ -514,8 +514,15 @@ class Operation:
 
     def goodput_at(self, interval_s: float, every: int) -> float:
         """Return the goodput at another interval and local multiple."""
-        times = replace(self.run, interval_s=interval_s, every=every).times()[1]
+        if every not in self._known:
+            self._known[every] = replace(self.run, every=every).times()[1]
+        times = replace(self._known[every], interval_s=interval_s)
         return physics.goodput(times if self.repairs is None else self.repairs.added(times))
+
+    @cached_property
+    def _known(self) -> dict[int, Times]:
+        """Times by local multiple."""
+        return {}
 
     @property
     def worst_times(self) -> tuple[float, float, float]:
@@ -704,6 +711,8 @@ def check_job(found: Findings, operation: Operation, stated: JobPlan) -> None:
         for each, own in zip(classes, run.classes(), strict=False):
             found.expect(f"jobs.local.classes.{own['name']}", each, own)
     _check_replicas(found, run)
+    left = figures["degraded_restore_s"] is None or math.isfinite(figures["degraded_restore_s"])
+    found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
     found.require(figures["goodput"] > 0, "jobs.goodput: the job makes no progress")
     repairs = operation.repairs
     if repairs is None:

@@ -470,6 +470,8 @@ class World:
             return False
         hot = hot_spares(run)
         enough = all(run.counts[s] >= run.systems[s] + n for s, n in hot.items())
+        down = operation.figures["degraded_drain_s"], operation.figures["degraded_restore_s"]
+        enough &= all(each is None or math.isfinite(each) for each in down)
         return enough and all(limit.holds for limit in job_limits(found))
 
     def _mends(self, operation: Operation) -> bool:
@@ -542,8 +544,8 @@ class Search:
     def _kept(self, world: World, use: Use, mode: Mode) -> Array:
         """Return the goodput of each purchase of storage at the best interval, no limit on it."""
         job, basis = world.job, world.basis
-        if mode == "local" or not world.stores:
-            return np.full(len(world.stores), 1.0 - job.lost_share)
+        if not world.stores:
+            return np.zeros(0)
         run = Run(basis, job, {}, use.systems, use.gpus, 1.0, 0, mode, (), use.paces)
         clients = {}
         for families in {world.families(store) for store in world.stores} - {()}:
@@ -568,7 +570,17 @@ class Search:
             z = np.maximum(z + (z + rest - share) / rest, 1e-12)
         low, high = self._interval(job, mtti_s)
         least = down_s / job.checkpoint.max_blocking
-        if mode != "sync":
+        local, far_s = job.checkpoint.local, lag_s + job.restart_s + restore_s
+        if mode == "local" and local is not None:  # a failure costs what it costs nearby at least
+            demand = basis.problem.storage.rule == "demand"
+            overlap = job.checkpoint.max_overlap if demand else 1.0
+            least = down_s / overlap / max(local.every)
+            share, far_s, z = 0.0 * share + stall_s / mtti_s, 0.0 * far_s, 0.0 * z + 1e-12
+            z = np.maximum(z, np.sqrt(2 * share))
+            for _ in range(6):
+                rest = np.minimum(np.expm1(-z), -1e-15)
+                z = np.maximum(z + (z + rest - share) / rest, 1e-12)
+        elif mode != "sync":
             demand = basis.problem.storage.rule == "demand"
             overlap = job.checkpoint.max_overlap if demand else 1.0
             least = np.maximum(down_s / overlap, stall_s + down_s)
@@ -579,7 +591,7 @@ class Search:
             return np.where(possible, 1.0 - job.lost_share, 0.0)
         z = np.clip(z, np.maximum(low, least) / mtti_s, max(high, low) / mtti_s * (1 + 1e-6))
         kept = np.maximum(1.0 - share / z, 0.0) * z * np.exp(-z) / -np.expm1(-z)
-        kept = kept * np.exp(-(lag_s + job.restart_s + restore_s) / mtti_s)
+        kept = kept * np.exp(-far_s / mtti_s)
         kept = np.minimum(1.0, kept * (1 + 1e-11)) * (1.0 - job.lost_share)
         return np.where(possible & (kept >= self.least_kept(use)), kept, 0.0)
 
