@@ -6,6 +6,7 @@ import itertools
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
@@ -15,7 +16,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Job
 from planner.verifier import recheck
-from planner.verifier.goodput import Times, goodput
+from tests.oracle.goodput import goodput
 from tests.test_edges import STORE, hall_of, priced, system
 from tests.world.catalog import figure
 
@@ -109,8 +110,11 @@ class Draw:
         if drain_s > 0.1 * INTERVAL_S:
             return 0.0
         mtti_s = 86_400 / (4.74e-4 * gpus)
-        kept = goodput(Times(INTERVAL_S, 5.0, drain_s, 600, SIZE_GB / read, mtti_s))
-        return gpus * kept * (1.0 - self.lost)
+        every_s, stall_s, drained_s, restart_s = (
+            np.array([each]) for each in (INTERVAL_S, 5.0, drain_s, 600 + SIZE_GB / read)
+        )
+        kept = goodput(every_s, stall_s, drained_s, restart_s, mtti_s)[0]
+        return float(gpus * kept * (1.0 - self.lost))
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -6,6 +6,7 @@ import itertools
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
@@ -15,7 +16,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
 from planner.verifier import recheck
-from planner.verifier.goodput import Times, exact_s, goodput
+from tests.oracle.goodput import best_interval_s, goodput
 from tests.test_edges import FILES, STORE, priced, system
 from tests.world.catalog import figure
 
@@ -110,8 +111,10 @@ class Draw:
         low = max(drain_s / share, empty_s, 10.0, stall_s + lag_s)
         if low > 7200.0:
             return 0.0
-        every_s = min(max(exact_s(stall_s, mtti_s), low), 7200.0)
-        return gpus * goodput(Times(every_s, stall_s, lag_s, 600, self.size_gb / read, mtti_s))
+        stall, lag = np.array([stall_s]), np.array([lag_s])
+        every = best_interval_s(stall, mtti_s, np.array([low]), 7200.0)
+        back = np.array([600 + self.size_gb / read])
+        return float(gpus * goodput(every, stall, lag, back, mtti_s)[0])
 
 
 @pytest.mark.parametrize("seed", range(30))

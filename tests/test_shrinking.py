@@ -9,6 +9,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner import api
@@ -17,7 +18,7 @@ from planner.inputs import Inputs
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, shrunk
 from planner.studies.simulation import SimulationOptions, study
-from planner.verifier.goodput import States
+from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
 from tests.simulation import closed_forms
 from tests.test_exactness import disagreements
@@ -61,7 +62,7 @@ def mtti_s(job: Shrinking, load: float) -> float:
 
 
 def test_three_computations_agree() -> None:
-    """The sizing model, the closed form of the simulation's tests, the verifier's states."""
+    """The sizing model, the closed form of the simulation's tests, the chain of the oracle."""
     for job, load in jobs(200):
         found, running = shrunk(job.running, load), [job.running(0)]
         while running[-1]:
@@ -72,11 +73,18 @@ def test_three_computations_agree() -> None:
         assert 1.0 - found.lost(HOW, interval_s, mean_s) == pytest.approx(runs, abs=1e-12)
         assert found.failing == pytest.approx(seen, rel=1e-12)
         assert found.failing - found.spared(HOW) == pytest.approx(restarts, rel=1e-9)
-        states = States.of([load * each / running[0] for each in running], running, 3600.0)
-        assert states.running == pytest.approx(1.0 - found.idle, abs=1e-12)
-        assert states.seen == pytest.approx(found.failing, rel=1e-12)
-        # what fails comes back
-        assert found.units_out == pytest.approx(load * states.running, rel=1e-9)
+        replicas = (job.replicas, job.replica_gpus, job.least)
+        chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
+        assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
+        assert chain.grown == pytest.approx((found.grown, found.late), abs=1e-12)
+        growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures, 60.0)
+        every_s, more_s = np.array([interval_s]), np.array([9.0])
+        assert growing.runs(every_s, more_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
+        seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
+        assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
+        assert found.units_out == pytest.approx(
+            load * chain.runs, rel=1e-9
+        )  # what fails comes back
 
 
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from random import Random
 
-import numpy as np
 import pytest
 
 from planner.sizing.availability import (
@@ -19,6 +18,7 @@ from planner.sizing.availability import (
     waiting_odds,
 )
 from planner.verifier.goodput import waiting_share
+from tests.oracle.repair import states
 
 LLAMA3 = 4.74e-4
 HARDWARE = 0.78
@@ -55,8 +55,7 @@ def test_four_ways_to_the_same_share() -> None:
         assert erlang_b(spares + 1, load) == waits
         assert availability(spares, load) == pytest.approx(1.0 - waits, abs=1e-13)
         assert waiting_share(spares, load) == pytest.approx(waits, rel=1e-12)
-        weights = np.cumprod([1.0, *(load / count for count in range(1, spares + 2))])
-        chain = weights / weights.sum()
+        chain = states(spares, load)
         assert chain[-1] == pytest.approx(waits, rel=1e-10)
         out = sum(count * share for count, share in enumerate(chain))
         assert units_out(spares, load) == pytest.approx(out, rel=1e-10)

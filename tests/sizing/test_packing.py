@@ -6,7 +6,7 @@ import math
 from random import Random
 
 from planner.sizing.packing import Packing, packing
-from tests.oracle.trees import fewest
+from tests.oracle.netracks import fewest
 
 Shares = tuple[tuple[float, float, float], ...]
 

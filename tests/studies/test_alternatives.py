@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +19,11 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.alternatives import alternatives
 from planner.verifier import verify
-from tests.oracle.enumerate import Array, Best, Order, Rows, Search, best
+from tests.oracle import compute, stores
+from tests.oracle.candidates import candidates
+from tests.oracle.enumerate import _Found, _Search, best
+from tests.oracle.money import Market, within
+from tests.oracle.plant import Plant
 from tests.test_exactness import inputs_of
 from tests.world.random_cases import random_case
 
@@ -48,23 +53,43 @@ def purchase(plan: Plan) -> tuple[object, ...]:
     return (bought, plan.jobs[0].gpus_used, plan.jobs[0].mode)
 
 
-def extreme_within(inputs: Inputs, name: str, worst: float, leeway: float) -> int:
-    """Return the fewest or most units of a plan within the tolerance, give or take the leeway."""
+def enumerated(inputs: Inputs) -> Iterator[_Found]:
+    """Yield every feasible plan, by GPU choice and mode."""
+    problem = inputs.problem
+    market = Market(
+        problem, {item.id: item for item in inputs.items}, inputs.prices, inputs.discounts
+    )
+    systems = candidates(market, "gpu_system", inputs.families)
+    storage = candidates(market, "storage", inputs.families)
+    plant = Plant(market, [candidate.item for candidate in (*systems, *storage)])
+    gpus = [
+        choice
+        for choice in compute.choices(market, systems, plant.thrifty)
+        if bool(within(choice.consumed, market.limits()))
+    ]
+    left = market.limits() - np.min([choice.consumed for choice in gpus], axis=0)
+    purchases = stores.choices(problem, storage, inputs.families, left)
+    assert purchases is not None
+    search = _Search(problem, plant, purchases)
+    wanted = problem.job.checkpoint.mode
+    for choice, mode in itertools.product(
+        gpus, ("async", "sync") if wanted == "open" else (wanted,)
+    ):
+        yield search._plans(choice, mode)
+
+
+def counts_within(inputs: Inputs, name: str, worst: float, leeway: float) -> list[int]:
+    """Return the units of every plan within the tolerance, give or take the leeway."""
     more = inputs.problem.objective.maximize is not None
-    least = worst * (1.0 - leeway) if more else -worst * (1.0 + leeway)
-    turn = -1 if name == "most_storage" else 1
-
-    def bound(rows: Rows) -> Array:
+    limit = worst * (1.0 - leeway if more else 1.0 + leeway)
+    totals: list[int] = []
+    for plans in enumerated(inputs):
+        near = plans.value >= limit if more else plans.value <= limit
         if name == "fewest_systems":
-            return np.full(len(rows.hopes), float(sum(rows.use.bought.values())))
-        return turn * rows.units.astype(float)
-
-    def own(plan: Best, _: float) -> float:
-        return turn * float(plan.storage_units if turn < 0 or name != "fewest_systems" else
-                            plan.units - plan.storage_units)  # fmt: skip
-
-    first = next(Search(inputs).plans(least, Order(bound, own)))
-    return abs(round(own(first, 1.0)))
+            totals += [int(plans.choice.units)] if near.any() else []
+        else:
+            totals += [int(total) for total in plans.counts[near].sum(axis=1)]
+    return totals
 
 
 def faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
@@ -90,8 +115,8 @@ def extreme_faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
         assert totals is not None
         for way in each.ways:
             if way.name in COUNTS:
-                least = extreme_within(inputs, way.name, answer.worst, -NOISE)
-                most = extreme_within(inputs, way.name, answer.worst, NOISE)
+                least = COUNTS[way.name](counts_within(inputs, way.name, answer.worst, -NOISE))
+                most = COUNTS[way.name](counts_within(inputs, way.name, answer.worst, NOISE))
                 low, high = sorted((least, most))
                 if not low <= units(each.plan, way.name) <= high:
                     yield f"{way.name}: {units(each.plan, way.name)}, enumerated {low} to {high}"

@@ -14,12 +14,15 @@ import pytest
 from planner.case import resolve
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.optimise import optimise
+from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies import frontier
 from planner.studies.frontier import AGAINST, Against, knee
 from planner.studies.request import SweepOptions
-from tests.oracle.enumerate import Array, Search
+from tests.oracle.candidates import candidates
+from tests.oracle.money import Array, Market
+from tests.studies.test_alternatives import enumerated
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price, store
@@ -52,17 +55,32 @@ def found(seed: int, against: Against) -> Frontier:
     return study(asked(seed), EXACT, against=against, points=EVERYTHING)
 
 
+def written(item: Item, counts: Array) -> Array:
+    """Return the nameplate write bandwidth of so many units."""
+    if item.sizes is None:
+        return counts * (item.provides.write.value if item.provides.write else 0.0)
+    rows = item.sizes.rows
+    plate = np.interp(counts, [row.units for row in rows], [row.write for row in rows])
+    return np.where(counts > 0, plate, 0.0)
+
+
 @cache
 def every_plan(seed: int) -> dict[str, Array]:
     """Return every feasible plan's place on each axis, and its useful work."""
     inputs = asked(seed)
-    found: dict[str, list[float]] = {"cost": [], "power": [], "storage": [], "work": []}
-    for plan in Search(inputs).plans():
-        found["storage"].append(plan.found.run.sustained[1])
-        found["cost"].append(plan.capex_usd)
-        found["power"].append(plan.it_power_kw * inputs.problem.site.pue_air)
-        found["work"].append(plan.value)
-    return {name: np.array(values) for name, values in found.items()}
+    market = Market(
+        inputs.problem, {item.id: item for item in inputs.items}, inputs.prices, inputs.discounts
+    )
+    items = [candidate.item for candidate in candidates(market, "storage", inputs.families)]
+    share = inputs.problem.storage.delivered_fraction.write
+    found: dict[str, list[Array]] = {"cost": [], "power": [], "storage": [], "work": []}
+    for plans in enumerated(inputs):
+        columns = zip(items, plans.counts.T, strict=True)
+        found["storage"].append(share * sum(written(item, column) for item, column in columns))
+        found["cost"].append(plans.capex_usd)
+        found["power"].append(plans.it_power_kw * inputs.problem.site.pue_air)
+        found["work"].append(plans.value)
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def best_at_most(xs: Array, work: Array, x: float) -> float:

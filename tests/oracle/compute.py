@@ -1,0 +1,299 @@
+"""Every GPU purchase that can be best, with every number of GPUs in use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+
+from planner.schema.catalog import Item
+from planner.schema.problem import FailureRate, Job, Problem
+from tests.oracle.candidates import Candidate, flops_needed
+from tests.oracle.fabric import design
+from tests.oracle.facility import ceil
+from tests.oracle.money import RESOURCES, Array, Market, within
+from tests.oracle.repair import Mended, mended, pooled
+from tests.oracle.ways import Way, least_replicas, useful_tflops, ways
+
+LLAMA3_PER_GPU_DAY = 4.74e-4
+"""419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """GPU systems bought, those in use, and what follows for the job."""
+
+    bought: tuple[int, ...]
+    gpus_used: int
+    gpus_bought: int
+    consumed: Array
+    units: int
+    useful_tflops: float
+    mtti_s: float
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    client_data_gb_per_s: float
+    items: tuple[Item, ...]
+    mended: Mended
+    """What waiting for repairs and swaps leave of the goodput; nothing where it may not run so."""
+    full_mtti_s: float
+    """Time between interruptions while all replicas run: ``mtti_s`` is what kept work sees."""
+
+
+def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
+    """Yield every purchase and use of GPU systems worth looking at.
+
+    Where idle systems only consume (``thrifty``), each count is the least allowed one that holds
+    the use. Companions and policies can make an idle system worth its money, so there every
+    purchase is yielded with every use.
+    """
+    purchases = _least(market, systems) if thrifty else _every(market, systems)
+    known = [ways(system.item, market.problem, market.catalog) for system in systems]
+    if flops_needed(market.problem):
+        known = [[way for way in every if way.tflops > 0.0] for every in known]
+    for bought, types, used, gpus in purchases:
+        if _in_range(gpus, market.problem):
+            for chosen in product(*(known[t] for t in types)):
+                if not all(_enough(way, market.problem.job, gpus) for way in chosen):
+                    continue
+                yield _describe(market.problem, systems, bought, types, used, gpus, chosen)
+
+
+_Purchase = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+"""Systems bought of each kind, the kinds in use, systems in use of each of them, GPUs in use."""
+
+
+def _least(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
+    for types in _types(market, systems):
+        chosen = [systems[t] for t in types]
+        most = [max(system.counts, default=0) for system in chosen]
+        for used, gpus in _uses(market.problem.job, chosen, most):
+            wanted = [0] * len(systems)
+            for place, units in zip(types, used, strict=True):
+                wanted[place] = units
+            bought = [c.least(n) for c, n in zip(systems, wanted, strict=True)]
+            if all(count is not None for count in bought):
+                yield tuple(count or 0 for count in bought), types, used, gpus
+
+
+def _every(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
+    limits, job = market.limits(), market.problem.job
+    kinds = list(_types(market, systems))
+    for bought in product(*(system.counts for system in systems)):
+        consumed = sum((s.consumed[n] for s, n in zip(systems, bought, strict=True)), _nothing())
+        for system, n in zip(systems, bought, strict=True):
+            spared = [table[n] for table in system.spared.values()]
+            consumed = consumed - np.maximum.reduce([_nothing(), *spared])
+        if not within(consumed, limits):
+            continue
+        for types in kinds:
+            owned = [bought[t] for t in types]
+            for used, gpus in _uses(job, [systems[t] for t in types], owned):
+                if all(n + _hot(n, job) <= o for n, o in zip(used, owned, strict=True)):
+                    yield bought, types, used, gpus
+
+
+def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of GPU types that a job can use together: those on one fabric."""
+    wanted = market.problem.network.compute
+    for size in range(1, min(market.problem.job.gpus.max_types, len(systems)) + 1):
+        for types in combinations(range(len(systems)), size):
+            items = [systems[t].item for t in types]
+            if wanted is None:
+                yield types
+                continue
+            designs = {design(item, wanted, market.catalog) for item in items}
+            if {each.switch for each in designs if each} == {wanted.switches[0]}:
+                if len(designs) == 1:
+                    yield types
+
+
+def _nothing() -> Array:
+    return np.zeros(RESOURCES)
+
+
+def _gpus(item: Item) -> int:
+    return 0 if item.provides.gpus is None else item.provides.gpus.value
+
+
+def _hot(used: int, job: Job) -> int:
+    """Return the hot spares that so many systems in use need."""
+    systems, share = job.gpus.hot
+    return systems if share == 0.0 else ceil(share * used)
+
+
+def _uses(
+    job: Job, systems: Sequence[Candidate], most: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield systems in use per type and GPUs in use, of at most so many systems."""
+    sizes = [usable_gpus(system.item, job) for system in systems]
+    if job.parallelism is None or job.gpus.whole == "systems":
+        for used in product(*(range(1, count + 1) for count in most)):
+            yield used, sum(g * n for g, n in zip(sizes, used, strict=True))
+        return
+    replica = job.parallelism.replica_gpus
+    if 0 in sizes:
+        return
+    held = [range(1, n * size // replica + 1) for size, n in zip(sizes, most, strict=True)]
+    for replicas in product(*held):
+        pairs = zip(replicas, sizes, strict=True)
+        used = tuple(math.ceil(count * replica / size) for count, size in pairs)
+        yield used, sum(replicas) * replica
+
+
+def usable_gpus(item: Item, job: Job) -> int:
+    """Return the GPUs of a system that the job can fill, by trying every number.
+
+    In steps of a replica where one fits into the system, else of a tensor group.
+    """
+    most, asked = _gpus(item), job.gpus.per_system
+    if isinstance(asked, dict):
+        asked = asked.get(item.id)
+    if asked is not None and asked < most:
+        most = asked
+    if job.parallelism is None or job.gpus.whole == "systems":
+        return most
+    replica = job.parallelism.replica_gpus
+    step = replica if replica <= most else job.parallelism.tensor
+    return max(gpus for gpus in range(most + 1) if gpus % step == 0)
+
+
+def uses(job: Job, items: Sequence[Item]) -> list[Job]:
+    """Return the job for each number of GPUs of one system that it may use, where it says none.
+
+    Of systems whose trays a tensor group spans: trays that are left over in each are its spares.
+    """
+    found, given = [job], job.gpus.per_system
+    asked = dict(given) if isinstance(given, dict) else {}
+    if job.repair is None or job.repair.unit != "tray" or isinstance(given, int):
+        return found
+    for item in items:
+        if item.spare_unit is None or item.id in asked or pooled(item, job, job.repair)[1]:
+            continue
+        known = {usable_gpus(item, job)}
+        for most in range(_gpus(item) - 1, 0, -1):
+            gpus = job.gpus.model_copy(update={"per_system": {**asked, item.id: most}})
+            one = job.model_copy(update={"gpus": gpus})
+            if job.parallelism is None or most < job.parallelism.tensor:
+                break
+            if usable_gpus(item, one) not in known:
+                known.add(usable_gpus(item, one))
+                found.append(one)
+    return found
+
+
+def _enough(way: Way, job: Job, gpus: int) -> bool:
+    """Return whether so many GPUs hold the least replicas of the way."""
+    replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
+    return gpus >= replica * (least_replicas(way.item, job) or 1)
+
+
+def _in_range(gpus: int, problem: Problem) -> bool:
+    job, targets = problem.job, problem.targets
+    replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
+    least = max(replica, job.gpus.min or 1, targets.min_gpus or 1)
+    if copies(job, gpus) > micro_batches(job):
+        return False
+    return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
+
+
+def copies(job: Job, gpus: int) -> Fraction:
+    """Return how many copies of the model so many GPUs hold, each with a micro-batch at a time."""
+    spread = job.parallelism
+    each = 1 if spread is None else spread.tensor * spread.pipeline * spread.context
+    return Fraction(gpus, each)
+
+
+def micro_batches(job: Job) -> float:
+    """Return the micro-batches of a step, without end where nothing says how many they are."""
+    scale = job.training.scale
+    return math.inf if scale is None or scale.micro_batches is None else scale.micro_batches
+
+
+def failures_per_gpu_day(item: Item, job: Job) -> float:
+    """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
+    if isinstance(job.failures, FailureRate) and job.failures.per_gpu_day is not None:
+        return job.failures.per_gpu_day
+    if isinstance(job.failures, str) and "failures" in job.model_fields_set:
+        if job.failures != "llama3":
+            raise ValueError("the oracle knows one preset")
+        return LLAMA3_PER_GPU_DAY
+    if item.gpu.failures_per_day is None:
+        return LLAMA3_PER_GPU_DAY
+    return item.gpu.failures_per_day.value
+
+
+def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
+    """Return what one system writes or reads, before the storage client's factor."""
+    given: float | None = getattr(problem.storage.client_limit, direction)
+    if given is not None:
+        return given
+    figure = getattr(item.client, direction)
+    return float(_gpus(item)) if figure is None else float(figure.value)
+
+
+def _clients_gb_per_s(
+    problem: Problem, items: Sequence[Item], used: Sequence[int], what: str
+) -> float:
+    """Return what the systems write, read back, or read of training data, which all in use do."""
+    job = problem.job
+    who = {"write": job.checkpoint.writers, "read": job.restore.readers, "data": "all"}[what]
+    direction = "write" if what == "write" else "read"
+    rates = [_client_gb_per_s(problem, item, direction) for item in items]
+    if who == "all":
+        return sum(n * rate for n, rate in zip(used, rates, strict=True))
+    if job.parallelism is None:
+        raise ValueError("one replica needs parallelism")
+    replica = job.parallelism.replica_gpus
+    pairs = [(usable_gpus(item, job), r) for item, r in zip(items, rates, strict=True)]
+    return min(math.ceil(replica / gpus) * rate for gpus, rate in pairs)
+
+
+def _describe(
+    problem: Problem,
+    systems: Sequence[Candidate],
+    bought: tuple[int, ...],
+    types: Sequence[int],
+    used: Sequence[int],
+    gpus: int,
+    chosen: Sequence[Way],
+) -> Compute:
+    items = [systems[t].item for t in types]
+    rate = max(failures_per_gpu_day(item, problem.job) for item in items)
+    pairs = list(zip(systems, bought, strict=True))
+    consumed = sum((system.consumed[n] for system, n in pairs), _nothing())
+    for place, way in zip(types, chosen, strict=True):
+        if way.power_share != 1.0:
+            consumed = consumed - systems[place].spared[way.power_share][bought[place]]
+    repairs = _mended(problem.job, items, [bought[t] for t in types], used, gpus, rate)
+    return Compute(
+        bought=bought,
+        gpus_used=gpus,
+        gpus_bought=sum(_gpus(system.item) * n for system, n in pairs),
+        consumed=consumed,
+        units=sum(bought),
+        useful_tflops=min(useful_tflops(way, problem.job, gpus) for way in chosen),
+        mtti_s=86_400.0 / (rate * gpus * repairs.failing),
+        client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
+        client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
+        client_data_gb_per_s=_clients_gb_per_s(problem, items, used, "data"),
+        items=tuple(items),
+        mended=repairs,
+        full_mtti_s=86_400.0 / (rate * gpus),
+    )
+
+
+def _mended(
+    job: Job, items: Sequence[Item], bought: Sequence[int], used: Sequence[int], gpus: int,
+    rate: float,
+) -> Mended:  # fmt: skip
+    if job.repair is None:
+        return Mended(0, 1.0, 1.0)
+    (item,) = items
+    usable = usable_gpus(item, job)
+    found = mended(item, job, usable, bought[0], used[0], gpus, rate)
+    return Mended(0, 0.0, 0.0) if found is None else found

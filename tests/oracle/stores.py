@@ -1,0 +1,188 @@
+"""Every storage purchase, as arrays with one row per purchase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.schema.catalog import Family, Item
+from planner.schema.problem import Job, Problem
+from tests.oracle.candidates import Candidate, family_of
+from tests.oracle.money import RESOURCES, Array, within
+
+MIXED_ADAM_BYTES = 14.0
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Storage purchases: counts per item, consumption, and what they deliver."""
+
+    counts: npt.NDArray[np.int64]
+    consumed: Array
+    write_gb_per_s: Array
+    read_gb_per_s: Array
+    usable_tb: Array
+    endurance_tb_per_day: Array
+    write_factor: Array
+    read_factor: Array
+    write_down_gb_per_s: Array
+    read_down_gb_per_s: Array
+
+    def __len__(self) -> int:
+        return len(self.usable_tb)
+
+    def rows(self, chosen: npt.NDArray[np.bool_]) -> Stores:
+        """Return the chosen purchases."""
+        return Stores(**{name: column[chosen] for name, column in vars(self).items()})
+
+    def dream(self) -> Stores:
+        """Return one row with the best of every column: no purchase does better."""
+        worst = ("counts", "consumed")
+        return Stores(
+            **{
+                name: (column.min(axis=0) if name in worst else column.max(axis=0))[None]
+                for name, column in vars(self).items()
+            }
+        )
+
+
+def bytes_per_parameter(job: Job) -> float:
+    """Return checkpoint bytes per parameter; the oracle knows numbers and the default preset."""
+    if job.bytes_per_parameter == "mixed_adam":
+        return MIXED_ADAM_BYTES
+    if isinstance(job.bytes_per_parameter, str):
+        raise ValueError("the oracle knows one preset")
+    return job.bytes_per_parameter
+
+
+def checkpoint_gb(job: Job) -> float:
+    """Return the checkpoint size."""
+    if job.checkpoint.size_gb is not None:
+        return job.checkpoint.size_gb
+    return (job.parameters or 0.0) * bytes_per_parameter(job) * job.trained_share / 1e9
+
+
+def capacity_needed_tb(problem: Problem) -> float:
+    """Return the usable capacity that data set, checkpoints and exports need."""
+    job, kept = problem.job, problem.job.checkpoint
+    copies = kept.keep_last + 1 + kept.milestones
+    exports_gb = 2.0 * (job.parameters or 0.0) * kept.exports / 1e9
+    total_tb = job.dataset_tb + (checkpoint_gb(job) * copies + exports_gb) / 1000.0
+    return total_tb / problem.storage.fill_limit
+
+
+def choices(
+    problem: Problem, stores: Sequence[Candidate], families: Sequence[Family], limits: Array
+) -> Stores | None:
+    """Return every storage purchase within ``limits`` that holds the data, or None."""
+    names = sorted({family_of(store.item) for store in stores})
+    forced = {family_of(store.item) for store in stores if store.forced}
+    known = {family.id: family for family in families}
+    parts = []
+    most, exact = problem.storage.max_families, problem.storage.exact_families
+    for size in range(1, min(most, len(names)) + 1) if exact is None else (exact,):
+        for chosen in combinations(names, size):
+            if forced <= set(chosen):
+                parts.append(_of_families(problem, chosen, stores, known, limits))
+    if not parts:
+        return None
+    columns = {
+        name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])
+    }
+    together = Stores(**columns)
+    enough = together.usable_tb >= capacity_needed_tb(problem) * (1.0 - 1e-9)
+    return together.rows(enough) if enough.any() else None
+
+
+def _of_families(
+    problem: Problem,
+    chosen: Sequence[str],
+    stores: Sequence[Candidate],
+    families: Mapping[str, Family],
+    limits: Array,
+) -> Stores:
+    counts, consumed = _purchases(chosen, stores, limits)
+    kept = np.ones(len(counts), dtype=bool)
+    for name in chosen:
+        units = counts[:, [family_of(store.item) == name for store in stores]].sum(axis=1)
+        # A family without units could only lower the client factor: the smaller set has the rest.
+        kept &= units > 0
+        family = families.get(name)
+        if family is not None and family.max_units is not None:
+            kept &= units <= family.max_units.value
+    counts, consumed = counts[kept], consumed[kept]
+    factors = [family.client_factor for name in chosen if (family := families.get(name))]
+    write = min((f.write.value for f in factors if f is not None), default=1.0)
+    read = min((f.read.value for f in factors if f is not None), default=1.0)
+    if len([f for f in factors if f is not None]) < len(chosen):
+        write, read = min(write, 1.0), min(read, 1.0)
+    items = [store.item for store in stores]
+    return _deliver(counts, consumed, items, problem.storage.tolerate_down, (write, read))
+
+
+def _purchases(
+    chosen: Sequence[str], stores: Sequence[Candidate], limits: Array
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return all counts of the families' items (zero for the rest) that the limits allow."""
+    counts, consumed = np.zeros((1, 0), dtype=np.int64), np.zeros((1, RESOURCES))
+    for store in stores:
+        options = store.counts if family_of(store.item) in chosen else (0,)
+        added = np.array([store.consumed[n] for n in options]).reshape(-1, RESOURCES)
+        consumed = (consumed[:, None] + added[None]).reshape(-1, RESOURCES)
+        column = np.tile(np.array(options, dtype=np.int64), len(counts))[:, None]
+        counts = np.hstack([np.repeat(counts, len(options), axis=0), column])
+        # Consumption never falls as items are added, so what is over stays over.
+        keep = within(consumed, limits)
+        counts, consumed = counts[keep], consumed[keep]
+    return counts, consumed
+
+
+def _deliver(
+    counts: npt.NDArray[np.int64],
+    consumed: Array,
+    items: Sequence[Item],
+    down: int,
+    factors: tuple[float, float],
+) -> Stores:
+    rows = len(counts)
+    write, read, usable = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    write_loss, read_loss, endurance = np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    for column, item in zip(counts.T, items, strict=True):
+        write += bandwidth_gb_per_s(item, column, "write")
+        read += bandwidth_gb_per_s(item, column, "read")
+        write_loss = np.maximum(write_loss, _loss_gb_per_s(item, column, "write", down))
+        read_loss = np.maximum(read_loss, _loss_gb_per_s(item, column, "read", down))
+        usable += column * (0.0 if item.provides.usable is None else item.provides.usable.value)
+        stated = item.provides.endurance
+        # One item in use that does not state its endurance lifts the limit.
+        endurance += np.where(column > 0, column * stated.value if stated else np.inf, 0.0)
+    write_factor, read_factor = (np.full(rows, factor) for factor in factors)
+    left = (write - write_loss, read - read_loss)
+    return Stores(
+        counts, consumed, write, read, usable, endurance, write_factor, read_factor, *left
+    )
+
+
+def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, direction: str) -> Array:
+    """Return the nameplate bandwidth of so many units: linear, or read off the sizes table."""
+    if item.sizes is None:
+        figure = getattr(item.provides, direction)
+        return np.asarray(units, dtype=np.float64) * float(figure.value)
+    rows = item.sizes.rows
+    first = rows[0]
+    units = np.asarray(units, dtype=np.float64)
+    table = np.interp(units, [r.units for r in rows], [getattr(r, direction) for r in rows])
+    below = units / first.units * getattr(first, direction)
+    return np.asarray(np.where(units >= first.units, table, below), dtype=np.float64)
+
+
+def _loss_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str, down: int) -> Array:
+    """Return what an item in the plan loses with so many of its parts down."""
+    parts = 1 if item.fail_units is None else item.fail_units.value
+    left: Array = units.astype(np.float64) - down / parts
+    lost = bandwidth_gb_per_s(item, units, direction) - bandwidth_gb_per_s(item, left, direction)
+    return np.asarray(np.where(units > 0, lost, 0.0))
