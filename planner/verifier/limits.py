@@ -190,10 +190,10 @@ def unit_endurance(basis: Basis, sku: str) -> float | None:
         return None if asked.endurance == "off" else stated
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
-    for kind in ("tlc", "qlc", "scm"):
+    for kind, often in (("tlc", 1.0), ("qlc", 0.5), ("scm", 30.0)):
         raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
         if raw_tb > 0:
-            endured.append(getattr(asked.dwpd, kind) * raw_tb)
+            endured.append(often * raw_tb)
     return min(endured, default=None)
 
 
@@ -299,12 +299,11 @@ def _policy(found: Found) -> Iterator[Reached]:
 
 
 def _largest_share(basis: Basis, cluster: Mapping[str, int], split: Split) -> float:
-    """Return the largest vendor's share of a category, by units or net price; 0 of nothing."""
-    amounts: dict[str, float] = {}
+    """Return the largest vendor's share of the units of a category; 0 of nothing."""
+    amounts: dict[str, int] = {}
     for sku, count in basis.of_kind(cluster, split.category).items():
-        item = basis.items[sku]
-        each = 1.0 if split.measure == "units" else max(basis.sale(item).net_usd, default=0.0)
-        amounts[item.vendor] = amounts.get(item.vendor, 0.0) + each * count
+        vendor = basis.items[sku].vendor
+        amounts[vendor] = amounts.get(vendor, 0) + count
     whole = sum(amounts.values())
     return max(amounts.values()) / whole if whole else 0.0
 

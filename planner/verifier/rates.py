@@ -110,7 +110,7 @@ def _left(job: Job, gpus: float) -> float:
     if law.micro_batches is not None:
         copy_gpus, stages = (batch_gpus(option), option.pipeline) if option else (1, 1)
         each = max(1, law.micro_batches * copy_gpus // int(gpus))
-        return each / (each + (stages - 1) / law.interleave)
+        return each / (each + stages - 1)
     rows = [(row.gpus, row.share) for row in law.table or ()]
     if gpus < rows[0][0]:
         return rows[0][1]
