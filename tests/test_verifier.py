@@ -20,6 +20,7 @@ from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier import job, limits, recheck, unit_faults, verify
+from planner.verifier.fabric import Plug, UnbuildableError, compute_leaves
 from planner.verifier.goodput import Times
 from planner.verifier.goodput import goodput as goodput_of
 from tests.world.known_plans import KNOWN, everything
@@ -196,6 +197,14 @@ def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:
     assert "lines.bundle.drawer: component without a line" in text
     text = disagreements(inputs, put(plan, ("lines",), (*plan.lines, plan.lines[-1])))
     assert "lines.bundle.drawer: no component of bundle" in text
+
+
+def test_a_leaf_too_small_for_one_system_is_refused() -> None:
+    """Such a leaf was counted as if one system fitted all the same."""
+    asked = everything().inputs.problem.network.compute
+    assert asked is not None
+    with pytest.raises(UnbuildableError, match="too few ports for one system"):
+        compute_leaves(asked, Plug(512, 400.0, 1, None, None), 8, 4)
 
 
 def test_an_interval_that_is_not_the_best_is_named() -> None:

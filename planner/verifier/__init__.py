@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
 from planner.schema.beside import Cable
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
 from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
@@ -170,6 +170,7 @@ def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
     problem, term, site = basis.problem, basis.problem.term, basis.problem.site
     own = {"description": problem.description, "problem": problem.name}
+    found.expect("plan.schema_version", plan.schema_version, SCHEMA_VERSION)
     found.expect("plan", plan, {**own, "public_notes": problem.public_notes})
     racks, fraction = site.racks, problem.storage.delivered_fraction
     of_site: dict[str, Any] = {

@@ -207,7 +207,9 @@ def choose_option(found: Findings, basis: Basis, stated: JobPlan) -> Job:
         return job
     found.require(0 < used <= gpus_of(item), f"jobs.per_system_gpus: {used!r}")
     each = {**(asked if isinstance(asked, dict) else {}), item.id: used}
-    return job.model_copy(update={"gpus": job.gpus.model_copy(update={"per_system": each})})
+    job = job.model_copy(update={"gpus": job.gpus.model_copy(update={"per_system": each})})
+    found.expect("jobs.per_system_gpus", used, usable_gpus(job, item))
+    return job
 
 
 def _degrees(of: WayPlan | Parallelism) -> tuple[int | None, ...]:
