@@ -32,7 +32,6 @@ HEAVY = {
     "highspy",
     "pandas",
     "xlsxwriter",
-    "pint",
     "openpyxl",
     "matplotlib",
     "scipy",

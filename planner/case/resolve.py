@@ -337,10 +337,9 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
     splits = []
     for rule in policy.split:
         kind: Sequence[Offer] = systems if rule.category == "gpu_system" else storage
-        by_money = rule.measure == "money"
         splits.append(
             Split(
-                weights=tuple((o.id, (o.unit_net_usd or 0.0) if by_money else 1.0) for o in kind),
+                weights=tuple((offer.id, 1.0) for offer in kind),
                 vendors=tuple((name, _of_vendor(kind, name)) for name in _vendors(kind)),
                 max_share=rule.max_share,
             )

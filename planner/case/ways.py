@@ -155,7 +155,7 @@ def _pipeline(job: Job) -> tuple[float, int | None]:
     if scale is None or scale.micro_batches is None or parallel is None:
         return 0.0, None
     each, batches = parallel.batch_gpus, scale.micro_batches
-    bubble = pipeline_bubble(parallel.pipeline, each, batches, scale.interleave)
+    bubble = pipeline_bubble(parallel.pipeline, each, batches)
     return bubble, batches * each
 
 

@@ -15,7 +15,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs, load_prices
-from planner.outputs.answer import of_limit
+from planner.outputs.views.plan import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text
 from planner.quotes.importing import QuoteOptions, read_quote

@@ -363,7 +363,6 @@ def explain(
     keep: Sequence[str] = (),
     gap: float | str | None = None,
     time_limit: str | None = None,
-    workers: int | str = 0,
 ) -> Explanation:
     """Return why the best plan is what it is; without a plan, a minimal set of conflicting limits.
 
@@ -376,13 +375,10 @@ def explain(
         keep: without a plan, limits that must not be relaxed.
         gap: the largest gap to prove, as a share.
         time_limit: of the whole explanation.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.studies.explain import run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
     found = run(
         request,
         step=as_texts(step),
