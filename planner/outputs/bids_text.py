@@ -201,7 +201,7 @@ def _mixed(found: Bids) -> str:
 
 
 def _which_lacks(found: Bids) -> str:
-    """Return which lots the first bid does not have, and takes at the book's prices."""
+    """Lots that the first bid takes at the book's prices."""
     lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
             if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
     return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
@@ -212,7 +212,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """Return which bids an award names."""
+    """Return the bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
