@@ -8,22 +8,25 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from planner import removed
-from planner.cli_data import characterize, quote_app, simulate
+from planner import removed, shipped
+from planner.cli_data import characterize, quotes, simulate
 from planner.cli_options import (
+    Against,
     AsJson,
+    Audience,
     ChosenSolver,
     EachGap,
     Full,
     Gap,
+    GridOutput,
     Html,
+    Mode,
     Output,
     ProblemFile,
     Quiet,
@@ -31,71 +34,53 @@ from planner.cli_options import (
     Settings,
     Solver,
     StudyOutput,
+    Text,
+    Texts,
     TimeLimit,
     Workers,
-    a_folder,
+    argument,
     complete_examples,
     complete_items,
+    option,
+    request_of,
+    run_command,
 )
-from planner.commands import EXIT_CODES, running
+from planner.commands import running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.terminal import discard, follow, open_closed_streams, say
+from planner.terminal import coloured, discard, follow, open_closed_streams, say
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from typer.models import CommandInfo
+    from planner.commands.results import Study
 
-    from planner.studies.request import Request
+_HELP = """\
+Decide what to buy for an AI training cluster, to a proven gap.
+
+Start with planner init, then planner check and planner solve. Exit codes: 0 done; 2 wrong input;
+3 no plan, or a check fails; 4 nothing found; 5 a plan without proof; 130 interrupted."""
 
 app = typer.Typer(
     name="planner",
-    help="Decide what to buy for an AI training cluster, to a proven gap.",
+    help=_HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-class AudienceName(StrEnum):
-    """Readers of the files."""
-
-    internal = "internal"
-    customer = "customer"
-    customer_list = "customer-list"
-    customer_no_prices = "customer-no-prices"
-    partner = "partner"
-
-
-class Mode(StrEnum):
-    """Kinds of sweeps."""
-
-    grid = "grid"
-    frontier = "frontier"
-    tornado = "tornado"
-    uncertain = "uncertain"
-
-
-class AgainstName(StrEnum):
-    """Axes of a frontier."""
-
-    storage = "storage"
-    cost = "cost"
-    power = "power"
-
-
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         say(f"planner {__version__}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_HELP)
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, option("Print the version.", "--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Decide what to buy for an AI training cluster, to a proven gap."""
+    pass
 
 
 @app.command()
@@ -109,29 +94,29 @@ def solve(
     time_limit: TimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     save_model: Annotated[
-        Path | None, typer.Option(help="Write the integer program as MPS, or LP (FILE.lp).")
+        Path | None, option("Write the integer program as MPS, or LP (FILE.lp).")
     ] = None,
     also: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Write more: bill.csv, bill.json, cables (schedule and sheet), netbox (CSV for "
+        Texts,
+        option(
+            "Write more: bill.csv, bill.json, cables (schedule and sheet), netbox (CSV for "
             "NetBox); sheets why, rules, alternatives. Commas or repeated.",
             metavar="NAMES",
         ),
     ] = None,
     html: Html = False,
     audience: Annotated[
-        AudienceName,
-        typer.Option(
-            help="Readers of the files: internal sees all; customer net prices, customer-list "
-            "list and net prices, customer-no-prices none; partner net prices and discounts. "
-            "The screen is internal."
+        Audience,
+        option(
+            "Readers of the files: internal sees all; customer net prices, customer-list list and "
+            "net prices, customer-no-prices none; partner net prices and discounts. The screen is "
+            "internal."
         ),
-    ] = AudienceName.internal,
+    ] = Audience.internal,
     show: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Show more: lines (the bill), run (operation and limits), network, notes, proof. "
+        Texts,
+        option(
+            "Show more: lines (the bill), run (operation and limits), network, notes, proof. "
             "Commas or repeated.",
             metavar="NAMES",
         ),
@@ -143,60 +128,46 @@ def solve(
 
     With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
-    from typing import get_args
-
-    from planner import api
     from planner.commands import portfolio
-    from planner.commands import solve as command
-    from planner.commands.page import EDITIONS
-    from planner.commands.results import list_written
+    from planner.commands.solve import run
 
-    request = _request(problem, set_, scenario, gap, time_limit, solver=solver.value)
+    request = request_of(
+        problem, set_, scenario, gap=gap, time_limit=time_limit, solver=solver.value, output=output
+    )
+    shown = {"as_json": as_json, "quiet": quiet}
     if portfolio.is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
-        given["--audience"] = audience is not AudienceName.internal
+        given["--audience"] = audience is not Audience.internal
         portfolio.refuse_options(given)
-        shown = {"as_json": as_json, "full": full or bool(show), "quiet": quiet}
-        raise typer.Exit(portfolio.solve(request, output, **shown))
-    options = request.running(save_model=save_model)
-    more = command.words_of("--also", also or (), get_args(command.Also))
-    parts = command.words_of("--show", show or (), get_args(command.Part))
-    studies = {*more} & {"why", "rules", "alternatives"}
-    with running.show_progress("solve", quiet=quiet, deadline=options.deadline):
-        inputs = request.inputs
-        search = command.FOR_THE_PLAN if studies else api.FOR_THE_SEARCH
-        plan = api.solve_with(inputs, options, search=search, read_back=True)
-        written = command.deliver(
-            plan,
-            inputs,
-            problem,
-            output,
-            as_json=as_json,
-            parts=get_args(command.Part) if full else parts,
-            also=more,
+        code = portfolio.solve(request, output, full=full or bool(show), **shown)
+    else:
+        code = run(
+            request,
+            save_model=save_model,
+            also=also or (),
             html=html,
-            edition=EDITIONS[audience.value],
-            studies=list(command.sheets(inputs, plan, options, studies)),
+            audience=audience.value,
+            show=show or (),
+            full=full,
+            **shown,
         )
-    list_written(written, quiet=quiet)
-    raise typer.Exit(EXIT_CODES[plan.status])
+    raise typer.Exit(code)
 
 
 @app.command()
 def check(
-    problem: Annotated[
-        Path | None, typer.Argument(help="Problem file (YAML).", show_default=False)
-    ] = None,
+    problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     against: Annotated[
-        str | None,
-        typer.Option(help="List settings that are still as in this example.", metavar="EXAMPLE"),
+        Text, option("List settings that are still as in this example.", metavar="EXAMPLE")
     ] = None,
     schema: Annotated[
-        str | None,
-        typer.Option(
-            help="Print the JSON Schema of a kind of file instead, for editors.", metavar="NAME"
+        Text,
+        option(
+            "Print the JSON Schema of a kind of file instead, for editors: problem, catalog, "
+            "prices, plan, ...",
+            metavar="KIND",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -230,9 +201,7 @@ def size(
     scenario: Scenario = None,
     gpus: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=10_000_000, help="Number of GPUs.", show_default="the most the site holds"
-        ),
+        option("Number of GPUs.", min=1, max=10_000_000, show_default="the most the site holds"),
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -242,10 +211,8 @@ def size(
     from planner.commands.problem import report_sizes
 
     portfolio.refuse("size", problem)
-    text, strong = report_sizes(
-        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
-    )
-    say(text, strong=strong)
+    text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
+    say(text, styled=not as_json and coloured())
 
 
 @app.command()
@@ -254,31 +221,26 @@ def explain(
     set_: Settings = None,
     scenario: Scenario = None,
     step: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Step of a limit for its marginal value: --step site.facility_power='1 kW'. "
+        Texts,
+        option(
+            "Step of a limit for its marginal value: --step site.facility_power='1 kW'. "
             "Repeatable.",
             metavar="PATH=VALUE",
         ),
     ] = None,
     why_not: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Explain exactly why this item is not bought. Repeatable.", metavar="ITEM"
-        ),
+        Texts, option("Explain exactly why this item is not bought. Repeatable.", metavar="ITEM")
     ] = None,
     weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Without a plan: cost of relaxing a limit, relative to others. Repeatable.",
+        Texts,
+        option(
+            "Without a plan: cost of relaxing a limit, relative to others. Repeatable.",
             metavar="PATH=NUMBER",
         ),
     ] = None,
     keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Without a plan: a limit that must not be relaxed. Repeatable.", metavar="PATH"
-        ),
+        Texts,
+        option("Without a plan: a limit that must not be relaxed. Repeatable.", metavar="PATH"),
     ] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
@@ -291,10 +253,9 @@ def explain(
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
     from planner.commands import portfolio
-    from planner.commands.results import run_study
     from planner.studies.explain import run
 
-    request = _request(problem, set_, scenario, None, time_limit, output=output)
+    request = request_of(problem, set_, scenario, time_limit=time_limit, output=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
         portfolio.refuse_options({**given, "--output": output})
@@ -302,8 +263,7 @@ def explain(
     study = partial(
         run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
     )
-    shown = {"as_json": as_json, "full": full, "quiet": quiet}
-    raise typer.Exit(run_study("explain", "questions", study, request, **shown))
+    run_command("explain", "questions", study, request, as_json, full, quiet)
 
 
 @app.command()
@@ -311,15 +271,15 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[
         Mode,
-        typer.Option(
-            help="grid: all combinations; frontier: useful work against storage, cost, power; "
+        option(
+            "grid: all combinations; frontier: useful work against storage, cost, power; "
             "tornado: one input at a time, low and high; uncertain: random draws."
         ),
     ] = Mode.grid,
     vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or "
+        Texts,
+        option(
+            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or "
             "x0.8:x1.2:x0.1; also catalog.ITEM..., prices.ITEM.list. tornado: 1.1:1.4, x0.8:x1.2 "
             "or +-20%. uncertain: uniform(LOW, HIGH), triangular, normal, lognormal, loguniform, "
             "discrete. Repeatable; default of tornado and uncertain: the inputs that matter.",
@@ -327,41 +287,28 @@ def sweep(
         ),
     ] = None,
     scenarios: Annotated[
-        str | None,
-        typer.Option(
-            help="grid: scenarios of a CSV file, one a row; or named ones of the problem, with "
+        Text,
+        option(
+            "grid: scenarios of a CSV file, one a row; or named ones of the problem, with "
             "commas, or all.",
             metavar="FILE",
         ),
     ] = None,
     against: Annotated[
-        list[AgainstName] | None,
-        typer.Option(help="frontier: its axis. Repeatable.", show_default="all three"),
+        list[Against] | None,
+        option("frontier: its axis. Repeatable.", show_default="all three"),
     ] = None,
-    points: Annotated[
-        int | None, typer.Option(help="frontier: most points.", show_default="50")
-    ] = None,
+    points: Annotated[int | None, option("frontier: most points.", show_default="50")] = None,
     samples: Annotated[
-        int | None, typer.Option(help="uncertain: number of draws.", show_default="256")
+        int | None, option("uncertain: number of draws.", show_default="256")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="uncertain: seed of the draws.", show_default="1")
-    ] = None,
+    seed: Annotated[int | None, option("uncertain: seed of the draws.", show_default="1")] = None,
     indices: Annotated[
-        bool, typer.Option("--indices", help="uncertain: Sobol indices of the inputs; more draws.")
+        bool, option("uncertain: Sobol indices of the inputs; more draws.", "--indices")
     ] = False,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder for the files.",
-            show_default="of a grid ., otherwise write no files",
-            callback=a_folder,
-        ),
-    ] = None,
+    output: GridOutput = None,
     as_json: AsJson = False,
     full: Full = False,
     gap: EachGap = None,
@@ -371,43 +318,39 @@ def sweep(
 ) -> None:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
     from planner.commands import portfolio
-    from planner.commands.results import run_study
     from planner.commands.sweep import Sweeping, sweeping
 
-    request = _request(problem, set_, scenario, gap, time_limit, workers=workers, output=output)
+    request = request_of(
+        problem, set_, scenario, gap=gap, time_limit=time_limit, workers=workers, output=output
+    )
     if portfolio.is_portfolio(problem):
         modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
         texts = {"--scenarios": scenarios, "--against": against, "--points": points}
         more = {"--samples": samples, "--seed": seed, "--json": as_json}
         portfolio.refuse_options({**modes, **texts, **more})
         raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
-    asked = Sweeping(
-        tuple(vary or ()), scenarios, tuple(each.value for each in against or ()),
-        points, samples, seed, indices,
-    )  # fmt: skip
-    counts, study = sweeping(mode.value, asked)
-    shown = {"as_json": as_json, "full": full, "quiet": quiet}
-    raise typer.Exit(run_study(f"sweep, {mode.value}", counts, study, request, **shown))
+    axes = tuple(each.value for each in against or ())
+    given = Sweeping(tuple(vary or ()), scenarios, axes, points, samples, seed, indices)
+    counts, study = sweeping(mode.value, given)
+    run_command(f"sweep, {mode.value}", counts, study, request, as_json, full, quiet)
 
 
 @app.command()
 def compare(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            help="Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first is "
-            "the baseline; with --rules or --near one problem file.",
-            show_default=False,
+        argument(
+            "Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first is the "
+            "baseline; with --rules or --near one problem file."
         ),
     ],
     by_rules: Annotated[
-        bool,
-        typer.Option("--rules", help="Compare storage sized by the job and by vendors' rules."),
+        bool, option("Compare storage sized by the job and by vendors' rules.", "--rules")
     ] = False,
     near: Annotated[
-        str | None,
-        typer.Option(
-            help="Find plans within this share of the optimum that differ from it: '1 %'.",
+        Text,
+        option(
+            "Find plans within this share of the optimum that differ from it: '1 %'.",
             metavar="SHARE",
         ),
     ] = None,
@@ -422,37 +365,29 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    from planner.commands.results import Study, run_study
     from planner.studies import alternatives, compare, rules
     from planner.studies.request import share
 
     if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
-    request = _request(files, set_, scenario, None, None, output=output)
-    study: Study = partial(compare.run, everything=full)
-    if by_rules:
-        study = rules.run
+    study: Study = rules.run if by_rules else partial(compare.run, everything=full)
     if near is not None:
         study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
-    shown = {"as_json": as_json, "full": full, "quiet": quiet}
-    raise typer.Exit(run_study("compare", "plans", study, request, **shown))
+    request = request_of(files, set_, scenario, output=output)
+    run_command("compare", "plans", study, request, as_json, full, quiet)
 
 
 @app.command()
 def verify(
     plan: Annotated[
-        Path,
-        typer.Argument(
-            help="PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.",
-            show_default=False,
-        ),
+        Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.")
     ],
     solve_again: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Solve again: a plan's bound by the other solver, an edited workbook's optimum.",
             "--solve/--no-solve",
-            help="Solve again: a plan's bound by the other solver, an edited workbook's optimum.",
         ),
     ] = True,
     time_limit: TimeLimit = None,
@@ -465,14 +400,12 @@ def verify(
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
     from planner.commands import portfolio
-    from planner.commands.results import run_study
     from planner.studies.verification import run
 
-    request = _request(plan, None, None, None, time_limit)
+    request = request_of(plan, time_limit=time_limit)
     if portfolio.is_portfolio(plan):
         raise typer.Exit(portfolio.verify(request, as_json=as_json))
-    study = partial(run, solve_again=solve_again)
-    raise typer.Exit(run_study("verify", "", study, request, as_json=as_json, full=full))
+    run_command("verify", "", partial(run, solve_again=solve_again), request, as_json, full)
 
 
 @app.command()
@@ -480,7 +413,7 @@ def explore(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for a free one.")] = 8400,
+    port: Annotated[int, option("Port; 0 for a free one.", min=0, max=65535)] = 8400,
 ) -> None:
     """Explore a problem in a browser: sliders of its inputs, solved again at each move.
 
@@ -497,22 +430,19 @@ def explore(
 @app.command()
 def init(
     answers: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="A shipped example to copy; or answers of your own: name, power, pue, racks, "
-            "rack-power, cooling, budget, model, active, tokens, precision, goal, vendors, own, "
-            "prices, such as power='3 MW'.",
+        Texts,
+        argument(
+            "A shipped example to copy, or answers of your own.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
-            show_default=False,
             autocompletion=complete_examples,
         ),
     ] = None,
     output: Output = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, option("Replace an existing file.", "--force")] = False,
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    Without arguments it asks on a terminal, and copies 10MW elsewhere.
+    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
     """
     from planner.commands.new_problem import ask_all, read_answers, write_example, write_problem
 
@@ -521,11 +451,32 @@ def init(
         path = write_example(example, output, force=force)
     elif sys.stdin.isatty() and sys.stdout.isatty():
         path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
-    elif given.any:
+    elif given:
         path = write_problem(given, output, force=force)
     else:
         path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
+
+
+_ANSWERS = """\
+\b
+Answers:
+  name=my-cluster     problem and file
+* power='3 MW'        facility power, at the meter
+  pue=1.25            facility power by IT power
+* racks=24            rack positions of the room
+* rack-power='130 kW' power of a rack
+  cooling=liquid      air or liquid; without it liquid from 60 kW a rack
+  budget='60 MUSD'    capital budget
+* model='405 B'       parameters of the model to train
+  active='32 B'       parameters active per token, of a mixture of experts
+  tokens='15 T'       tokens to train on
+  precision=fp8       bf16, fp8 or nvfp4
+  goal=most           most work, cheapest work, '1024 GPUs' or '60 days'
+  vendors=DDN,VAST    vendors that may sell; without it any
+  own=ITEM=UNITS      units owned, own=nvidia_dgx_h100=8; repeatable
+  prices=BOOK         price book, a file or a shipped one
+"""
 
 
 def _prompt(words: str, otherwise: str) -> str:
@@ -535,27 +486,28 @@ def _prompt(words: str, otherwise: str) -> str:
 @app.command()
 def catalog(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Items to show in full; catalog files or names of shipped catalogs.",
+        Texts,
+        argument(
+            "Items to show in full; vendors, categories (gpu_system, storage, switch, ...) and "
+            "catalogs to list, by file or shipped name.",
             show_default="the list of all shipped items",
             autocompletion=complete_items,
         ),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            help="Validate: structure, sources, plausibility, prices below the bare drives, prices "
+        option(
+            "Validate: structure, sources, plausibility, prices below the bare drives, prices "
             "over six months old.",
+            "--check",
         ),
     ] = False,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="List only incomplete items, with missing fields.")
+        bool, option("List only incomplete items, with missing fields.", "--incomplete")
     ] = False,
     prices: Annotated[
         list[Path] | None,
-        typer.Option(help="Price book, a file or a shipped one. Repeatable.", metavar="BOOK"),
+        option("Price book, a file or a shipped one. Repeatable.", metavar="BOOK"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -563,60 +515,16 @@ def catalog(
     from planner.commands import catalog as command
 
     books = tuple(prices or ())
-    items, files = command.items_and_files(names or ())
     if check:
-        text, faulty = command.check(files, books, as_json=as_json)
+        text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
         say(text)
         raise typer.Exit(2 if faulty else 0)
-    if items:
-        say(command.details(items, files, books, as_json=as_json))
-    else:
-        say(command.listing(files, books, as_json=as_json, incomplete=incomplete))
-
-
-def _request(
-    paths: Path | list[Path],
-    settings: list[str] | None,
-    scenario: str | None,
-    gap: str | None,
-    time_limit: str | None,
-    *,
-    solver: str = "highs",
-    workers: str = "0",
-    output: Path | None = None,
-) -> Request:
-    """Return the request of a command."""
-    from planner.studies.request import request_for
-
-    return request_for(
-        paths if isinstance(paths, list) else [paths], settings or (), scenario, gap=gap,
-        time_limit=time_limit, solver=solver, workers=workers, folder=output,
-    )  # fmt: skip
-
-
-def main() -> None:
-    """Run the command line; expected failures are one line each, the rest exit code 1."""
-    open_closed_streams()
-    _settle_in()
-    follow()
-    running.catch_interrupts()
-    _leave(_run(app))
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process at once: taking the interpreter apart costs a tenth of a run, for nothing."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError as error:
-            reader_left = isinstance(error, BrokenPipeError)  # as with `| head`
-            code = code if reader_left else 2
-    os._exit(code)
+    say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
 
 
 app.command()(characterize)
 app.command()(simulate)
-app.add_typer(quote_app, name="quote")
+app.add_typer(quotes, name="quote")
 
 EXAMPLES = {
     "catalog": "planner catalog ddn_ai400x2_turbo",
@@ -635,39 +543,57 @@ EXAMPLES = {
     "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
     "verify": "planner verify 10MW.plan.json",
 }
-"""A typical use of each command, which ends its help."""
-
-
-def _name(command: CommandInfo) -> str:
-    """Return the word of a command."""
-    assert command.callback is not None
-    return command.name or command.callback.__name__.replace("_", "-")
 
 
 def _add_examples() -> None:
-    """Have lists of commands show whole first sentences, and each help end in an example."""
-    for prefix, application in (("", app), ("quote ", quote_app)):
+    """End each help in an example; lists of commands show whole first sentences."""
+    for prefix, application in (("", app), ("quote ", quotes)):
         for command in application.registered_commands:
+            assert command.callback is not None
+            name = f"{prefix}{command.name or command.callback.__name__}"
             words = " ".join((inspect.getdoc(command.callback) or "").split())
             command.short_help = words.split(". ")[0].rstrip(".") + "."
-            command.epilog = f"Example: {EXAMPLES[prefix + _name(command)]}"
+            command.epilog = f"Example: {EXAMPLES[name]}"
+            if name == "init":
+                known = ", ".join((*shipped.problem_files(), *shipped.portfolio_files()))
+                command.epilog = f"{_ANSWERS}\n\nShipped: {known}\n\n{command.epilog}"
 
 
 _add_examples()
 
 
-def _settle_in() -> None:
-    """Spare a short process what it does not need: thread pools, plug-ins, frequent collections."""
+# The process.
+
+
+def main() -> None:
+    """Run the command line; expected failures are one line each, the rest exit code 1."""
+    open_closed_streams()
+    # A short process needs no thread pools, plug-ins and frequent collections.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(2_000_000, 50, 50)
+    follow()
+    running.catch_interrupts()
+    _leave(_run(app))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once: taking the interpreter apart costs a tenth of a run."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            reader_left = isinstance(error, BrokenPipeError)  # as with `| head`
+            code = code if reader_left else 2
+    os._exit(code)
 
 
 def _run(application: Callable[..., Any]) -> int:
+    """Run a command and return its exit code."""
     try:
         result = application(standalone_mode=False)
         if result == StoppedError.exit_code:  # typer's word for Ctrl-C
-            return _interrupted()
+            return _report_interruption()
         return result if isinstance(result, int) else 0
     except PlannerError as error:
         for line in str(error).splitlines():
@@ -676,37 +602,15 @@ def _run(application: Callable[..., Any]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _report_interruption()
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         discard()
         return 0
-    except (OSError, MemoryError, RecursionError) as error:
-        return _refused_by_system(error)
     except Exception as error:
-        return _unexpected(error)
+        return _report_error(error)
 
 
-def _refused_by_system(error: OSError | MemoryError | RecursionError) -> int:
-    """Say in one line what this machine cannot do: a full disk, no memory, a path of 2,000 folders.
-
-    Files that a command names are reported with their fix before; this is for all others.
-    """
-    if os.environ.get("PLANNER_DEBUG"):
-        raise error
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        what = f"{place}{(error.strerror or str(error)).lower()}"
-        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
-    elif isinstance(error, MemoryError):
-        what, fix = "out of memory", "free some, or ask for less at once"
-    else:
-        what, fix = "folders or values nested too deeply", "nest fewer in one another"
-    say(f"planner: {what}; {fix} [system]", err=True)
-    return 2
-
-
-def _interrupted() -> int:
-    """Name the files that an interrupted command has written."""
+def _report_interruption() -> int:
     running.interrupt_handled()
     from planner.commands.solve import list_files
     from planner.whole_files import put_in_place
@@ -717,27 +621,37 @@ def _interrupted() -> int:
     return StoppedError.exit_code
 
 
-def _successor(error: Exception, text: str) -> str | None:
-    """Return the successor of the removed command or option that an error of click is about."""
-    command = re.match(r"No such command '(.+?)'", text)
-    option = getattr(error, "option_name", "")
-    found = removed.successor(command[1] if command else "", option)
-    return None if found is None else f"it is now {found}"
-
-
-def _unexpected(error: Exception) -> int:
+def _report_error(error: Exception) -> int:
     usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
     if usage is not None:
-        text = str(usage())
-        if text.startswith("Usage:"):  # no command: the whole help
-            say(text, err=True)
-            return 2
-        text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-        fix = _successor(error, text) or "see planner --help"
-        say(f"planner: {text}; {fix} [usage]", err=True)
-        return 2
+        return _report_usage(error, str(usage()))
     if os.environ.get("PLANNER_DEBUG"):
         raise error
-    say(f"planner: internal error: {type(error).__name__}: {error}", err=True)
-    say("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
-    return 1
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"{place}{(error.strerror or str(error)).lower()}"
+        fix = "is a disk, or the folder that TMPDIR names, full or read-only?"
+    elif isinstance(error, MemoryError):
+        what, fix = "out of memory", "free some, or ask for less at once"
+    elif isinstance(error, RecursionError):
+        what, fix = "folders or values nested too deeply", "nest fewer in one another"
+    else:
+        say(f"planner: internal error: {type(error).__name__}: {error}", err=True)
+        say("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
+        return 1
+    say(f"planner: {what}; {fix} [system]", err=True)
+    return 2
+
+
+def _report_usage(error: Exception, text: str) -> int:
+    """Print an error of click in one line, or the successor of a removed command or option."""
+    if text.startswith("Usage:"):  # no command: the whole help
+        say(text, err=True)
+        return 2
+    text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
+    command = re.match(r"No such command '(.+?)'", text)
+    now = removed.successor(command[1] if command else "", getattr(error, "option_name", ""))
+    command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
+    fix = f"it is now {now}" if now else f"see {command_path} --help"
+    say(f"planner: {text}; {fix} [usage]", err=True)
+    return 2

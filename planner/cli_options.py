@@ -1,4 +1,4 @@
-"""Options that several commands share, each with one meaning, and what a shell completes."""
+"""Options of the command line with their completions, and the call that runs a study."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from planner import shipped
 from planner.errors import Finding, InputError
 
+if TYPE_CHECKING:
+    from planner.commands.results import Study
+    from planner.studies.request import Request
+
 _ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
 
 
 def complete_examples(incomplete: str) -> list[str]:
-    """Return the shipped problems that begin so."""
+    """Return the shipped problems that begin with a text."""
     return _beginning(shipped.problem_files() | shipped.portfolio_files(), incomplete)
 
 
 def complete_items(incomplete: str) -> list[str]:
-    """Return the items of the shipped catalogs that begin so."""
+    """Return the items of the shipped catalogs that begin with a text."""
     return _beginning(_items(), incomplete)
 
 
 def complete_settings(ctx: Any, incomplete: str) -> list[str]:
-    """Return the settings of a problem that begin so, one step deeper at a time.
-
-    Args:
-        ctx: the command so far.
-        incomplete: what is typed of ``PATH=VALUE``; of a value nothing is known.
-    """
-    from planner.loader.locate import field_names
+    """Return the settings of a problem that begin with a text, one step deeper at a time."""
+    from planner.loader.locate import field_names, models_at
     from planner.paths import steps_of
     from planner.schema.problem import Problem
 
@@ -41,44 +40,31 @@ def complete_settings(ctx: Any, incomplete: str) -> list[str]:
         return []
     head, _, tail = incomplete.rpartition(".")
     steps = steps_of(head) if head else ()
-    known = all(
-        isinstance(step, int)
-        or steps[:at] == ("items",)
-        or step in field_names(Problem, steps[:at])
-        for at, step in enumerate(steps)
-    )
-    if not known:
-        return []
-    if steps == ("jobs",):
-        names: Iterable[str] = ("0",)
-    elif steps == ("items",):
-        names = _items()
-    else:
-        names = field_names(Problem, steps)
-    begun = f"{head}." if head else ""
+    for at, step in enumerate(steps):
+        named = isinstance(step, int) or steps[:at] == ("items",)
+        if not named and step not in field_names(Problem, steps[:at]):
+            return []
+    own = {("jobs",): ["0"], ("items",): _items()}
+    names = own[steps] if steps in own else field_names(Problem, steps)
     found = []
     for name in _beginning(names, tail):
-        path = f"{begun}{name}"
-        deeper = name == "jobs" or (name == "items" and not head)
-        deeper = (
-            deeper
-            or steps == ("jobs",)
-            or (steps != ("items",) and bool(_below(Problem, steps_of(path))))
-        )
-        found += [f"{path}." if deeper or steps == ("items",) else f"{path}="]
+        path = f"{head}.{name}" if head else name
+        here = models_at(Problem, steps)
+        inside = any(each not in here for each in models_at(Problem, steps_of(path)))
+        deeper = steps in own or path in ("jobs", "items") or inside
+        found.append(f"{path}{'.' if deeper else '='}")
     return found
 
 
-def _below(model: Any, path: Any) -> set[str]:
-    from planner.loader.locate import models_at
+def complete_scenarios(ctx: Any, incomplete: str) -> list[str]:
+    """Return the scenarios of the problem file on the command line."""
+    from planner.loader import scenario_names
 
-    here = models_at(model, path[:-1])
-    return {
-        name
-        for one in models_at(model, path)
-        if all(one is not above for above in here)
-        for name in one.model_fields
-    }
+    problem = ctx.params.get("problem")
+    try:
+        return [] if problem is None else _beginning(scenario_names(Path(problem)), incomplete)
+    except (InputError, OSError):
+        return []
 
 
 def _items() -> list[str]:
@@ -86,52 +72,76 @@ def _items() -> list[str]:
     return [name for path in files for name in _ITEM.findall(path.read_text("utf-8"))]
 
 
-def complete_scenarios(ctx: Any, incomplete: str) -> list[str]:
-    """Return the scenarios of the problem file that the command names."""
-    from planner.errors import InputError
-    from planner.loader import scenario_names
-
-    problem = ctx.params.get("problem")
-    if problem is None:
-        return []
-    try:
-        return _beginning(scenario_names(Path(problem)), incomplete)
-    except (InputError, OSError):
-        return []
-
-
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def option(text: str, *names: str, **more: Any) -> Any:
+    """Return an option with its help."""
+    return typer.Option(*names, help=text, **more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """Return an argument with its help and without a default on the screen."""
+    return typer.Argument(help=text, **({"show_default": False} | more))
+
+
 class Solver(StrEnum):
-    """The solvers."""
+    """Solvers of the integer program."""
 
     highs = "highs"
     cbc = "cbc"
 
 
-ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes. "
-        "Repeatable.",
-        metavar="PATH=VALUE",
-        autocompletion=complete_settings,
-    ),
-]
-Scenario = Annotated[
-    str | None,
-    typer.Option(
-        help="Apply a named scenario of the problem file.", autocompletion=complete_scenarios
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Full = Annotated[bool, typer.Option("--full", help="Show everything: all tables and notes.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
-Html = Annotated[bool, typer.Option("--html", help="Write an HTML page that opens offline.")]
+class Audience(StrEnum):
+    """Readers of the files."""
+
+    internal = "internal"
+    customer = "customer"
+    customer_list = "customer-list"
+    customer_no_prices = "customer-no-prices"
+    partner = "partner"
+
+
+class Mode(StrEnum):
+    """Kinds of sweeps."""
+
+    grid = "grid"
+    frontier = "frontier"
+    tornado = "tornado"
+    uncertain = "uncertain"
+
+
+class Against(StrEnum):
+    """Axes of a frontier."""
+
+    storage = "storage"
+    cost = "cost"
+    power = "power"
+
+
+class ReadAs(StrEnum):
+    """Kinds of figures of a trace."""
+
+    rate = "rate"
+    bytes = "bytes"
+    counter = "counter"
+
+
+class Stamp(StrEnum):
+    """Times of samples."""
+
+    start = "start"
+    end = "end"
+
+
+class Quantities(StrEnum):
+    """Quantities of a bid."""
+
+    quoted = "quoted"
+    free = "free"
+
+
 _OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
 
 
@@ -144,31 +154,91 @@ def a_folder(value: Path | None) -> Path | None:
     return value
 
 
-_FOLDER = "Folder for the files."
-Output = Annotated[
-    Path,
-    typer.Option("--output", "-o", help=_FOLDER, show_default=".", callback=a_folder),
-]
-StudyOutput = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help=_FOLDER, show_default="write no files", callback=a_folder),
-]
+def _output(default: str) -> Any:
+    text = "Folder for the files."
+    return option(text, "--output", "-o", show_default=default, callback=a_folder)
+
+
 _GAP = "Largest MIP gap to prove, as a share or in percent."
-Gap = Annotated[str | None, typer.Option(help=_GAP, show_default="2e-6")]
-EachGap = Annotated[
-    str | None,
-    typer.Option(
-        help=_GAP, show_default="0.1 %; of a grid up to 500 rows 2e-6, with the plan of solve"
+
+Text = str | None
+Texts = list[str] | None
+ProblemFile = Annotated[Path, argument("Problem file (YAML).")]
+Settings = Annotated[
+    Texts,
+    option(
+        "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes. "
+        "Repeatable.",
+        "--set",
+        metavar="PATH=VALUE",
+        autocompletion=complete_settings,
     ),
+]
+Scenario = Annotated[
+    Text,
+    option("Apply a named scenario of the problem file.", autocompletion=complete_scenarios),
+]
+AsJson = Annotated[bool, option("Print JSON on standard output.", "--json")]
+Full = Annotated[bool, option("Show everything: all tables and notes.", "--full")]
+Quiet = Annotated[bool, option("Print no messages.", "--quiet", "-q")]
+Html = Annotated[bool, option("Write an HTML page that opens offline.", "--html")]
+Output = Annotated[Path, _output(".")]
+StudyOutput = Annotated[Path | None, _output("write no files")]
+GridOutput = Annotated[Path | None, _output("of a grid ., otherwise write no files")]
+Gap = Annotated[Text, option(_GAP, show_default="2e-6")]
+EachGap = Annotated[
+    Text, option(_GAP, show_default="0.1 %; of a grid up to 500 rows 2e-6, with the plan of solve")
 ]
 TimeLimit = Annotated[
-    str | None, typer.Option(help="Time limit of each solve, e.g. '30 s'; keeps the best so far.")
+    Text, option("Time limit of each solve, e.g. '30 s'; keeps the best so far.", metavar="TIME")
 ]
-ChosenSolver = Annotated[Solver, typer.Option("--solver", help="Solver of the integer program.")]
+ChosenSolver = Annotated[Solver, option("Solver of the integer program.", "--solver")]
 Workers = Annotated[
     str,
-    typer.Option(
-        help="Number of processes; or a Dask scheduler, tcp://HOST:PORT.",
+    option(
+        "Number of processes; or a Dask scheduler of several machines, tcp://HOST:PORT, in a "
+        "trusted network.",
         show_default="one per core",
+        metavar="N",
     ),
 ]
+Rates = Annotated[
+    Texts, option("USD for one unit of a currency: EUR=1.08. Repeatable.", metavar="CODE=USD")
+]
+
+
+def request_of(
+    paths: Path | list[Path],
+    settings: Texts = None,
+    scenario: Text = None,
+    *,
+    gap: Text = None,
+    time_limit: Text = None,
+    solver: str = "highs",
+    workers: str = "0",
+    output: Path | None = None,
+) -> Request:
+    """Return the request of a command."""
+    from planner.studies.request import request_for
+
+    return request_for(
+        paths if isinstance(paths, list) else [paths],
+        settings or (),
+        scenario,
+        gap=gap,
+        time_limit=time_limit,
+        solver=solver,
+        workers=workers,
+        folder=output,
+    )
+
+
+def run_command(
+    command: str, counts: str, study: Study, request: Request,
+    as_json: bool, full: bool, quiet: bool = False,
+) -> NoReturn:  # fmt: skip
+    """Run a study, print its result, write its files and end with its exit code."""
+    from planner.commands.results import run_study
+
+    shown = {"as_json": as_json, "full": full, "quiet": quiet}
+    raise typer.Exit(run_study(command, counts, study, request, **shown))

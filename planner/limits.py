@@ -310,7 +310,6 @@ NO_LIMITS: Mapping[str, str] = {
     "storage.tolerate_down": "what is reached while so many are down is held to the limits",
     "storage.rule*": "gives the limits rule_read and rule_write",
     "storage.endurance": "whether there is the limit endurance, and on what basis",
-    "storage.dwpd.*": "how often a day flash may be written in full: gives the limit endurance",
     **{
         job_path(field): "what the job is and asks for: it follows in its figures"
         for field in (
@@ -326,7 +325,7 @@ NO_LIMITS: Mapping[str, str] = {
             *(f"training.{each}" for each in (
                 "tokens", "mfu", "assumed_mfu", "rate_factor", "precision", "active_parameters",
                 "model", "scale.exponent",
-                "scale.reference", "scale.table", "scale.interleave",
+                "scale.reference", "scale.table",
             )),
         )
     },
@@ -339,6 +338,6 @@ NO_LIMITS: Mapping[str, str] = {
     "policy.forbid_vendors": "their items are not on offer",
     "policy.prefer.*": "a wish, at a price",
     "policy.require_vendors": "a limit for each of them",
-    "policy.split.*": "of which category, by which measure",
+    "policy.split.*": "of which category",
 }  # fmt: skip
 """Fields beside the limits in those parts of a problem that hold limits, and why they are none."""

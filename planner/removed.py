@@ -1,6 +1,8 @@
-"""Commands and options of version 0.1 that are gone, each with its successor; for version 0.2."""
+"""Commands, options and settings of version 0.1 that are gone, each with its successor."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 COMMANDS = {
     "alternatives": "planner compare --near '1 %' PROBLEM",
@@ -43,6 +45,19 @@ OPTIONS = {
     "--within": "--near SHARE",
     "--workbook": "nothing: sweep always writes its workbook",
 }
+
+
+SETTINGS = {
+    "jobs.training.scale.interleave": "multiply micro_batches by it: the bubble is the same",
+    "policy.split.measure": "leave it out: shares are of units",
+    "storage.dwpd": "state provides.endurance in the catalog: TB a day that a unit may be written",
+}
+"""Keys of a problem file, positions in lists left out."""
+
+
+def setting_successor(steps: Sequence[str | int]) -> str | None:
+    """The successor of a removed setting by its place in a problem file, else None."""
+    return SETTINGS.get(".".join(str(step) for step in steps if not str(step).isdigit()))
 
 
 def successor(command: str = "", option: str = "") -> str | None:

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
@@ -76,7 +76,6 @@ def say(
     *,
     err: bool = False,
     nl: bool = True,
-    strong: Collection[str] = (),
     styled: bool = False,
 ) -> None:
     """Write a text to standard output or standard error.
@@ -84,7 +83,6 @@ def say(
     Args:
         err: to standard error.
         nl: end the line.
-        strong: words that are bold where they begin a line of a terminal that has colours.
         styled: the text is laid out already, its names harmless and its escape sequences meant.
 
     Raises:
@@ -94,7 +92,7 @@ def say(
     show("")
     try:
         shown = text if styled else harmless(text) if err else fitted(harmless(text))
-        typer.echo(_bold(shown, strong) if strong and coloured() else shown, err=err, nl=nl)
+        typer.echo(shown, err=err, nl=nl)
     except OSError as error:
         if err:  # there is nowhere left to say it
             return
@@ -128,11 +126,6 @@ def coloured() -> bool:
     """Say whether standard output is a terminal that may have colours (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
-
-
-def _bold(text: str, words: Collection[str]) -> str:
-    begins = re.compile(rf"^(?:{'|'.join(map(re.escape, words))})(?= |$)", re.MULTILINE)
-    return begins.sub(lambda found: typer.style(found[0], bold=True), text)
 
 
 def harmless(text: str) -> str:

@@ -48,7 +48,6 @@ def boxes(plan: Plan) -> int:
         ([TLC, QLC], {}, 4.0),  # both take all that is written
         ([TLC, TLC], {}, 8.0),
         ([TLC, HDD], {}, 4.0),
-        ([TLC], {"dwpd": {"tlc": 3}}, 12.0),
     ],
 )
 def test_endurance_is_that_of_the_flash(

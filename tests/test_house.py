@@ -35,3 +35,14 @@ def test_no_test_reads_the_clock() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
     ]
     assert read == []
+
+
+def test_no_file_spells_the_path_of_the_job() -> None:
+    """`planner/paths.py` joins it; `jobs.0` elsewhere would miss problems with several jobs."""
+    holders = []
+    for path, tree in parsed("planner"):
+        shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        if any(id(text) not in shown and "jobs.0" in str(text.value) for text in texts):
+            holders.append(path)
+    assert holders == []

@@ -101,7 +101,7 @@ def _scale(random: Random, law: str) -> Raw:
     if law == "exponent":
         return {"exponent": round(random.uniform(0.01, 0.3), 3), "reference": 16}
     if law == "bubble":
-        return {"micro_batches": random.choice((2, 5, 8, 64)), "interleave": random.choice((1, 2))}
+        return {"micro_batches": random.choice((2, 5, 8, 64))}
     shares, share = [], 1.0
     for gpus in (4, 12, 30, 80):
         shares.append({"gpus": gpus, "share": round(share, 4)})

@@ -14,6 +14,7 @@ from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import Assumption
+from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
@@ -162,7 +163,6 @@ def _repair(inputs: Inputs) -> Iterator[Assumption]:
 
 def _drive_writes(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     """Drive writes a day of flash whose endurance is derived, by kind."""
-    rated = inputs.problem.storage.dwpd.model_dump()
     bought = (inputs.item(item.id) for item in case.bought(run.units))
     kinds = {kind for item in bought for kind, _ in figures.derived_endurance(item, inputs)}
     note = (
@@ -171,7 +171,8 @@ def _drive_writes(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     )
     for kind in sorted(kinds):
         name, label = f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash"
-        yield _given(inputs, name, label, rated[kind], "per day", f"storage.{name}", note)
+        often = DRIVE_WRITES_PER_DAY[kind]
+        yield _given(inputs, name, label, often, "per day", "storage.endurance", note)
 
 
 def _term(inputs: Inputs) -> Iterator[Assumption]:

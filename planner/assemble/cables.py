@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from planner.assemble.cable_lengths import cut_to_length
 from planner.case import Case, cabling, resolve
-from planner.case.chosen import ways_of
-from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
+from planner.case.ports import base_group, group_for, parts_per_panel, slowest_group
+from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
 from planner.optimizer.purchase import standing
 from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
@@ -164,7 +164,7 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
     return _Build(
         inputs=inputs,
         case=case,
-        values=standing(case, units, ways_of(case, plan))[0],
+        values=standing(case, units, ways_in_plan(case, plan))[0],
         racks=plan.racks,
         items=inputs.by_id,
         places={sku: iter(sorted(found)) for sku, found in places.items()},
@@ -545,7 +545,7 @@ def _out_of_band(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Devi
     item = build.items[fabric.switch]
     assert item.switch is not None
     managing = build.switches["out_of_band"]
-    group = min(item.switch.ports, key=lambda one: one.speed_gbit_per_s)
+    group = slowest_group(item.switch)
     counted, late = _consoles(build, devices)
     usable, runs = fabric.ports_per_amount, _Runs(build, "out_of_band", group.link)
     for number, end in enumerate(counted):

@@ -281,7 +281,7 @@ def _supply(c: _Context) -> Iterator[_Entry]:
         yield _Entry(f"require_vendor.{number}", count, 1, vendor)
     for number, split in enumerate(c.case.policy.splits):
         rule, share = problem.policy.split[number], largest_share(split, c.operation.units)
-        of = f"{rule.category.replace('_', ' ')} {rule.measure}"
+        of = f"{rule.category.replace('_', ' ')} units"
         yield _Entry(f"split.{number}", share, rule.max_share, of)
     yield _Entry("exact_families", len(c.job.storage_families), c.case.exact_families)
 

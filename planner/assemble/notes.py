@@ -10,10 +10,10 @@ from typing import NamedTuple
 from planner.assemble.ways import is_stated, ways_in_use
 from planner.case import Case, figures, suitability
 from planner.case.bandwidth import write_needed_gb_per_s
-from planner.case.choices import ASSUMED, FULL
 from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
+from planner.case.ways import ASSUMED, FULL, choices_on
 from planner.figures import STATED
 from planner.inputs import Inputs, needs
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
@@ -21,6 +21,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import standing
 from planner.paths import of_job
 from planner.schema.plan import FabricReport, JobPlan, Line
+from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW, LOST_TIME
@@ -164,7 +165,7 @@ def _without_curve(facts: Facts) -> Iterator[str]:
     names = [
         facts.model(system.id)
         for system in facts.case.systems
-        if all(each.point is FULL for each in figures.choices_on(inputs.item(system.id), inputs))
+        if all(each.point is FULL for each in choices_on(inputs.item(system.id), inputs))
     ]
     if names:
         yield (
@@ -371,17 +372,16 @@ def _unusual_shares(facts: Facts) -> Iterator[str]:
 
 def _endurance(facts: Facts) -> Iterator[str]:
     """Basis of write endurance that no catalog states."""
-    rated = facts.inputs.problem.storage.dwpd.model_dump()
     for offer in facts.case.bought(facts.run.units):
         item = facts.inputs.item(offer.id)
         flash = [
-            f"{raw_tb:,.4g} TB of {kind.upper()} at {rated[kind]:g} drive writes a day"
+            f"{raw_tb:,.4g} TB of {kind.upper()}, {DRIVE_WRITES_PER_DAY[kind]:g} drive writes a day"
             for kind, raw_tb in figures.derived_endurance(item, facts.inputs)
         ]
         if flash:
             yield (
                 f"write endurance of {item.model} is derived, no catalog states it: "
-                f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
+                f"{' and '.join(flash)}, before what protection writes besides"
             )
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from planner.case import Case, System, figures, resolve
-from planner.case.choices import FULL, Choice, peak_tflops
 from planner.case.model import Limits, Offer
 from planner.case.resolve import with_companions
+from planner.case.ways import FULL, Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
@@ -25,7 +25,7 @@ def ways_in_use(inputs: Inputs, case: Case, run: Run) -> list[tuple[System, Choi
     job, in_use = inputs.problem.job, []
     for system, way in case.in_use(run.used, run.ways):
         item = inputs.item(system.id)
-        by_id = {each.id_of(item, job): each for each in figures.choices_on(item, inputs)}
+        by_id = {each.id_of(item, job): each for each in choices_on(item, inputs)}
         in_use.append((system, by_id[way.choice]))
     return in_use
 
@@ -99,7 +99,7 @@ def _parallelism(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
     return {
         **{name: getattr(option, name) for name in names},
         "option_factor": option.factor,
-        "min_replicas": figures.least_replicas(item, job.spread(option)) or 1,
+        "min_replicas": least_replicas(item, job.spread(option)) or 1,
     }
 
 

@@ -1,4 +1,4 @@
-"""How large counts can become: upper bounds that keep fabrics and the model small.
+"""Upper bounds of counts, which keep fabrics and the search small.
 
 An item's count is bounded by each limit alone. Every other count is at most a linear function of
 the offers' units (its majorant), which each limit bounds as in a knapsack filled with the best.
@@ -12,96 +12,39 @@ from dataclasses import dataclass, field
 
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.money import SUMS
-from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, RackUse, Steps
+from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Steps
 
 UNLIMITED_UNITS = 20_000
-"""At least so many may be bought where no limit holds an item back; more where demands ask."""
+"""Units that may be bought at least where no limit holds an item back."""
 GENEROUS = 4.0
-"""How many times a demand an item that no limit holds back may cover alone."""
+"""Multiple of a demand that an item which no limit holds back may cover alone."""
 
 Majorant = tuple[dict[str, float], float]
-ROOM = 1.0
+"""Factors of the offers' units, and a constant."""
 
 
 def cap(case: Case, offer: Offer) -> int:
-    """Return the most units of ``offer`` that any plan can hold, idle ones included."""
+    """The most units of an offer that any plan can hold, idle ones included."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
-    limits = case.limits
-    if limits["racks"] is not None and offer.rack_use is not None:
-        use = offer.rack_use
+    limits, use = case.limits, offer.rack_use
+    if limits["racks"] is not None and use is not None:
         bounds.append(limits["racks"] // use.racks_each * use.per_rack)
     bounds += _by_sums(case, offer)
-    if isinstance(offer, Storage):
-        bounds += _by_write(case, offer)
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
+    elif isinstance(offer, Storage):
+        most, each = limits["most_write_gb_per_s"], case.delivered_write * offer.write_gb_per_s
+        bounds += [] if most is None or each <= 0 else [most / each]
     least = min(bounds)
     if math.isinf(least):
         return unlimited(case, offer)
     return math.floor(least * (1 + ROUNDING) + ROUNDING)
 
 
-def cap_in_use(case: Case, system: System) -> int:
-    """Return the most systems that any plan needs for the job: those in use and spares."""
-    most = cap(case, system)
-    limits = [(way, case.job.gpus_max_in(way)) for way in system.ways]
-    fewest = [(way, way.systems_for(gpus)) for way, gpus in limits if gpus is not None]
-    if len(fewest) < len(limits):
-        return most
-    needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
-    return min(most, max(needed, system.low, system.min_units))
-
-
-def unlimited(case: Case, offer: Offer) -> int:
-    """Return how many units the model allows where no limit holds ``offer`` back.
-
-    Several times what any demand could ask of this item alone. A plan that reaches it is a sign
-    that nothing bounds the problem.
-    """
-    demands = [0.0, float(offer.low), float(offer.min_units)]
-    job, limits = case.job, case.limits
-    if isinstance(offer, System):
-        gpus = [float(job.gpus_min), limits["min_useful_gpus"] or 0.0]
-        floor = case.useful_pflops_floor() or 0.0
-        for way in offer.ways:
-            rate = way.tflops_per_gpu * (job.mfu or 0.0)
-            work = floor * 1000.0 / rate if rate > 0 else 0.0
-            demands += [count / way.usable_gpus for count in (*gpus, work)]
-    if isinstance(offer, Storage):
-        demands += _storage_demands(case, offer)
-    return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
-
-
-def _storage_demands(case: Case, offer: Storage) -> list[float]:
-    job = case.job
-    per_gpus = job.gpus_min / case.rule.per_gpus if case.rule else 0.0
-    read = [per_gpus * case.rule.read_gb_per_s if case.rule else 0.0]
-    read.append(job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read)
-    if job.max_restore_s is not None:
-        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
-        terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
-        read += [(a + c * job.gpus_min) * once for a, c in terms]
-    write = [per_gpus * case.rule.write_gb_per_s if case.rule else 0.0]
-    if job.interval.high_s > 0:
-        share = min(job.max_overlap, job.max_blocking)
-        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
-    write.append((case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write)
-    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
-    demands += [(need, offer.read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
-    demands += [(need, offer.write_gb_per_s) for need in write]
-    return [need / each for need, each in demands if each > 0]
-
-
-def _by_write(case: Case, offer: Storage) -> list[float]:
-    """Return how many units the most write bandwidth that may be bought allows."""
-    most, each = case.limits["most_write_gb_per_s"], case.delivered_write * offer.write_gb_per_s
-    return [] if most is None or offer.segments or each <= 0 else [most / each]
-
-
 def _by_sums(case: Case, offer: Offer) -> list[float]:
-    """Return how many units each limit on a sum over the bill allows of this item alone.
+    """Units of this item alone that each limit on a sum over the bill allows.
 
-    What is owned takes nothing of a sum over what is bought.
+    Owned units add nothing to a sum over units bought.
     """
     bounds = []
     for figure, parts in SUMS.items():
@@ -116,11 +59,62 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
 
 
 def at_least(offer: Offer) -> Offer:
-    """Return an offer with as little power as it may be provisioned for."""
+    """An offer at its lowest power set point."""
     if not isinstance(offer, System):
         return offer
     least = min(offer.ways, key=lambda way: way.power_share)
     return offer.at(least) if least.power_share < 1.0 else offer
+
+
+def cap_in_use(case: Case, system: System) -> int:
+    """The most systems that any plan needs for the job: those in use and spares."""
+    most = cap(case, system)
+    limits = [(way, case.job.gpus_max_in(way)) for way in system.ways]
+    fewest = [(way, way.systems_for(gpus)) for way, gpus in limits if gpus is not None]
+    if len(fewest) < len(limits):
+        return most
+    needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
+    return min(most, max(needed, system.low, system.min_units))
+
+
+def unlimited(case: Case, offer: Offer) -> int:
+    """Units of an offer that no limit holds back.
+
+    Several times the largest demand on this item alone. A plan that reaches it is a sign that
+    nothing bounds the problem.
+    """
+    demands = [0.0, float(offer.low), float(offer.min_units)]
+    if isinstance(offer, System):
+        gpus = [float(case.job.gpus_min), case.limits["min_useful_gpus"] or 0.0]
+        floor = case.useful_pflops_floor() or 0.0
+        for way in offer.ways:
+            rate = way.tflops_per_gpu * (case.job.mfu or 0.0)
+            work = floor * 1000.0 / rate if rate > 0 else 0.0
+            demands += [count / way.usable_gpus for count in (*gpus, work)]
+    if isinstance(offer, Storage):
+        demands += _storage_demands(case, offer)
+    return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
+
+
+def _storage_demands(case: Case, offer: Storage) -> list[float]:
+    """Units of a storage item alone that each demand requires."""
+    job, rule = case.job, case.rule
+    read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read]
+    write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write]
+    if rule is not None:
+        read.append(job.gpus_min / rule.per_gpus * rule.read_gb_per_s)
+        write.append(job.gpus_min / rule.per_gpus * rule.write_gb_per_s)
+    if job.max_restore_s is not None:
+        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
+        terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
+        read += [(a + c * job.gpus_min) * once for a, c in terms]
+    if job.interval.high_s > 0:
+        share = min(job.max_overlap, job.max_blocking)
+        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
+    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
+    demands += [(need, offer.read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
+    demands += [(need, offer.write_gb_per_s) for need in write]
+    return [need / each for need, each in demands if each > 0]
 
 
 @dataclass
@@ -133,18 +127,21 @@ class Bounds:
 
     @classmethod
     def of(cls, case: Case, tops: dict[str, int]) -> Bounds:
-        """Return the bounds of a case whose offers have at most ``tops`` units."""
+        """The bounds of a case whose offers have at most ``tops`` units."""
         limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
+        price = {o.id: 0.0 if o.installed else o.unit_net_usd or 0.0 for o in offers}
+        uses = ((o.id, o.rack_use) for o in offers)
+        racks = {name: use.racks_each / use.per_rack if use else 0.0 for name, use in uses}
         each = (
             (limits["it_power_kw"], {o.id: o.it_power_kw for o in offers}),
             (limits["facility_power_kw"], {o.id: o.meter_kw for o in offers}),
-            (limits["capex_usd"], {o.id: _price(o.unit_net_usd, o.installed) for o in offers}),
-            (limits["racks"], {o.id: _racks(o.rack_use) for o in offers}),
+            (limits["capex_usd"], price),
+            (limits["racks"], racks),
         )
         return cls(tops, [(float(limit), use) for limit, use in each if limit is not None])
 
     def follow(self, systems: Iterable[System]) -> None:
-        """Add the majorants of the systems that each compute fabric joins: all of a type."""
+        """Add the systems that each compute fabric joins: at most all of a type."""
         for system in systems:
             for fabric in system.fabrics:
                 self.majorants[system.wired(fabric)] = {system.id: 1.0}, 0.0
@@ -167,20 +164,17 @@ class Bounds:
                 self.majorants[quantity.name] = terms, constant + quantity.constant
 
     def most(self, terms: Iterable[tuple[float, str]]) -> float:
-        """Return an upper bound of a sum of terms."""
+        """Upper bound of a sum of terms."""
         factors, constant = self.linear(terms)
         best = sum(factor * self.tops[name] for name, factor in factors.items())
         for limit, use in self.weights:
-            best = min(best, self._knapsack(factors, limit, use))
+            free = sum(f * self.tops[name] for name, f in factors.items() if use[name] <= 0)
+            rates = (f / use[name] for name, f in factors.items() if use[name] > 0)
+            best = min(best, free + limit * max(rates, default=0.0) * (1 + ROUNDING))
         return best + constant
 
-    def _knapsack(self, factors: dict[str, float], limit: float, use: dict[str, float]) -> float:
-        free = sum(f * self.tops[name] for name, f in factors.items() if use[name] <= 0)
-        rates = (f / use[name] for name, f in factors.items() if use[name] > 0)
-        return free + limit * max(rates, default=0.0) * (1 + 1e-9)
-
     def linear(self, terms: Iterable[tuple[float, str]]) -> Majorant:
-        """Return a sum's upper bound: a factor for the units of each offer, and a constant."""
+        """Majorant of a sum of terms."""
         factors: dict[str, float] = {}
         constant = 0.0
         for factor, name in terms:
@@ -191,7 +185,7 @@ class Bounds:
         return factors, constant
 
     def _by_kind(self, quantity: Packed) -> Majorant:
-        """Return the racks that would hold every kind by itself."""
+        """Racks that would hold every kind by itself."""
         alone = quantity.packing.alone
         terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
         factors, constant = self.linear(terms)
@@ -200,8 +194,8 @@ class Bounds:
     def _steps(
         self, quantity: Steps, index: int, terms: dict[str, float], constant: float
     ) -> Majorant:
-        """Return output <= first + rate * amount, with the steepest rate of any size reached."""
-        most = self.most(quantity.terms) + ROOM
+        """Output <= first + rate * amount, with the steepest rate of any size reached."""
+        most = self.most(quantity.terms) + 1.0
         first = low = 0
         rate = 0.0
         for number, size in enumerate(quantity.sizes):
@@ -215,14 +209,6 @@ class Bounds:
         return {key: rate * value for key, value in terms.items()}, first + rate * constant
 
 
-def _price(unit_net_usd: float | None, installed: int) -> float:
-    return 0.0 if unit_net_usd is None or installed else unit_net_usd
-
-
-def _racks(use: RackUse | None) -> float:
-    return use.racks_each / use.per_rack if use is not None else 0.0
-
-
 def sizes_fall(case: Case) -> bool:
-    """Say whether a larger size of some fabric has less of something than a smaller one."""
+    """Whether a larger size of some fabric has less of something than a smaller one."""
     return any(isinstance(each, Steps) and each.falls for each in case.companions.quantities)

@@ -1,8 +1,8 @@
-"""How long a link can be in the hall, and which of its parts then reach: decided before purchase.
+"""Longest run of a link in the hall, and the cables and modules that reach that far.
 
-Where racks stand follows from what is bought, and what is bought must not follow from that again.
-So the parts of links are chosen by the longest run that the hall has at all (`site.floor` with its
-``rows``): a fact of the site, the same for every purchase. See docs/model.md.
+Places of racks follow from the purchase, and the purchase must not follow from them again. So the
+parts of links are chosen by the longest run of the hall (`site.floor` with its ``rows``): a fact of
+the site, the same for every purchase. See docs/model.md.
 """
 
 from __future__ import annotations
@@ -18,13 +18,7 @@ RU_M = 0.04445
 
 
 def across_m(floor: Floor, one: int, other: int) -> float:
-    """Return the way from rack to rack, m: along a row and across rows.
-
-    Args:
-        floor: how racks stand.
-        one: the number of a rack, from 1.
-        other: that of the other one.
-    """
+    """Distance from rack to rack along a row and across rows, m; racks are numbered from 1."""
     (row, place), (other_row, other_place) = (
         divmod(rack - 1, floor.racks_per_row) for rack in (one, other)
     )
@@ -32,31 +26,22 @@ def across_m(floor: Floor, one: int, other: int) -> float:
 
 
 def inside_m(floor: Floor, apart_ru: float) -> float:
-    """Return the run between two devices of a rack, m.
-
-    Args:
-        floor: how racks stand.
-        apart_ru: how far apart their positions are.
-    """
+    """Run between two devices of a rack, m."""
     return (apart_ru * RU_M + floor.rack_width_m) * (1.0 + floor.slack)
 
 
 def between_m(floor: Floor, across: float, up_ru: float) -> float:
-    """Return the run between devices of two racks, m.
+    """Run between devices of two racks, m.
 
     Args:
-        floor: how racks stand.
-        across: the way from rack to rack, m.
+        across: distance from rack to rack, m.
         up_ru: from the two devices to the tops of their racks, together.
     """
     return (across + up_ru * RU_M + 2.0 * floor.riser_m) * (1.0 + floor.slack)
 
 
 def longest_run_m(inputs: Inputs) -> float | None:
-    """Return the longest run that any two devices in the hall can have, m.
-
-    None where the problem does not say how many rows there are.
-    """
+    """Longest run between any two devices in the hall, m; None without the number of rows."""
     floor, rack = inputs.problem.site.floor, inputs.problem.site.rack
     if floor is None or floor.rows is None or rack is None:
         return None
@@ -75,12 +60,10 @@ def longest_run_m(inputs: Inputs) -> float | None:
 
 
 def part_that_reaches(item_id: str, items: Mapping[str, Item], run_m: float | None) -> str:
-    """Return a part of links, or what takes its place where links are so long.
-
-    The last one of those that follow one another (``beyond``) is taken where none reaches.
+    """A cable or module of a link, or its successor (``beyond``) that reaches; else the last one.
 
     Args:
-        item_id: a transceiver or a cable as a switch's links name it.
+        item_id: the part that a switch's links name.
         run_m: the longest run, m; None keeps the part.
     """
     seen: set[str] = set()

@@ -1,7 +1,7 @@
-"""The problem in plain numbers, in canonical units; every name carries its unit.
+"""Parameters of a problem as plain numbers, in canonical units; every name carries its unit.
 
-The bill of materials has items of two kinds: offers, whose counts are decided, and companions,
-whose counts follow from them.
+The bill of materials has items of two kinds: offers, whose counts are decided, and companions
+(dependent items), whose counts follow from them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-from planner.case.quantities import Counts, Packed, Quantity, RackUse, Steps, Sum, Terms, ceil
+from planner.case.quantities import Counts, Packed, Quantity, Steps, Sum, Terms, ceil
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
@@ -19,47 +19,28 @@ from planner.schema.problem import Maximized, Minimized
 from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
+from planner.sizing.goodput import days_to_train
+from planner.sizing.placement import RackUse
 from planner.sizing.throughput import ScaleLaw
 
 Mode = Literal["async", "sync", "local"]
 """How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
 asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
-"""Objectives of questions about a problem, not of problem files: counts, all to be least."""
 AmountName = Literal["least_meter", "least_write", "most_write"]
-"""The same for amounts: power at the meter, and the write bandwidth of the storage bought."""
+"""Objectives of analyses, not of problem files: counts; power at the meter, write bandwidth."""
 ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
 
-
-class Key(NamedTuple):
-    """What a count is of: an item, at a site, in a period.
-
-    Problems have one site and one period today, which then need not be named.
-    """
-
-    sku: str
-    site: str = "site"
-    period: int = 0
-
-
-_Number = TypeVar("_Number", int, float)
-
-
-def by_item(counts: Iterable[tuple[Key, _Number]]) -> dict[str, _Number]:
-    """Return how many there are of each item, wherever and whenever."""
-    totals: dict[str, _Number] = {}
-    for key, count in counts:
-        totals[key.sku] = totals[key.sku] + count if key.sku in totals else count
-    return totals
+# Items of the bill.
 
 
 @dataclass(frozen=True)
 class BillItem:
-    """Anything in the bill: what one unit costs and draws, and how it is sold.
+    """Anything in the bill: cost and draw of one unit, and how it is sold.
 
-    ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
-    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on. ``stated``
-    is what a unit has by figure (`planner.figures.STATED`), 0 where catalogs do not state enough.
+    ``support_factor``: years of support that count in the TCO, discounted. ``meter_kw``: draw at
+    the meter; ``energy_kw``: the part of it that energy is charged on. ``stated``: catalog figures
+    by name (`planner.figures.STATED`), 0 where not stated.
     """
 
     id: str
@@ -81,30 +62,26 @@ class BillItem:
 
     @property
     def place(self) -> str:
-        """The name of the count that stands in place: of what follows from others its own."""
+        """Name of the count of units in place."""
         return self.id
 
     @property
     def stands(self) -> bool:
-        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        """Whether its units are in place; spare parts in store are not."""
         return True
 
     @property
     def sold_plainly(self) -> bool:
-        """Say whether what is purchased is what stands in place."""
-        return (
-            self.installed == 0
-            and self.spare_share == 0.0
-            and self.pack == 1
-            and self.min_order <= 1
-        )
+        """Whether as many are purchased as are in place."""
+        plain = self.pack == 1 and self.min_order <= 1
+        return plain and self.installed == 0 and self.spare_share == 0.0
 
     def purchased(self, count: int) -> int:
-        """Return the units bought for ``count`` in place: spares, packs, least order."""
+        """Units bought for ``count`` in place: cold spares, packs, minimum order quantity."""
         return self.ordered(count + ceil(self.spare_share * count) - self.installed)
 
     def ordered(self, need: int) -> int:
-        """Return the units bought where so many are missing: whole packs, the least order."""
+        """Units bought where ``need`` are missing: whole packs, minimum order quantity."""
         packs = -(-max(0, need) // self.pack)
         if packs:
             packs = max(packs, -(-self.min_order // self.pack))
@@ -113,9 +90,9 @@ class BillItem:
 
 @dataclass(frozen=True)
 class Offer(BillItem):
-    """One item that may be bought: the bounds of its count in the cluster, what it takes of room.
+    """An item that may be bought: bounds of its count in the cluster, and its racks.
 
-    What is owned stays in place, whether it is in the cluster or idle.
+    Owned units stay in place, in the cluster or idle.
     """
 
     low: int
@@ -126,12 +103,12 @@ class Offer(BillItem):
 
     @property
     def place(self) -> str:
-        """The name of the count that stands in place: more than in the cluster, where owned."""
+        """Name of the count of units in place: with owned ones more than in the cluster."""
         return f"place.{self.id}" if self.installed else self.id
 
 
 class Drives(NamedTuple):
-    """The drives of one GPU system that can hold local checkpoints, all of them together."""
+    """Drives of one GPU system for local checkpoints, all of them together."""
 
     write_gb_per_s: float
     capacity_tb: float
@@ -140,20 +117,21 @@ class Drives(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """One way in which the job may run on a GPU system; the plan chooses one.
+    """One configuration in which the job may run on a GPU system; the plan chooses one.
 
-    Of each system the job uses ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
-    whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
-    ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
-    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
-    of all types together, as are ``least_running`` of a job that goes on with fewer where units
-    are out, ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a
-    tensor group. ``option`` names the way a replica is spread, of a job that gives several.
-    ``gpus_max`` is the most whose copies of the model have a micro-batch each, None where a step
-    has no number of them. Without ``drives`` the job has no local level of checkpoints there;
-    ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
-    ``fabric`` is the number of the compute fabric that joins the systems, None without one.
-    ``choice`` is the id of what the way chooses of power, precision and parallelism.
+    usable_gpus: GPUs of each system that the job uses, in steps of ``step_gpus``: whole replicas,
+        or whole systems.
+    tflops_per_gpu: rate that ``Job.mfu`` applies to, at the power set point.
+    power_share: share of the rated power that a system is provisioned for.
+    min_replicas: fewest replicas whose memory holds the shared state, over all types;
+        ``least_running`` of them go on where a job shrinks.
+    bubble: cost of the pipeline per GPU in use. gpus_max: GPUs of as many copies of the model as a
+        step has micro-batches, None for any.
+    tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
+    drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
+        stall is derived from it.
+    fabric: number of the compute fabric, None without one. choice: id of the chosen power,
+        precision and parallelism.
     """
 
     id: str
@@ -177,30 +155,29 @@ class Way:
 
     @property
     def standing(self) -> str:
-        """The name of the count of systems that stand at this way's set point."""
+        """Name of the count of systems provisioned at this set point."""
         return f"at.{self.id}"
 
     @property
     def least_gpus(self) -> int:
-        """The fewest GPUs that the job can use in this way."""
+        """The fewest GPUs that the job can use."""
         return self.min_replicas * self.replica_gpus if self.replica_gpus else 1
 
     def most_gpus(self, systems: int) -> int:
-        """Return the most GPUs that the job can use of so many systems."""
+        """The most GPUs that the job can use of a number of systems."""
         return systems * self.usable_gpus // self.step_gpus * self.step_gpus
 
     def systems_for(self, gpus: int) -> int:
-        """Return the fewest systems that hold so many GPUs in use."""
+        """The fewest systems that hold a number of GPUs in use."""
         return ceil(gpus / self.usable_gpus)
 
 
 @dataclass(frozen=True)
 class System(Offer):
-    """A GPU system, and the ways in which the job may run on it: the first is as it is sold.
+    """A GPU system and the ways in which the job may run on it, the first as it is sold.
 
-    ``fabrics`` are the numbers of the compute fabrics that it may join, rising; ``designs`` names
-    of each the switch, with planes and oversubscription where they are open, too. ``options`` names
-    the ways to spread a replica that find a place on it, of a job with several.
+    ``fabrics``: numbers of the compute fabrics that it may join, rising, with the names of their
+    ``designs``. ``options``: names of the parallelisms that fit it, of a job with several.
     """
 
     gpus: int
@@ -212,15 +189,15 @@ class System(Offer):
     options: tuple[str, ...] = ()
 
     def wired(self, fabric: int) -> str:
-        """Return the name of the count of its systems that a compute fabric joins."""
+        """Name of the count of its systems that a compute fabric joins."""
         return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
 
     def way(self, chosen: Collection[str] = ()) -> Way:
-        """Return the way that is among those chosen, by id; the first where none is."""
+        """The way among those chosen by id, else the first."""
         return next((way for way in self.ways if way.id in chosen), self.ways[0])
 
     def at(self, way: Way) -> System:
-        """Return the system as it is provisioned for at a way's set point."""
+        """The system as provisioned at the set point of a way."""
         share = way.power_share
         return replace(
             self,
@@ -249,11 +226,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Storage(Offer):
-    """A storage item; with ``segments`` its bandwidth follows a table.
+    """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
 
-    Until ``buffer_gb`` of a unit is full it takes ``burst_gb_per_s``, and it empties at the
-    sustained rate. One of the bulk tier has ``bulk_tb`` and ``bulk_read_gb_per_s``, no family, and
-    gives nothing to checkpoints.
+    A unit takes ``burst_gb_per_s`` until ``buffer_gb`` is full, and empties it at the sustained
+    rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
     """
 
     family: str
@@ -275,7 +251,7 @@ class Storage(Offer):
 
 
 class FamilyOffer(NamedTuple):
-    """A storage family with at least one item on offer."""
+    """A storage family with at least one item on offer; factors on client bandwidth."""
 
     id: str
     write_factor: float
@@ -284,15 +260,16 @@ class FamilyOffer(NamedTuple):
     forced: bool
 
 
+# Companions: items whose counts follow from those of others.
+
 NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
 
 @dataclass(frozen=True)
 class Companion(BillItem):
-    """Something the plan needs of itself; its count is the sum of its terms.
+    """A dependent item: its count is the sum of its terms, each with a role.
 
-    ``roles`` says of each term what it is for. Of what is ``stored`` nothing is in place: its count
-    are spare parts in store.
+    A ``stored`` one is a spare part: none of it is in place.
     """
 
     terms: Terms
@@ -302,12 +279,12 @@ class Companion(BillItem):
 
     @property
     def stands(self) -> bool:
-        """Say whether its count is of what stands in place: of spare parts in store it is not."""
+        """Whether its units are in place; spare parts in store are not."""
         return not self.stored
 
 
 class LeafKind(NamedTuple):
-    """Leaves of one ratio: the name of their count, and their ports to devices and to spines."""
+    """Leaves of one oversubscription: name of their count, ports to devices and to spines."""
 
     name: str
     down: int
@@ -316,12 +293,12 @@ class LeafKind(NamedTuple):
 
 @dataclass(frozen=True)
 class Fabric:
-    """One fabric as the model sees it, with what a report of it needs.
+    """One fabric and its possible sizes.
 
-    ``amount`` are the endpoints as terms: systems (compute) or port parts. ``ports`` are terms of
-    the links to devices. ``planes`` copies of each size are built, of ``design`` (compute);
-    ``ports_per_amount`` are the ports that one of ``amount`` stands for (out of band: the ports one
-    switch can serve). With ``kinds`` of leaves the sizes are those of ``bundles`` of their uplinks.
+    ``amount``: terms of the endpoints, systems (compute) or port parts; each stands for
+    ``ports_per_amount`` ports (out of band: those that one switch can serve). ``links``: terms of
+    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute). With
+    ``kinds`` of leaves the sizes are those of ``bundles`` of their uplinks.
     """
 
     network: NetworkName
@@ -343,7 +320,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Positions:
-    """The racks that can stand in no other groups of positions than these, and how many those take.
+    """Racks that fit no other groups of positions than these, and the number of their positions.
 
     With every such set within its positions each rack has one (Hall, 1935).
     """
@@ -358,9 +335,8 @@ class Positions:
 class Companions:
     """All companions of a problem, and the counts they follow from in working order.
 
-    ``racks`` are terms of every rack in the room; ``shared`` are the racks that network devices
-    share, where there are any. ``positions`` are the sets of racks that only some positions of the
-    hall take.
+    ``racks``: terms of every rack in the room; ``shared``: the racks that network devices share.
+    ``positions``: sets of racks that only some positions of the hall take.
     """
 
     quantities: tuple[Quantity, ...] = ()
@@ -374,7 +350,7 @@ class Companions:
     missing: tuple[str, ...] = ()
 
     def values(self, units: Mapping[str, int]) -> dict[str, float]:
-        """Return every count that follows from the units of GPU systems and storage.
+        """Every count that follows from the units of GPU systems and storage.
 
         Raises:
             ValueError: a fabric would have to be larger than three tiers can be.
@@ -385,16 +361,15 @@ class Companions:
         return values
 
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
-        """Return the companions with other names of counts, and without what follows from those
-        alone that have none."""
+        """Companions with other names of counts; those that follow from None alone are left out."""
         gone = {name for name, other in names.items() if other is None}
 
-        def left(terms: Terms) -> Terms:
+        def kept(terms: Terms) -> Terms:
             return tuple((factor, names.get(n) or n) for factor, n in terms if n not in gone)
 
         quantities: list[Quantity] = []
         for quantity in self.quantities:
-            terms = left(quantity.terms)
+            terms = kept(quantity.terms)
             if not terms and quantity.terms:
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
                 continue
@@ -406,24 +381,23 @@ class Companions:
                 quantities.append(replace(quantity, terms=terms))
         items = []
         for item in self.items:
-            roles = zip(item.terms, item.roles, strict=True)
-            kept = tuple(role for (_, name), role in roles if name not in gone)
-            if kept:
-                items.append(replace(item, terms=left(item.terms), roles=kept))
-        fabrics = tuple(
-            replace(fabric, amount=left(fabric.amount), links=left(fabric.links))
-            for fabric in self.fabrics
-            if left(fabric.amount)
-        )
+            pairs_of_role = zip(item.terms, item.roles, strict=True)
+            roles = tuple(role for (_, name), role in pairs_of_role if name not in gone)
+            if roles:
+                items.append(replace(item, terms=kept(item.terms), roles=roles))
         return replace(
             self,
             quantities=tuple(quantities),
             items=tuple(items),
-            racks=left(self.racks),
-            positions=tuple(replace(some, racks=left(some.racks)) for some in self.positions),
+            racks=kept(self.racks),
+            positions=tuple(replace(some, racks=kept(some.racks)) for some in self.positions),
             shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
-            fabrics=fabrics,
+            fabrics=tuple(
+                replace(fabric, amount=kept(fabric.amount), links=kept(fabric.links))
+                for fabric in self.fabrics
+                if kept(fabric.amount)
+            ),
         )
 
     @cached_property
@@ -432,8 +406,11 @@ class Companions:
         return Counts((*self.quantities, *of_items))
 
 
+# The job.
+
+
 class IntervalRule(NamedTuple):
-    """How the interval is set: ``fixed`` (low = high), ``lost_work`` (kappa) or ``optimal``."""
+    """Checkpoint interval: ``fixed`` (low = high), ``lost_work`` (kappa) or ``optimal``."""
 
     policy: Literal["fixed", "lost_work", "optimal"]
     low_s: float
@@ -443,7 +420,7 @@ class IntervalRule(NamedTuple):
 
 @dataclass(frozen=True)
 class BandwidthRule:
-    """A vendor's rule: nameplate bandwidth per so many GPUs bought, whole units of them."""
+    """A vendor's rule: nameplate bandwidth for every ``per_gpus`` GPUs bought, counted whole."""
 
     name: str
     read_gb_per_s: float
@@ -453,10 +430,10 @@ class BandwidthRule:
 
 @dataclass(frozen=True)
 class Levels:
-    """The local level of checkpoints: each of ``every`` so many-th of its checkpoints may go on.
+    """The local level of checkpoints: every k-th of its checkpoints goes on to storage.
 
-    ``remote_share`` of all interruptions need the remote level. ``keep`` checkpoints in ``copies``
-    take room at a time.
+    ``remote_share``: share of all interruptions that need storage. ``keep`` checkpoints in
+    ``copies`` take capacity at a time.
     """
 
     copies: int
@@ -471,9 +448,8 @@ class Levels:
 class Job:
     """The training job; ``replica_gpus`` are those of its first parallelism option.
 
-    ``mfu`` is 1 where rates are measured ones. ``stall_s`` is the whole stall of an asynchronous
-    checkpoint, or with ``derived_stall`` what comes with the copy to the hosts. ``levels`` is there
-    where mode ``local`` is.
+    ``mfu`` is 1 with measured rates. ``stall_s``: stall of an asynchronous checkpoint, with
+    ``derived_stall`` without the copy to the hosts. ``levels`` is there with mode ``local``.
     """
 
     name: str
@@ -511,8 +487,7 @@ class Job:
 
     @property
     def staged_share(self) -> float:
-        """Share of the write bandwidth that may stage data from the bulk tier: what is left while
-        checkpoints drain for the largest share of the time."""
+        """Share of the write bandwidth that may stage bulk data while checkpoints drain."""
         return 1.0 - self.max_overlap
 
     @property
@@ -522,17 +497,17 @@ class Job:
 
     @property
     def longest_local_restart_s(self) -> float:
-        """A restart from local copies with the swap that may come with it, s."""
+        """A restart from local copies with its possible swap, s."""
         assert self.levels is not None
         return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
 
     def gpus_max_in(self, *ways: Way) -> int | None:
-        """Return the most GPUs that may be in use where the job runs in such ways, if any."""
+        """The most GPUs in use in given ways, None for any number."""
         given = (self.gpus_max, *(way.gpus_max for way in ways))
         return min((most for most in given if most is not None), default=None)
 
     def spare_systems(self, way: Way, systems: int) -> int:
-        """Return the systems beside those in use that any plan can gain something from."""
+        """The most systems beside those in use that any plan gains from."""
         if self.repair is None or way.spare_unit.in_rack:
             return self.hot(systems)
         gpus = systems * way.usable_gpus
@@ -540,7 +515,7 @@ class Job:
         return ceil(most / way.spare_unit.per_system)
 
     def hot(self, used: int) -> int:
-        """Return the hot spares of a type with ``used`` systems in use."""
+        """Hot spares of a type with ``used`` systems in use."""
         return self.hot_spares + ceil(self.hot_share * used) if used else 0
 
     def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
@@ -553,15 +528,16 @@ class Job:
         return once + per_gpu * gpus
 
 
+# Limits, rates, policy.
+
 HELD = ("least_write_gb_per_s", "most_write_gb_per_s")
-"""Limits of questions about a problem, not of problem files: they hold the write bandwidth of the
-storage bought, as delivered."""
+"""Limits of analyses, not of problem files: delivered write bandwidth of the storage bought."""
 
 
 class Limits(dict[str, float | None]):
-    """What may be used up, and the floors: None where there is none. Nothing is changed in place.
+    """Limits by `planner.limits.Limit.field`, in the units there, and ``HELD``; None for none.
 
-    By `planner.limits.Limit.field`, in the units there; besides what is ``HELD``.
+    Nothing is changed in place.
     """
 
     @classmethod
@@ -571,7 +547,7 @@ class Limits(dict[str, float | None]):
         return cls(dict.fromkeys((*fields, *HELD))).with_values(**given)
 
     def with_values(self, **changed: float | None) -> Limits:
-        """Return the limits with some of them changed.
+        """The limits with some of them changed.
 
         Raises:
             KeyError: there is no such limit.
@@ -582,14 +558,14 @@ class Limits(dict[str, float | None]):
         return Limits({**self, **changed})
 
     def given(self, name: str) -> float:
-        """Return a limit that is there."""
+        """A limit that is known to be given."""
         limit = self[name]
         assert limit is not None
         return limit
 
 
 class Elastic(NamedTuple):
-    """A limit that may be missed: at ``weight`` for each ``scale`` of its unit it is missed by."""
+    """A limit that may be missed, at ``weight`` for each ``scale`` of its unit."""
 
     name: str
     value: float
@@ -607,9 +583,9 @@ NEEDS_GOODPUT = frozenset(
 
 @dataclass(frozen=True)
 class Rates:
-    """What a year costs: energy per kW at the meter, colocation per kW of IT power.
+    """Cost of a year: energy per kW at the meter, colocation per kW of IT power.
 
-    ``factor`` is how many years of running costs count in the TCO, discounted.
+    ``factor``: years of running costs that count in the TCO, discounted.
     """
 
     energy_usd_per_kw_year: float
@@ -619,7 +595,7 @@ class Rates:
 
     @property
     def hours(self) -> float:
-        """Return the hours of the term."""
+        """Hours of the term."""
         return self.years * HOURS_PER_YEAR
 
 
@@ -634,7 +610,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the buyer wants of vendors: each set of items is to have at least one unit."""
+    """Vendor policy: at least one unit of each ``required`` set, splits, preferences."""
 
     required: tuple[tuple[str, ...], ...] = ()
     splits: tuple[Split, ...] = ()
@@ -642,11 +618,14 @@ class Policy:
     within: float = 0.0
 
 
+# The instance.
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A problem ready to be optimised. Items and families are sorted by id.
 
-    ``standing`` is what is owned, stays in place and cannot be used. Of each item in ``must_use``
+    ``standing``: owned units that stay in place and cannot be used. Of each item in ``must_use``
     the plan has at least one unit, of a GPU system one in use.
     """
 
@@ -670,53 +649,81 @@ class Case:
     not_considered: tuple[tuple[str, str], ...]
     elastic: tuple[Elastic, ...] = ()
     must_use: tuple[str, ...] = ()
-    sites: tuple[str, ...] = ("site",)
-    periods: tuple[int, ...] = (0,)
+
+    # Objective and targets.
 
     @property
     def maximise(self) -> bool:
-        """Say whether more of the objective is better."""
+        """Whether more of the objective is better."""
         return self.objective in OBJECTIVES and OBJECTIVES[self.objective].sense == "maximize"
 
     @property
     def needs_goodput(self) -> bool:
-        """Say whether the objective or a floor depends on goodput."""
-        asked = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in OF_USEFUL_WORK or asked
+        """Whether the objective or a floor depends on goodput."""
+        floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
+        missed = any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
+        return self.objective in OF_USEFUL_WORK or floors or missed
 
     @property
     def given_away(self) -> float:
-        """The largest share of the objective that may go for something else than its best."""
+        """The largest near-optimal tolerance: of indifference or of preferred vendors."""
         return max(self.indifference, self.policy.within)
 
-    def bought(self, units: Mapping[str, int]) -> list[Storage]:
-        """Return the storage of a purchase, in its order: few items of what may be a long list."""
-        places = (self._places.get(name) for name, count in units.items() if count)
-        return [self.storage[place] for place in sorted(p for p in places if p is not None)]
+    def million_tokens_per_pflops(self) -> float:
+        """Million tokens that a useful PFLOP/s trains in the term."""
+        assert self.job.active_parameters is not None
+        seconds = self.rates.hours * 3600.0
+        return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
+
+    def days_at_one_pflops(self) -> float:
+        """Days to train at one useful PFLOP/s."""
+        assert self.job.active_parameters is not None
+        assert self.job.tokens is not None
+        return days_to_train(self.job.active_parameters, self.job.tokens, 1.0)
+
+    def useful_pflops_floor(self) -> float | None:
+        """Floor on useful PFLOP/s that the targets imply, None without one."""
+        floors = [self.limits["min_useful_pflops"]]
+        days = self.limits["max_days_to_train"]
+        if days is not None:
+            floors.append(self.days_at_one_pflops() / days)
+        return max((floor for floor in floors if floor is not None), default=None)
+
+    def under(self, limits: Limits) -> Case:
+        """The case under other limits, with the same companions."""
+        return replace(self, limits=limits).billed_as(self)
+
+    def of_any_size(self) -> Case:
+        """The case without lower bounds on GPUs in use."""
+        if self.job.gpus_min == 1 and not any(way.min_replicas for way in self.ways):
+            return self
+        systems = (
+            replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
+            for system in self.systems
+        )
+        return replace(self, systems=tuple(systems), job=replace(self.job, gpus_min=1))
 
     @cached_property
-    def bursts(self) -> bool:
-        """Whether some storage takes checkpoints in bursts: not where units may be down."""
-        return self.tolerate_down == 0 and any(item.burst_gb_per_s for item in self.storage)
+    def by_every(self) -> tuple[Case, ...]:
+        """The case with each k alone, each k-th local checkpoint going on to storage."""
+        levels = self.job.levels
+        if levels is None or len(levels.every) == 1:
+            return (self,)
+        alone = (replace(levels, every=(k,)) for k in levels.every)
+        return tuple(replace(self, job=replace(self.job, levels=each)) for each in alone)
 
-    @cached_property
-    def flash(self) -> tuple[Storage, ...]:
-        """The storage that checkpoints may be on."""
-        return tuple(item for item in self.storage if not item.is_bulk)
+    # Items.
 
-    def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
-        """Return the capacity (TB) and the delivered read bandwidth (GB/s) of the bulk tier."""
-        items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
-        read = sum(item.bulk_read_gb_per_s * count for item, count in items)
-        return sum(item.bulk_tb * count for item, count in items), self.delivered_read * read
+    def offers(self) -> tuple[Offer, ...]:
+        """Everything that may be bought, and owned units that only stand there."""
+        return (*self.systems, *self.storage, *self.standing)
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {item.id: place for place, item in enumerate(self.storage)}
+    def bill_items(self) -> tuple[BillItem, ...]:
+        """Everything that can be in the bill: offers, then their companions."""
+        return (*self.offers(), *self.companions.items)
 
     def there(self, units: Mapping[str, int]) -> list[tuple[Offer, int]]:
-        """Return the offers of which a purchase has any, each with its units."""
+        """The offers of which a purchase has any, each with its units."""
         known = self._offers
         return [(known[name], count) for name, count in units.items() if count and name in known]
 
@@ -731,7 +738,7 @@ class Case:
 
     @cached_property
     def stocked(self) -> tuple[BillItem, ...]:
-        """Everything of which only so many can be bought."""
+        """Everything with a stock limit."""
         return tuple(item for item in self.bill_items() if item.stock is not None)
 
     @cached_property
@@ -739,14 +746,67 @@ class Case:
         """The case with the same bills: itself, unless `billed_as` names another."""
         return self
 
-    def under(self, limits: Limits) -> Case:
-        """Return the case under other limits, with the same companions."""
-        return replace(self, limits=limits).billed_as(self)
-
     def billed_as(self, other: Case) -> Case:
-        """Return this case, marked as having for any purchase the bill of another."""
+        """This case, marked as having for any purchase the bill of another."""
         self.__dict__["billed"] = other.billed
         return self
+
+    # Storage.
+
+    @cached_property
+    def flash(self) -> tuple[Storage, ...]:
+        """The storage that can hold checkpoints."""
+        return tuple(item for item in self.storage if not item.is_bulk)
+
+    @cached_property
+    def bursts(self) -> bool:
+        """Whether some storage takes checkpoints in bursts; not where units may be down."""
+        return self.tolerate_down == 0 and any(item.burst_gb_per_s for item in self.storage)
+
+    def bought(self, units: Mapping[str, int]) -> list[Storage]:
+        """The storage of a purchase, in the order of the case."""
+        places = (self._places.get(name) for name, count in units.items() if count)
+        return [self.storage[place] for place in sorted(p for p in places if p is not None)]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {item.id: place for place, item in enumerate(self.storage)}
+
+    def in_bulk(self, units: Mapping[str, int]) -> tuple[float, float]:
+        """Capacity (TB) and delivered read bandwidth (GB/s) of the bulk tier."""
+        items = [(item, units.get(item.id, 0)) for item in self.storage if item.is_bulk]
+        read = sum(item.bulk_read_gb_per_s * count for item, count in items)
+        return sum(item.bulk_tb * count for item, count in items), self.delivered_read * read
+
+    # Ways and compute fabrics.
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """Every way of every GPU system, in their order."""
+        return tuple(way for system in self.systems for way in system.ways)
+
+    def in_use(self, used: Mapping[str, int], ways: Collection[str]) -> list[tuple[System, Way]]:
+        """The GPU systems in use, each with its chosen way."""
+        return [(system, system.way(ways)) for system in self.systems if used.get(system.id)]
+
+    @cached_property
+    def capped(self) -> Mapping[str, tuple[System, Way]]:
+        """Ways that are provisioned for another power than the system's own, by id."""
+        pairs = ((system, way) for system in self.systems for way in system.ways)
+        return {way.id: (system, way) for system, way in pairs if way.power_share != 1.0}
+
+    @cached_property
+    def unplaced(self) -> Mapping[str, tuple[str, ...]]:
+        """By way, the GPU systems that do not fit its parallelism, if any.
+
+        None of them is in the cluster of a job that runs so, not even idle.
+        """
+        unfit = {
+            way.id: tuple(s.id for s in self.systems if way.option not in s.options)
+            for way in self.ways
+            if way.option is not None
+        }
+        return {name: ids for name, ids in unfit.items() if ids}
 
     @cached_property
     def rewired(self) -> tuple[System, ...]:
@@ -754,25 +814,22 @@ class Case:
         return tuple(system for system in self.systems if len(system.fabrics) > 1)
 
     @cached_property
-    def design_of(self) -> Mapping[int, str]:
-        """The design of each compute fabric: types with other ports may have one of the same."""
-        return {
+    def _design_by_way(self) -> dict[str, tuple[str, str]]:
+        """System and design of its compute fabric by way."""
+        designs = {
             fabric: design
             for system in self.systems
             for fabric, design in zip(system.fabrics, system.designs, strict=True)
         }
-
-    @cached_property
-    def _design_by_way(self) -> dict[str, tuple[str, str]]:
         return {
-            way.id: (system.id, self.design_of[way.fabric])
+            way.id: (system.id, designs[way.fabric])
             for system in self.systems
             for way in system.ways
             if way.fabric is not None
         }
 
     def fabric_of(self, system: System, ways: Iterable[str]) -> int | None:
-        """Return the compute fabric that joins a type where the job runs in some ways.
+        """The compute fabric that joins a type where the job runs in some ways.
 
         That of its own way; else one of the job's design where it may join such, or its first.
         """
@@ -783,7 +840,7 @@ class Case:
         return None if design is None else system.fabrics[system.designs.index(design)]
 
     def wired(self, units: Mapping[str, int], ways: Collection[str]) -> Mapping[str, int]:
-        """Return units and the systems that each compute fabric joins: what companions follow from.
+        """Units, and the systems that each compute fabric joins: the base of all companions.
 
         Args:
             ways: the ways in which the job runs, by id.
@@ -793,7 +850,7 @@ class Case:
     def joined(
         self, units: Mapping[str, int], fabrics: tuple[int | None, ...]
     ) -> Mapping[str, int]:
-        """Return the same where each type that may join several is in one of these fabrics."""
+        """The same where each type that may join several is in one of these fabrics."""
         if not fabrics:
             return units
         counts = dict(units)
@@ -804,93 +861,10 @@ class Case:
         return counts
 
     def companions_in(self, ways: Collection[str]) -> Companions:
-        """Return the companions where the job runs in some ways: those of the fabrics that are
-        built then, and counts of units alone."""
+        """Companions where the job runs in some ways: of the fabrics built then, by units alone."""
         names: dict[str, str | None] = {}
         for system in self.rewired:
             joined = self.fabric_of(system, ways)
             for fabric in system.fabrics:
                 names[system.wired(fabric)] = system.id if fabric == joined else None
         return self.companions.renamed(names) if names else self.companions
-
-    def keys(self, sku: str) -> tuple[Key, ...]:
-        """Return what the counts of an item are of: each site in each period."""
-        return tuple(Key(sku, site, period) for site in self.sites for period in self.periods)
-
-    @cached_property
-    def ways(self) -> tuple[Way, ...]:
-        """Every way of every GPU system, in their order."""
-        return tuple(way for system in self.systems for way in system.ways)
-
-    @cached_property
-    def unplaced(self) -> Mapping[str, tuple[str, ...]]:
-        """By way, the GPU systems on which a replica spread like that finds no place, if any.
-
-        None of them is in the cluster of a job that runs so, not even idle: where that is the
-        only way to spread a replica they are not on offer.
-        """
-        found = {
-            way.id: tuple(s.id for s in self.systems if way.option not in s.options)
-            for way in self.ways
-            if way.option is not None
-        }
-        return {name: ids for name, ids in found.items() if ids}
-
-    @cached_property
-    def capped(self) -> Mapping[str, tuple[System, Way]]:
-        """Ways that are provisioned for another power than the system's own, by id."""
-        pairs = ((system, way) for system in self.systems for way in system.ways)
-        return {way.id: (system, way) for system, way in pairs if way.power_share != 1.0}
-
-    @cached_property
-    def by_every(self) -> tuple[Case, ...]:
-        """The case with each k alone, each k-th local checkpoint going on to storage."""
-        levels = self.job.levels
-        if levels is None or len(levels.every) == 1:
-            return (self,)
-        alone = (replace(levels, every=(k,)) for k in levels.every)
-        return tuple(replace(self, job=replace(self.job, levels=each)) for each in alone)
-
-    def of_any_size(self) -> Case:
-        """Return the case without what it asks for at least of GPUs in use."""
-        if self.job.gpus_min == 1 and not any(way.min_replicas for way in self.ways):
-            return self
-        systems = (
-            replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
-            for system in self.systems
-        )
-        return replace(self, systems=tuple(systems), job=replace(self.job, gpus_min=1))
-
-    def in_use(self, used: Mapping[str, int], ways: Collection[str]) -> list[tuple[System, Way]]:
-        """Return the GPU systems in use, each with the way that is chosen of it."""
-        return [(system, system.way(ways)) for system in self.systems if used.get(system.id)]
-
-    def offers(self) -> tuple[Offer, ...]:
-        """Return everything that may be bought, and what is owned and only stands there."""
-        return (*self.systems, *self.storage, *self.standing)
-
-    def bill_items(self) -> tuple[BillItem, ...]:
-        """Return everything that can stand in the bill: offers, then their companions."""
-        return (*self.offers(), *self.companions.items)
-
-    def million_tokens_per_pflops(self) -> float:
-        """Return the million tokens that a useful PFLOP/s trains in the term."""
-        assert self.job.active_parameters is not None
-        seconds = self.rates.hours * 3600.0
-        return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
-
-    def days_at_one_pflops(self) -> float:
-        """Return the days to train at one useful PFLOP/s."""
-        assert self.job.active_parameters is not None
-        assert self.job.tokens is not None
-        return 6.0 * self.job.active_parameters * self.job.tokens / 86_400.0 / 1e15
-
-    def useful_pflops_floor(self) -> float | None:
-        """Return the floor on useful PFLOP/s that the targets imply, or None."""
-        floors = []
-        if self.limits["min_useful_pflops"] is not None:
-            floors.append(self.limits["min_useful_pflops"])
-        days = self.limits["max_days_to_train"]
-        if days is not None:
-            floors.append(self.days_at_one_pflops() / days)
-        return max(floors) if floors else None

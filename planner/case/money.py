@@ -1,4 +1,4 @@
-"""What one unit of anything in the bill costs, to the cent, and what it draws.
+"""Price and draw of one unit of anything in the bill, to the cent, and sums over the bill.
 
 A cent is the smallest unit of the currency in which money is shown, so that the bill foots in it.
 """
@@ -17,10 +17,11 @@ from planner.limits import SUPPLIES
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.sizing.facility import discounted_years, heat_btu_per_h
+from planner.sizing.placement import ALMOST
 
 
 def discount(item: Item, discounts: Sequence[Discount]) -> float:
-    """Return an item's discount: by item before vendor before category, the latest counts."""
+    """An item's discount: by item before vendor before category, the latest counts."""
     for key, value in (("item", item.id), ("vendor", item.vendor), ("category", item.category)):
         for entry in reversed(discounts):
             if getattr(entry, key) == value:
@@ -31,83 +32,72 @@ def discount(item: Item, discounts: Sequence[Discount]) -> float:
 def unit_net_usd(
     item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
 ) -> float:
-    """Return what one unit costs after discount, USD; in cents, unless it is a percentage."""
-    left = 1.0 - discount(item, discounts)
+    """Net price of one unit, USD; in cents, unless it is a percentage."""
+    kept = 1.0 - discount(item, discounts)
     if item.is_percentage:
-        return price.list_usd * left
-    return shown_in.rounded_usd(shown_in.listed_usd(price.list_usd) * left)
+        return price.list_usd * kept
+    return shown_in.rounded_usd(shown_in.listed_usd(price.list_usd) * kept)
 
 
 def support_usd_per_year(
     item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
 ) -> float:
-    """Return what support of one unit costs per year, USD."""
+    """Support of one unit per year, USD."""
     net_usd = unit_net_usd(item, price, discounts, shown_in)
     return shown_in.rounded_usd(price.support_usd_per_year(net_usd))
 
 
 def bill_item(item: Item, inputs: Inputs) -> BillItem:
-    """Return an item of the catalogs as the bill has it."""
+    """An item of the catalogs as the bill has it."""
     problem = inputs.problem
     rule = problem.items.get(item.id, NOTHING_ASKED)
-    price = inputs.prices.get(item.id)
-    typical = problem.term is not None and problem.term.energy_basis == "typical"
-    off, shown_in = inputs.discounts, problem.shown_in
+    price, shown_in = inputs.prices.get(item.id), problem.shown_in
     most_kw, liquid_kw = figures.it_power_kw(item, inputs) or 0.0, figures.liquid_kw(item, inputs)
     liquid = liquid_kw / most_kw if most_kw else 0.0
-    net_usd = unit_net_usd(item, price, off, shown_in) if price else None
-    supported_usd = price.support_usd_per_year(net_usd) if price and net_usd is not None else 0.0
-    drawn_kw = (figures.typical_power_kw(item, inputs) or 0.0) if typical else most_kw
+    charged_kw = most_kw
+    if problem.term is not None and problem.term.energy_basis == "typical":
+        charged_kw = figures.typical_power_kw(item, inputs) or 0.0
+    net_usd = support_usd = subscription_usd = 0.0
+    if price is not None:
+        net_usd = unit_net_usd(item, price, inputs.discounts, shown_in)
+        support_usd = shown_in.rounded_usd(price.support_usd_per_year(net_usd))
+        yearly = (price.per_year_usd or 0.0) * (1.0 - discount(item, inputs.discounts))
+        subscription_usd = shown_in.rounded_usd(yearly)
     return BillItem(
         id=item.id,
         vendor=item.vendor,
         installed=rule.in_place,
-        unit_net_usd=net_usd,
-        support_usd_per_year=shown_in.rounded_usd(supported_usd),
-        subscription_usd_per_year=subscription_usd_per_year(item, inputs),
+        unit_net_usd=net_usd if price else None,
+        support_usd_per_year=support_usd,
+        subscription_usd_per_year=subscription_usd,
         support_factor=support_factor(item, inputs),
         it_power_kw=most_kw,
         meter_kw=figures.metered_kw(most_kw, liquid, problem.site),
-        energy_kw=figures.metered_kw(drawn_kw, liquid, problem.site),
+        energy_kw=figures.metered_kw(charged_kw, liquid, problem.site),
         liquid_kw=liquid_kw,
         stated={name: figures.stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
-        # A bundle's spares are of its components: see _spare_parts.
+        # A bundle's spares are of its components: see companions.
         spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
         pack=price.pack if price else 1,
         min_order=price.min_order if price else 0,
-        stock=stock(item, inputs),
+        stock=_stock(item, inputs),
     )
 
 
-def stock(item: Item, inputs: Inputs) -> int | None:
-    """Return the most units that can be bought: 0 without a price or too late, None for any."""
-    problem = inputs.problem
-    rule, price = problem.items.get(item.id, NOTHING_ASKED), inputs.prices.get(item.id)
+def _stock(item: Item, inputs: Inputs) -> int | None:
+    """The most units that can be bought: 0 without a price or too late, None for any."""
+    problem, price = inputs.problem, inputs.prices.get(item.id)
     if price is None or item.lifecycle not in problem.consider.lifecycle:
         return 0
-    if too_late(price, inputs):
+    most_days, days = problem.targets.max_lead_time_days, price.lead_time_days
+    if most_days is not None and days is not None and days > most_days * ALMOST:
         return 0
-    return price.stock if rule.stock is None else rule.stock
-
-
-def too_late(price: Price, inputs: Inputs) -> bool:
-    """Say whether what is ordered now comes later than the problem allows."""
-    most = inputs.problem.targets.max_lead_time_days
-    days = price.lead_time_days
-    return most is not None and days is not None and days > most * figures.ALMOST
-
-
-def subscription_usd_per_year(item: Item, inputs: Inputs) -> float:
-    """Return what one unit costs per year after discount, USD to the cent."""
-    price = inputs.prices.get(item.id)
-    if price is None or price.per_year_usd is None:
-        return 0.0
-    off = discount(item, inputs.discounts)
-    return inputs.problem.shown_in.rounded_usd(price.per_year_usd * (1.0 - off))
+    stated = problem.items.get(item.id, NOTHING_ASKED).stock
+    return price.stock if stated is None else stated
 
 
 def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
-    """Return from when until when support of an item is paid, years of the term."""
+    """Start and end of paid support of an item, years of the term."""
     term, price = inputs.problem.term, inputs.prices.get(item.id)
     if term is None or price is None:
         return 0.0, 0.0
@@ -117,7 +107,7 @@ def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
 
 
 def support_factor(item: Item, inputs: Inputs) -> float:
-    """Return how many years of support count in the TCO, discounted."""
+    """Years of support that count in the TCO, discounted."""
     start, end = support_span(item, inputs)
     term = inputs.problem.term
     return discounted_years(start, end, term.discount_rate) if term else 0.0
@@ -127,18 +117,18 @@ def support_factor(item: Item, inputs: Inputs) -> float:
 
 
 class Part(NamedTuple):
-    """What one unit adds to a sum: each one that is bought, or each one in place."""
+    """Addend of one unit to a sum: of each unit bought, or of each in place."""
 
     each: Callable[[BillItem, Rates], float | None]
     bought: bool = False
 
     def adds(self, item: BillItem, rates: Rates) -> float:
-        """Return what a unit adds; what is not known counts for nothing, as does what is stored."""
+        """Addend of a unit; 0 where unknown, and for stored units of a sum over those in place."""
         return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
 
 
 def _over_term(*parts: Part) -> tuple[Part, ...]:
-    """Return yearly amounts as what they come to over the term, discounted."""
+    """Yearly amounts over the term, discounted."""
 
     def scaled(part: Part) -> Part:
         return Part(lambda item, rates: part.adds(item, rates) * rates.factor, part.bought)
@@ -146,7 +136,7 @@ def _over_term(*parts: Part) -> tuple[Part, ...]:
     return tuple(scaled(part) for part in parts)
 
 
-def _of_stated(name: str) -> Part:
+def _stated_part(name: str) -> Part:
     return Part(lambda item, rates: item.stated[name])
 
 
@@ -167,7 +157,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
     "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
-    **{name: (_of_stated(name),) for name in STATED if name in _COMPARED},
+    **{name: (_stated_part(name),) for name in STATED if name in _COMPARED},
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
     "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
@@ -176,29 +166,30 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
     "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
 }
-"""By figure, of what catalogs state as far as anything compares it. Racks are counts of their own,
-which the companions know."""
-
-Weights = list[tuple[float, Any]]
+"""By figure, catalog figures as far as anything compares them. Racks are counts of their own, which
+the companions know."""
 
 
 class ItemCounts(Protocol):
-    """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
+    """Counts by item id: whole numbers, or expressions of a model."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
 
 def weights(
-    case: Case, figure: str, units: ItemCounts, purchased: ItemCounts,
+    case: Case,
+    figure: str,
+    units: ItemCounts,
+    purchased: ItemCounts,
     items: Sequence[BillItem] | None = None,
-) -> Weights:  # fmt: skip
-    """Return (per unit, count) of everything that adds to a sum over the bill.
+) -> list[tuple[float, Any]]:
+    """(per unit, count) of everything that adds to a sum over the bill.
 
     Args:
         figure: which sum.
-        units: what is in place by id, as something that can be scaled and added: variables of a
-            model, or numbers. So the money reported is the money optimised.
-        purchased: the same of what is bought.
+        units: counts in place by id, numbers or variables of a model. So the money reported is the
+            money optimised.
+        purchased: the same of units bought.
         items: those of the bill that count, where there are none of the others.
     """
     if figure == "racks":
@@ -216,8 +207,8 @@ def weights(
     ]
     placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():
-        at = system.at(way)
+        capped = system.at(way)
         for part in placed:
-            less = part.adds(at, case.rates) - part.adds(system, case.rates)
+            less = part.adds(capped, case.rates) - part.adds(system, case.rates)
             counted.append((less, units[way.standing]))
     return [(each, count) for each, count in counted if each != 0.0]

@@ -1,18 +1,10 @@
-"""Why an item is left out of the choice: not wanted, a figure missing, no room, no fabric."""
+"""Reasons why an item cannot be planned: unwanted, a figure missing, no room, no fabric, no way."""
 
 from __future__ import annotations
 
-from planner.case.choices import why_none
-from planner.case.figures import (
-    choices_on,
-    it_power_kw,
-    no_compute_fabric,
-    no_port_group,
-    no_spread,
-    rack_units,
-    rack_use,
-    stated,
-)
+from planner.case.figures import it_power_kw, rack_units, rack_use, stated
+from planner.case.ports import no_compute_fabric, no_port_group
+from planner.case.ways import choices_on, no_spread, why_no_choice
 from planner.figures import FIGURES, OBJECTIVES, STATED, Stated
 from planner.inputs import Inputs, needs
 from planner.paths import job_path
@@ -21,7 +13,7 @@ from planner.schema.problem import Job, Problem
 
 
 def why_not(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item cannot be bought for the cluster or used in it, or None where it can."""
+    """Why an item cannot be bought for the cluster or used in it, None where it can."""
     return (
         not_wanted(item, inputs.problem)
         or _no_price(item, inputs)
@@ -29,57 +21,58 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_room(item, inputs)
         or no_compute_fabric(item, inputs)
         or no_port_group(item, inputs)
-        or _no_option(item, inputs.problem.job)
+        or _no_parallelism(item, inputs.problem.job)
         or _no_way(item, inputs)
         or _no_cluster(item, inputs)
     )
 
 
 def lacking(item: Item, inputs: Inputs) -> str | None:
-    """Return which price or figure keeps an item out that the problem does not keep out itself."""
+    """The missing price or figure that keeps an item out which the problem wants."""
     if not_wanted(item, inputs.problem) is not None:
         return None
     return _no_price(item, inputs) or missing_figure(item, inputs)
 
 
 def owned(item: Item, problem: Problem) -> int:
-    """Return the units of an item that are installed and stay."""
+    """Units of an item that are installed and stay."""
     rule = problem.items.get(item.id)
     return 0 if rule is None else rule.in_place
 
 
 def cannot_stand(item: Item, inputs: Inputs) -> str | None:
-    """Return why the plan cannot count what an owned unit takes where it stands."""
+    """Why the power and racks of an owned unit cannot be counted."""
     missing = _missing_draw_and_height(item, inputs)
     return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
 
 
+# What the problem wants.
+
+
 def not_wanted(item: Item, problem: Problem) -> str | None:
-    """Return why the problem does not want an item, or None where it does."""
+    """Why the problem does not want an item, None where it does."""
     unwanted = _unwanted(item, problem)
     return None if unwanted is None else unwanted[0]
 
 
 def let_in(item: Item, problem: Problem) -> str | None:
-    """Return what lets an item in that the problem does not want, None where it wants it."""
+    """The change that lets an unwanted item in, None where it is wanted."""
     unwanted = _unwanted(item, problem)
     return None if unwanted is None else unwanted[1]
 
 
 def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
-    """Return why the problem does not want an item, and what would change that."""
+    """Reason why an item is not wanted, and the change that lets it in."""
     consider, rule = problem.consider, problem.items.get(item.id)
     if rule is not None and rule.exclude:
         return "excluded by items", f"take away items.{item.id}.exclude"
     if item.is_bulk and not problem.job.in_bulk:
         reason = "bulk storage, and no data set is on the bulk tier"
         return reason, f"give {job_path('dataset')} with tier: bulk"
-    system = item.category == "gpu_system"
-    names = consider.gpu_systems if system else consider.storage_families
-    names = None if item.is_bulk else names
-    name = item.id if system else item.family
-    if names is not None and name not in names:
-        key = "gpu_systems" if system else "storage_families"
+    key, names, name = "storage_families", consider.storage_families, item.family
+    if item.category == "gpu_system":
+        key, names, name = "gpu_systems", consider.gpu_systems, item.id
+    if names is not None and name not in names and not item.is_bulk:
         return "not among those to consider", f"add {name} to consider.{key}"
     if item.vendor in problem.policy.forbid_vendors:
         reason = f"vendor {item.vendor} is forbidden by policy"
@@ -93,6 +86,21 @@ def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
     return None
 
 
+# What must be known.
+
+
+def least_stated(problem: Problem) -> list[Stated]:
+    """Catalog figures that the objective minimises: an item without one would count as nothing."""
+    best = OBJECTIVES.get(problem.objective.minimize or "")
+    return [row for name, row in STATED.items() if best is not None and best.figure.name == name]
+
+
+def needs_power(problem: Problem) -> bool:
+    """Whether draw matters: limited, paid for, cooled by CDUs, or minimised."""
+    site = problem.site
+    return needs(problem, "draw") or site.feeds is not None or site.cooling.cdu is not None
+
+
 def _no_price(item: Item, inputs: Inputs) -> str | None:
     if item.id in inputs.prices or owned(item, inputs.problem):
         return None
@@ -100,63 +108,10 @@ def _no_price(item: Item, inputs: Inputs) -> str | None:
 
 
 def missing_figure(item: Item, inputs: Inputs) -> str | None:
-    """Return which figures that the problem asks for an item lacks, None where it has them all."""
+    """The figures that the problem requires of an item and nobody states, None for none."""
     missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
     missing += _missing_draw_and_height(item, inputs)
     return f"not known: {', '.join(missing)}" if missing else None
-
-
-def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
-    """Return what an item takes wherever it stands, as far as the problem asks and nobody says."""
-    site = inputs.problem.site
-    racked = site.racks is not None and item.consumes.racks is None
-    rack_power = racked and site.rack is not None and site.rack.power_kw is not None
-    missing = []
-    if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
-        missing.append("power draw")
-    asked = {row.name for row in least_stated(inputs.problem)} | (
-        {"rack_units"} if racked else set()
-    )
-    unknown = (row for name, row in STATED.items() if name in asked)
-    return missing + [row.figure.label for row in unknown if stated(item, inputs, row) is None]
-
-
-def least_stated(problem: Problem) -> list[Stated]:
-    """Return what is to be least, where catalogs state it: what does not would count as nothing."""
-    best = OBJECTIVES.get(problem.objective.minimize or "")
-    return [row for name, row in STATED.items() if best is not None and best.figure.name == name]
-
-
-def needs_power(problem: Problem) -> bool:
-    """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
-    site = problem.site
-    return needs(problem, "draw") or site.feeds is not None or site.cooling.cdu is not None
-
-
-def _no_cluster(item: Item, inputs: Inputs) -> str | None:
-    """Return why what its clusters need for themselves cannot be had."""
-    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
-    known = inputs.by_id
-    for part in (known[part.item] for part in cluster.parts) if cluster is not None else ():
-        if part.vendor in inputs.problem.policy.forbid_vendors:
-            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
-        missing = _missing_draw_and_height(part, inputs)
-        if missing:
-            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
-    return None
-
-
-def _no_option(item: Item, job: Job) -> str | None:
-    """Return why a replica finds no place on a type, spread in any of the ways that are given."""
-    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
-    return None if None in reasons else reasons[0]
-
-
-def _no_way(item: Item, inputs: Inputs) -> str | None:
-    """Return why nothing that may be chosen goes together on a GPU system."""
-    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
-        return None
-    return "no precision and spread of a replica that fit into its memory have a known rate"
 
 
 def _missing_bandwidth(item: Item) -> list[str]:
@@ -169,26 +124,39 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
-    job, missing = inputs.problem.job, []
-    rated, power = needs(inputs.problem, "rate"), it_power_kw(item, inputs)
+    job = inputs.problem.job
     if item.category != "gpu_system":
         return []
-    reasons = [
-        why_none(item, job.spread(option), power, rated=rated) for option in job.options or (None,)
-    ]
-    missing += [] if None in reasons else [reasons[0] or ""]
+    reasons = [why_no_choice(item, inputs, job.spread(option)) for option in job.options or (None,)]
+    missing = [] if None in reasons else [reasons[0] or ""]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
         missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
     if job.levels is not None and job.levels.use == "yes":
-        named = (("write", item.local.write), ("capacity", item.local.capacity))
-        missing += [f"local.{key} of its drives" for key, figure in named if figure is None]
+        drives = (("write", item.local.write), ("capacity", item.local.capacity))
+        missing += [f"local.{key} of its drives" for key, figure in drives if figure is None]
     return missing
 
 
-def _no_room(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item has no place, where the rack and the item's size are known."""
+def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
+    """Unstated figures of what an item takes wherever it stands."""
     site = inputs.problem.site
-    known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
+    racked = site.racks is not None and item.consumes.racks is None
+    rack_power = racked and site.rack is not None and site.rack.power_kw is not None
+    missing = []
+    if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
+        missing.append("power draw")
+    required = {row.name for row in least_stated(inputs.problem)}
+    if racked:
+        required.add("rack_units")
+    rows = (row for name, row in STATED.items() if name in required)
+    return missing + [row.figure.label for row in rows if stated(item, inputs, row) is None]
+
+
+# Room, parallelism, clusters.
+
+
+def _no_room(item: Item, inputs: Inputs) -> str | None:
+    site = inputs.problem.site
     if site.rack is None or rack_use(item, inputs) is not None:
         return None
     if item.consumes.racks is not None:
@@ -196,4 +164,30 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
         return (
             f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
         )
+    known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
     return "one unit does not fit into a rack" if known else None
+
+
+def _no_parallelism(item: Item, job: Job) -> str | None:
+    """Why no parallelism of the job fits a type."""
+    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    return None if None in reasons else reasons[0]
+
+
+def _no_way(item: Item, inputs: Inputs) -> str | None:
+    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+        return None
+    return "no precision and spread of a replica that fit into its memory have a known rate"
+
+
+def _no_cluster(item: Item, inputs: Inputs) -> str | None:
+    """Why the parts of a storage cluster cannot be had."""
+    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
+    for each in cluster.parts if cluster is not None else ():
+        part = inputs.by_id[each.item]
+        if part.vendor in inputs.problem.policy.forbid_vendors:
+            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
+        missing = _missing_draw_and_height(part, inputs)
+        if missing:
+            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
+    return None

@@ -1,4 +1,4 @@
-"""Look at catalogs: lists, single items, and checks beyond the schema."""
+"""The items of catalogs as a list or in full, and checks of catalogs beyond the schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
-from planner.loader.catalog_checks import catalog_figures, never_planned
+from planner.figures import ITEM_UNITS
+from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import (
     Catalogs,
     Prices,
@@ -26,66 +27,81 @@ from planner.removed import successor
 from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
 
+_HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}
 
-def _load(files: tuple[Path, ...], books: tuple[Path, ...] = ()) -> tuple[Catalogs, Prices]:
+
+def show(
+    names: Sequence[str], books: Sequence[Path] = (), *, as_json: bool, incomplete: bool = False
+) -> str:
+    """Return items in full, or the list of items with category, vendor, price and figures.
+
+    Args:
+        names: items to show in full; categories, vendors and catalogs to list.
+        books: price books; by default the shipped one.
+        as_json: as JSON.
+        incomplete: list GPU systems and storage that cannot be planned, with missing figures.
+
+    Raises:
+        InputError: a catalog is wrong, or no item, category or vendor has a name.
+    """
+    known = shipped.catalog_files()
+    files = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
+    words = [name for name in names if name not in files]
+    catalogs, prices = _load([Path(file) for file in files], books)
+    items = [catalogs.items[word] for word in words if word in catalogs.items]
+    groups = [word for word in words if word not in catalogs.items]
+    rows = [each for each in catalogs.items.values() if not groups or _is_in(each, groups)]
+    for word in groups:
+        if not any(_is_in(each, [word]) for each in rows):
+            raise _unknown(word, catalogs)
+    if items and not groups:
+        return _details(items, catalogs, prices, as_json=as_json)
+    return _table([*items, *rows] if groups else rows, catalogs, prices, as_json, incomplete)
+
+
+def _load(files: Sequence[Path], books: Sequence[Path]) -> tuple[Catalogs, Prices]:
     known, priced = shipped.catalog_files(), shipped.price_files()
     catalogs = load_catalogs([known.get(str(f), f) for f in files] or list(known.values()))
     chosen = [priced.get(str(f), f) for f in books] or [priced[shipped.DEFAULT_PRICES]]
     return catalogs, load_prices(chosen, catalogs.items)
 
 
-HEAD = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
-        "gives": "gives per unit", "price": "list price"}  # fmt: skip
-WHY_NOT = {"id": "id", "vendor": "vendor", "model": "model", "lifecycle": "lifecycle",
-           "reason": "cannot be planned"}  # fmt: skip
+def _is_in(item: Item, groups: Sequence[str]) -> bool:
+    """Whether an item's category is one of some words, or its vendor begins with one."""
+    return any(
+        item.category == group or item.vendor.casefold().startswith(group.casefold())
+        for group in groups
+    )
 
 
-def listing(
-    files: tuple[Path, ...],
-    books: tuple[Path, ...] = (),
-    *,
-    as_json: bool,
-    incomplete: bool = False,
+def _unknown(word: str, catalogs: Catalogs) -> InputError:
+    if now := successor(f"catalog {word}"):
+        message = f"planner catalog has no subcommand '{word}'"
+        return InputError(Finding("usage", message, fix=f"it is now {now}"))
+    categories = sorted({item.category for item in catalogs.items.values()})
+    hint = did_you_mean(word, [*catalogs.items, *categories])
+    hint = hint or f"name an item, a vendor, or one of {', '.join(categories)}"
+    return InputError(Finding("unknown-id", f"no item '{word}' in the catalogs", fix=hint))
+
+
+# The list.
+
+
+def _table(
+    items: Sequence[Item], catalogs: Catalogs, prices: Prices, as_json: bool, incomplete: bool
 ) -> str:
-    """Return the items with category, vendor, price and what they give.
-
-    ``incomplete`` leaves GPU systems and storage without a price or a required figure, each with
-    its missing fields.
-    """
-    catalogs, prices = _load(files, books)
-    items = sorted(catalogs.items.values(), key=_order)
+    items = sorted(items, key=lambda item: (item.category, item.id))
+    rows = [_row(item, prices) for item in items]
     if incomplete:
-        rows = [row for item in items for row in _lacking(item, catalogs, prices)]
-    else:
-        rows = [_row(item, prices) for item in items]
+        rows = [row for item in items for row in _missing(item, catalogs, prices)]
     if as_json:
         return json.dumps(rows, indent=2)
     if not rows:
-        return "every GPU system and storage item has a price and the figures that plans ask for"
-    head = WHY_NOT if incomplete else HEAD
-    table = [head, *rows]
-    widths = {key: max(len(str(row[key])) for row in table) for key in head}
-    lines = ["  ".join(str(row[key]).ljust(widths[key]) for key in head) for row in table]
+        return "every GPU system and storage item has a price and the figures that plans need"
+    table = [{key: _HEADS.get(key, key) for key in rows[0]}, *rows]
+    widths = {key: max(len(row[key]) for row in table) for key in rows[0]}
+    lines = ("  ".join(row[key].ljust(width) for key, width in widths.items()) for row in table)
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _lacking(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[dict[str, str]]:
-    """Yield the row of an item that plans lack something of."""
-    lacking = never_planned(item, catalogs.items, priced=item.id in prices.prices)
-    if not lacking:
-        return
-    figures = [name for name in lacking if name != "price"]
-    counts = {"power draw": "where power counts", "rack units": "where racks are counted"}
-    if figures and all(name in counts for name in figures):
-        figures[-1] += f" ({', '.join(counts[name] for name in figures)})"
-    reasons = [f"not known: {', '.join(figures)}"] if figures else []
-    reasons += ["no price in the price book"] if "price" in lacking else []
-    named = {"id": item.id, "vendor": item.vendor, "model": item.model, "lifecycle": item.lifecycle}
-    yield named | {"reason": "; ".join(reasons)}
-
-
-def _order(item: Item) -> tuple[str, str]:
-    return item.category, item.id
 
 
 def _row(item: Item, prices: Prices) -> dict[str, str]:
@@ -101,6 +117,20 @@ def _row(item: Item, prices: Prices) -> dict[str, str]:
     }
 
 
+def _missing(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[dict[str, str]]:
+    """Yield the row of an item that cannot be planned."""
+    lacking = never_planned(item, catalogs.items, priced=item.id in prices.prices)
+    figures = [name for name in lacking if name != "price"]
+    counts = {"power draw": "where power counts", "rack units": "where racks are counted"}
+    if figures and all(name in counts for name in figures):
+        figures[-1] += f" ({', '.join(counts[name] for name in figures)})"
+    reasons = [f"not known: {', '.join(figures)}"] if figures else []
+    reasons += ["no price in the price book"] if "price" in lacking else []
+    if reasons:
+        named = {"id": item.id, "vendor": item.vendor, "model": item.model}
+        yield named | {"lifecycle": item.lifecycle, "reason": "; ".join(reasons)}
+
+
 def _gives(item: Item) -> str:
     provides = item.provides
     if provides.gpus is not None:
@@ -110,7 +140,7 @@ def _gives(item: Item) -> str:
     if provides.read is not None and provides.write is not None:
         return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
     if item.switch is not None:
-        return f"{', '.join(_group(group) for group in item.switch.ports)} Gb/s"
+        return f"{', '.join(map(_group, item.switch.ports))} Gb/s"
     if provides.feed is not None:
         return f"feeds {provides.feed.value:g} kW"
     if provides.cooling is not None:
@@ -122,25 +152,63 @@ def _group(group: PortGroup) -> str:
     return f"{group.count} x {group.speed_gbit_per_s:g}"
 
 
-def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the power set points of a GPU system and the rates that were measured on it."""
+# Items in full.
+
+
+def _details(items: Sequence[Item], catalogs: Catalogs, prices: Prices, *, as_json: bool) -> str:
+    """Every figure of items with its source and confidence."""
+    if not as_json:
+        return "\n\n".join("\n".join(_item_lines(item, catalogs, prices)) for item in items)
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        price = prices.prices.get(item.id)
+        shown = price.model_dump(mode="json", by_alias=True) if price else None
+        rows.append(item.model_dump(mode="json", exclude_defaults=True) | {"price": shown})
+    return json.dumps(rows[0] if len(rows) == 1 else rows, indent=2)
+
+
+def _item_lines(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[str]:
+    sources, price = catalogs.sources[item.id], prices.prices.get(item.id)
+    yield f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"
+    if item.description:
+        yield item.description
+    if item.part_number:
+        yield f"  part number {item.part_number}"
+    for label, figure in catalog_figures(item):
+        unit = f" {ITEM_UNITS[label]}" if ITEM_UNITS.get(label) else ""
+        yield f"  {label} = {figure.value}{unit}{_from(figure, sources)}"
+    yield from _rate_lines(item, sources)
+    yield from _port_lines(item, sources)
+    yield from _length_lines(item)
+    yield from (f"  made of {part.quantity} x {part.id}" for part in item.components)
+    for row in item.sizes.rows if item.sizes is not None else ():
+        yield f"  {row.units} units: {row.read:g}/{row.write:g} GB/s"
+    if price is not None:
+        yield from _price_lines(price, prices.sources[item.id][price.source].title)
+    yield from (f"  note: {note}" for note in item.notes)
+
+
+def _from(figure: Any, sources: Mapping[str, Source]) -> str:
+    """Confidence, source and note of a figure."""
+    note = f"; {figure.note}" if getattr(figure, "note", None) else ""
+    return f"  [{figure.confidence}] {sources[figure.source].title}{note}"
+
+
+def _rate_lines(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield the power set points of a GPU system and its measured rates."""
     for point in item.power_points:
         low, high = point.low or point.throughput, point.high or point.throughput
         span = f" ({low:.4g} to {high:.4g})" if low != high else ""
         power = "" if point.power is None else f", {point.power:.4g} of the system's power"
         only = f" in {point.precision}" if point.precision else ""
-        note = f"; {point.note}" if point.note else ""
-        text = f"[{point.confidence}] {sources[point.source].title}{note}"
         yield (
             f"  {point.of} with GPUs capped at {point.gpu_cap:.4g}{only}: "
-            f"{point.throughput:.4g} of the rate{span}{power}  {text}"
+            f"{point.throughput:.4g} of the rate{span}{power}{_from(point, sources)}"
         )
     for row in item.achieved:
-        note = f"; {row.note}" if row.note else ""
-        text = f"[{row.confidence}] {sources[row.source].title}{note}"
         yield (
             f"  achieved: {row.model} in {row.precision} on {row.gpus:,} GPUs: "
-            f"{row.rate_tflops:,.0f} TFLOP/s a GPU{_span(row)}  {text}"
+            f"{row.rate_tflops:,.0f} TFLOP/s a GPU{_span(row)}{_from(row, sources)}"
         )
 
 
@@ -150,25 +218,21 @@ def _span(row: Achieved) -> str:
     return f" ({row.low_tflops:,.0f} to {row.high_tflops:,.0f})"
 
 
-def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the ports of an item, and of a switch what each of its port groups takes."""
+def _port_lines(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield the ports of an item, and the links of each port group of a switch."""
     for name in Ports.model_fields:
         port: Port | None = getattr(item.ports, name)
-        if port is None:
-            continue
-        rails = f" on {port.rails} rails" if port.rails > 1 else ""
-        protocol = f" {port.protocol}" if port.protocol else ""
-        note = f"; {port.note}" if port.note else ""
-        yield (
-            f"  {name.replace('_', '-')} ports: {port.count} x {port.speed_gbit_per_s:g} Gb/s"
-            f"{protocol}{rails}  [{port.confidence}] {sources[port.source].title}{note}"
-        )
+        if port is not None:
+            rails = f" on {port.rails} rails" if port.rails > 1 else ""
+            protocol = f" {port.protocol}" if port.protocol else ""
+            yield (
+                f"  {name.replace('_', '-')} ports: {port.count} x {port.speed_gbit_per_s:g} Gb/s"
+                f"{protocol}{rails}{_from(port, sources)}"
+            )
     if item.switch is None:
         return
-    switch = item.switch
-    title = sources[switch.source].title
-    yield f"  {switch.protocol} ports, one or the other  [{switch.confidence}] {title}"
-    for group in switch.ports:
+    yield f"  {item.switch.protocol} ports, one or the other{_from(item.switch, sources)}"
+    for group in item.switch.ports:
         yield f"    {_group(group)} Gb/s{_link(group)}"
         for copper in group.copper:
             links = f"{copper.links} links" if copper.links > 1 else "a link"
@@ -176,16 +240,15 @@ def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
 
 
 def _link(group: PortGroup) -> str:
-    link = group.link
-    if link is None:
+    if group.link is None:
         return ""
-    ends = (("switch", link.switch_end), ("system", link.system_end))
+    ends = (("switch", group.link.switch_end), ("system", group.link.system_end))
     fitted = [f"{end.item} at the {side}" for side, end in ends if end is not None]
-    return f": {', '.join([link.cable, *fitted])}"
+    return f": {', '.join([group.link.cable, *fitted])}"
 
 
-def _reaches(item: Item) -> Iterator[str]:
-    """Yield in which lengths a cable is sold, and what goes where a part does not reach."""
+def _length_lines(item: Item) -> Iterator[str]:
+    """Yield the lengths of a cable, and the part in its place beyond its reach."""
     if item.lengths is not None and item.lengths.offered:
         offered = ", ".join(
             f"{each.length_m:g} m" + (f" ({each.part_number})" if each.part_number else "")
@@ -197,13 +260,12 @@ def _reaches(item: Item) -> Iterator[str]:
 
 
 def _price_lines(price: Price, title: str) -> Iterator[str]:
-    each, yearly = price.range_usd, price.per_year_range_usd
     yield (
-        f"  list price {money(price.list_usd)}{_from_to(each)} of {price.date}  "
+        f"  list price {money(price.list_usd)}{_from_to(price.range_usd)} of {price.date}  "
         f"[{price.confidence}] {title}"
     )
     if price.per_year_usd is not None:
-        yield f"  {money(price.per_year_usd)} a year{_from_to(yearly)}"
+        yield f"  {money(price.per_year_usd)} a year{_from_to(price.per_year_range_usd)}"
     if price.parts and price.note:
         yield f"  {price.note}"
     support = price.support_per_year
@@ -220,126 +282,54 @@ def _from_to(ends: tuple[float, float]) -> str:
     return "" if low == high else f" ({money(low)} to {money(high)})"
 
 
-def items_and_files(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """Return the ids of items and the catalog files among names.
-
-    Raises:
-        InputError: a name is a subcommand of version 0.1.
-    """
-    shipped_names = shipped.catalog_files()
-    files = [n for n in names if n in shipped_names or Path(n).suffix in (".yaml", ".yml")]
-    items = [n for n in names if n not in files]
-    for name in items:
-        if now := successor(f"catalog {name}"):
-            message = f"planner catalog has no subcommand '{name}'"
-            raise InputError(Finding("usage", message, fix=f"it is now {now}"))
-    return tuple(items), tuple(map(Path, files))
+# Checks.
 
 
-def details(
-    names: Sequence[str], files: tuple[Path, ...], books: tuple[Path, ...], *, as_json: bool
-) -> str:
-    """Return every figure of items with its source and confidence.
-
-    Raises:
-        InputError: a catalog is wrong, or has no such item.
-    """
-    catalogs, prices = _load(files, books)
-    for name in names:
-        if name not in catalogs.items:
-            hint = did_you_mean(name, list(catalogs.items)) or "planner catalog lists all"
-            raise InputError(Finding("unknown-id", f"no item '{name}' in the catalogs", fix=hint))
-    if as_json:
-        rows = [_json(catalogs.items[name], prices) for name in names]
-        return json.dumps(rows[0] if len(rows) == 1 else rows, indent=2)
-    return "\n\n".join("\n".join(_item_lines(name, catalogs, prices)) for name in names)
-
-
-def _json(item: Item, prices: Prices) -> dict[str, Any]:
-    content = item.model_dump(mode="json", exclude_defaults=True)
-    price = prices.prices.get(item.id)
-    content["price"] = price.model_dump(mode="json", by_alias=True) if price else None
-    return content
-
-
-def _item_lines(name: str, catalogs: Catalogs, prices: Prices) -> list[str]:
-    item, price = catalogs.items[name], prices.prices.get(name)
-    lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
-    lines += [item.description] if item.description else []
-    lines += [f"  part number {item.part_number}"] if item.part_number else []
-    sources = catalogs.sources[item.id]
-    for label, figure in catalog_figures(item):
-        unit = _unit(label)
-        lines.append(
-            f"  {label} = {figure.value}{unit}  [{figure.confidence}] "
-            f"{sources[figure.source].title}{f'; {figure.note}' if figure.note else ''}"
-        )
-    lines += _running(item, sources)
-    lines += _ports(item, sources)
-    lines += _reaches(item)
-    lines += [f"  made of {part.quantity} x {part.id}" for part in item.components]
-    if item.sizes is not None:
-        lines += [f"  {r.units} units: {r.read:g}/{r.write:g} GB/s" for r in item.sizes.rows]
-    if price is not None:
-        lines += _price_lines(price, prices.sources[name][price.source].title)
-    lines += [f"  note: {note}" for note in item.notes]
-    return lines
-
-
-def _unit(label: str) -> str:
-    from planner.figures import ITEM_UNITS
-
-    unit = ITEM_UNITS.get(label, "")
-    return f" {unit}" if unit else ""
-
-
-def check(files: tuple[Path, ...], books: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
-    """Return what is wrong with catalogs and prices as text or JSON, and whether anything is.
+def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tuple[str, bool]:
+    """Return the findings of catalogs and prices as text or JSON, and whether one is an error.
 
     Args:
-        files: the catalogs; all that are shipped where none is named.
-        books: the price books; the shipped one where none is named.
+        files: catalogs, by file or shipped name; by default all shipped ones.
+        books: price books; by default the shipped one.
         as_json: as JSON.
     """
-    day = today()
     try:
         catalogs, prices = _load(files, books)
-        problems = [
-            *(
-                Finding("invariant", message, *file_and_line(catalogs.places[sku]), sku)
-                for sku, message in _invariants(catalogs)
-            ),
-            *_cheap(catalogs, prices),
-        ]
-        doubts = [*_implausible(catalogs, prices)]
-        doubts += [*_without_basis(catalogs), *_old(catalogs, prices, day)]
+        errors = [*_impossible(catalogs), *_cheap(catalogs, prices)]
+        doubts = [*_implausible(catalogs, prices), *_without_basis(catalogs)]
+        doubts += _old(catalogs, prices, today())
     except InputError as error:
-        problems, doubts, catalogs = list(error.findings), [], Catalogs()
+        errors, doubts, catalogs = list(error.findings), [], Catalogs()
     if as_json:
-        return json.dumps([vars(found) for found in (*problems, *doubts)], indent=2), bool(problems)
-    lines = listed([*problems, *doubts])
-    if not problems:
+        return json.dumps([vars(found) for found in (*errors, *doubts)], indent=2), bool(errors)
+    lines = listed([*errors, *doubts])
+    if not errors:
         count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
-    return "\n".join(lines), bool(problems)
+    return "\n".join(lines), bool(errors)
+
+
+def _impossible(catalogs: Catalogs) -> Iterator[Finding]:
+    for item in catalogs.items.values():
+        for id_, message in impossible_figures(item):
+            yield Finding("invariant", message, *file_and_line(catalogs.places[id_]), id_)
 
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
-    """Yield prices that are below the drives they pay for."""
-    for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
-        yield Finding("below-drives", message, *place_of(prices, sku), f"prices.{sku}", fix)
+    """Yield prices below the drives in the product."""
+    for id_, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
+        yield Finding("below-drives", message, *place_of(prices, id_), f"prices.{id_}", fix)
 
 
 def _implausible(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
-    """Yield figures and prices outside the plausibility bands."""
     fix = "check value and unit against the source"
-    for sku, text in implausible(catalogs.items, prices.prices):
-        place = file_and_line(catalogs.places[sku])
-        yield Finding("implausible", text, *place, sku, fix, "warning")
+    for id_, text in implausible(catalogs.items, prices.prices):
+        place = file_and_line(catalogs.places[id_])
+        yield Finding("implausible", text, *place, id_, fix, "warning")
 
 
 def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
-    """Yield storage items that do not say whether their bandwidth is a nameplate or measured."""
+    """Yield storage items with bandwidths of no stated basis, nameplate or measured."""
     fix = "add basis: nameplate, certified or measured (with its benchmark)"
     for item in catalogs.items.values():
         figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
@@ -351,23 +341,18 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
 
 
 def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
-    """Yield one finding for all prices of a date too far back, one for each of a day to come."""
+    """Yield a finding for all old prices of a date, and one for each of a date to come."""
     dated: dict[tuple[str, str], list[str]] = {}
-    for sku, price in prices.prices.items():
-        if sku in catalogs.items and is_old(price.date, day):
-            dated.setdefault((prices.places[sku].rpartition(":")[0], price.date), []).append(sku)
-    for (file, text), skus in sorted(dated.items()):
-        message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(skus)}"
-        fix = "ask for a quote, or date them anew"
+    priced = {id_: each for id_, each in prices.prices.items() if id_ in catalogs.items}
+    for id_, price in priced.items():
+        if is_old(price.date, day):
+            dated.setdefault((prices.places[id_].rpartition(":")[0], price.date), []).append(id_)
+    for (file, text), ids in sorted(dated.items()):
+        message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(ids)}"
+        fix = "request a quote, or date them anew"
         yield Finding("old-price", message, file, None, "prices", fix, severity="warning")
-    for sku, price in prices.prices.items():
-        if sku in catalogs.items and is_to_come(price.date, max(day, today())):
-            message, fix = f"the price of '{sku}' is of {price.date}, a day to come", "date it anew"
-            place = file_and_line(prices.places[sku])
-            yield Finding("old-price", message, *place, f"prices.{sku}", fix, severity="warning")
-
-
-def _invariants(catalogs: Catalogs) -> list[tuple[str, str]]:
-    from planner.loader.catalog_checks import impossible_figures
-
-    return [fault for item in catalogs.items.values() for fault in impossible_figures(item)]
+    for id_, price in priced.items():
+        if is_to_come(price.date, day):
+            message, fix = f"the price of '{id_}' is of {price.date}, a day to come", "date it anew"
+            place = file_and_line(prices.places[id_])
+            yield Finding("old-price", message, *place, f"prices.{id_}", fix, severity="warning")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planner import shipped
@@ -16,7 +15,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs, load_prices
-from planner.outputs.answer import of_limit
+from planner.outputs.views.plan import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text
 from planner.quotes.importing import QuoteOptions, read_quote
@@ -26,7 +25,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
-from planner.studies.bids.asking import currency_code, iso_date, mapping_of, rates_of
+from planner.studies.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.studies.request import stem_of
 from planner.whole_files import write_all
 from planner.workbook.request import Asked, Inquiry, write_inquiry
@@ -36,41 +35,44 @@ VALID_DAYS = 60
 _BY_RULE = {"rule_write": "Writes", "rule_read": "Reads"}
 
 
-@dataclass(frozen=True)
-class Asking:
-    """What the command line says of a quote; see ``planner quote import --help``."""
+def import_quote(
+    path: Path,
+    folder: Path,
+    *,
+    vendor: str,
+    mapping: Path | None = None,
+    problem: Path | None = None,
+    date: str | None = None,
+    currency: str | None = None,
+    rates: Sequence[str] = (),
+) -> tuple[Quote, tuple[Path, ...]]:
+    """Read a vendor's quote; write its prices, its mapping, its record and unknown products.
 
-    vendor: str
-    mapping: Path | None = None
-    problem: Path | None = None
-    date: str | None = None
-    currency: str | None = None
-    rates: tuple[str, ...] = ()
-
-
-def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple[Path, ...]]:
-    """Read a vendor's quote; write its prices, its mapping, and what it sells that is not known.
+    Args:
+        path: the vendor's file.
+        folder: folder for the files.
+        vendor: who quotes.
+        mapping: layout of the file.
+        problem: problem whose catalogs apply; without one all shipped ones.
+        date, currency: of the quote, where the file states none.
+        rates: exchange rates, as ``EUR=1.08``.
 
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    known, book = _known(asking.problem)
-    mapping = mapping_of(asking.mapping, known)
-    date, rates = iso_date(asking.date), rates_of(asking.rates)
+    known, book = _known(problem)
+    layout = read_mapping(mapping, known)
     options = QuoteOptions(
-        asking.vendor.strip(), mapping, date, currency_code(asking.currency), rates
+        vendor.strip(), layout, parse_date(date), parse_currency(currency), parse_rates(rates)
     )
     if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
-    remarks = (
-        *_off_the_whole(quote),
-        *unlikely_prices(quote.prices, book),
-        *_not_quoted(quote, book),
-    )
+    unlikely = unlikely_prices(quote.prices, book)
+    remarks = (*_off_the_whole(quote), *unlikely, *_not_quoted(quote, book))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}
+    texts = {folder / f"{stem}.map.yaml": map_text(quote, layout)}
     if quote.prices:
         texts[folder / f"{stem}.prices.yaml"] = price_text(quote, book)
     if any(each.category for each in quote.asked):

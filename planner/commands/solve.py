@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel
 
-from planner.api import Options
-from planner.commands.page import Edition, page_of
+from planner.api import FOR_THE_SEARCH, Options, solve_with
+from planner.commands import EXIT_CODES
+from planner.commands.page import EDITIONS, Edition, page_of
+from planner.commands.running import show_progress
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
-from planner.outputs import answer, plan_json
+from planner.outputs import plan_json
 from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import restated_view
+from planner.outputs.views import plan as plan_view
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
-from planner.studies.request import one_of, stem_of
+from planner.studies.request import Request, one_of, stem_of
 from planner.terminal import coloured, say
 from planner.whole_files import write_all
 
@@ -31,13 +34,52 @@ if TYPE_CHECKING:
 
 Also = Literal["cables", "netbox", "bill.csv", "bill.json", "why", "rules", "alternatives"]
 Part = Literal["lines", "run", "network", "notes", "proof"]
-BillFormat = Literal["csv", "json"]
 Sheet = Callable[["Book"], None]
-"""What adds a sheet."""
-Studies = Sequence[Sheet]
+"""Adds a sheet to a workbook."""
 
-FOR_THE_PLAN = 0.5
-"""The share of a time limit that finding the plan may take where studies of it follow."""
+_SOLVING = 0.5
+"""Share of a time limit for finding the plan where studies of it follow."""
+
+
+def run(
+    request: Request,
+    *,
+    save_model: Path | None,
+    also: Sequence[str],
+    html: bool,
+    audience: str,
+    show: Sequence[str],
+    full: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Solve a problem, print the plan and write its files; return the exit code.
+
+    A plan without lines (infeasible, no solution) leaves no files.
+
+    Raises:
+        InputError: a file or an option is wrong, or a file cannot be written.
+    """
+    more = words_of("--also", also, get_args(Also))
+    parts = get_args(Part) if full else words_of("--show", show, get_args(Part))
+    studies = {*more} & {"why", "rules", "alternatives"}
+    options = request.running(save_model=save_model)
+    with show_progress("solve", quiet=quiet, deadline=options.deadline):
+        inputs = request.inputs
+        share = _SOLVING if studies else FOR_THE_SEARCH
+        plan = solve_with(inputs, options, search=share, read_back=True)
+        files: dict[Path, bytes] = {}
+        if plan.lines:
+            sheets = list(_study_sheets(inputs, plan, options, studies))
+            files = _files(plan, inputs, request, more, EDITIONS[audience], sheets, html=html)
+            write_all(files)
+    if as_json:
+        say(plan_json.to_bytes(plan, inputs_to_text(inputs)).decode(), nl=False)
+    else:
+        styled = coloured()
+        say(plan_view.render(plan, parts, styled=styled), nl=False, styled=styled)
+    list_written([*files], quiet=quiet)
+    return EXIT_CODES[plan.status]
 
 
 def words_of(option: str, given: Sequence[str], choices: Sequence[str]) -> tuple[str, ...]:
@@ -50,62 +92,82 @@ def words_of(option: str, given: Sequence[str], choices: Sequence[str]) -> tuple
     return tuple(dict.fromkeys(one_of(option, word, choices) for word in words))
 
 
-def deliver(
+def _files(
     plan: Plan,
     inputs: Inputs,
-    problem: Path,
-    folder: Path,
+    request: Request,
+    also: Collection[str],
+    edition: Edition,
+    sheets: Sequence[Sheet],
     *,
-    as_json: bool,
-    parts: Collection[str] = (),
-    also: Collection[str] = (),
-    html: bool = False,
-    edition: Edition | None = None,
-    studies: Studies = (),
-) -> list[Path]:
-    """Print ``plan`` and write its files; return what was written.
-
-    A plan without lines (infeasible, no solution) leaves no files. The screen is internal, whoever
-    the files are for.
-
-    Args:
-        plan: what to deliver.
-        inputs: what it was made from; the internal workbook and the plan as JSON carry it.
-        problem: the problem file, after which the files are named.
-        folder: where they go.
-        as_json: print the plan as JSON.
-        parts: parts of the screen after the first.
-        also: further files: cables, netbox, bill.csv, bill.json.
-        html: write the page.
-        edition: of the files; outside there is no plan as JSON.
-        studies: what adds further sheets of the internal workbook.
+    html: bool,
+) -> dict[Path, bytes]:
+    """Return the files of a plan; only the internal edition carries the plan and its inputs.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: NetBox files of a plan without racks.
     """
-    carried = inputs_to_text(inputs)
-    edition = edition or Edition()
-    written: list[Path] = []
-    if plan.lines:
-        name = stem_of(problem, plan.provenance.scenario)
-        path = folder / (name if edition.audience == "internal" else f"{name}.{edition.audience}")
-        extra: dict[Path, bytes] = {}
+    carried, inside = inputs_to_text(inputs), edition.audience == "internal"
+    name = stem_of(request.path, plan.provenance.scenario)
+    stem = f"{name}" if inside else f"{name}.{edition.audience}"
+
+    def file(ending: str) -> Path:
+        return (request.folder or Path()) / f"{stem}.{ending}"
+
+    extra: dict[Path, bytes] = {}
+    if {"cables", "netbox"} & {*also}:
+        from planner.assemble.cables import cable_schedule
+        from planner.outputs import netbox
+        from planner.workbook import tables
+
+        if "netbox" in also and not plan.racks:
+            message = "--also netbox: the plan has no racks"
+            raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
+        schedule = cable_schedule(inputs, plan)
         if "cables" in also:
-            sheet, extra = _cables(inputs, plan, path)
-            studies = (*studies, sheet)
+            add = partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))
+            sheets = [*sheets, add]
+            extra[file("cables.csv")] = netbox.schedule_csv(schedule)
         if "netbox" in also:
-            extra |= _netbox(inputs, plan, path)
-        if html:
-            extra |= page_of(_file(path, "html"), [(name, plan)], (), edition)
-        contents = _contents(plan, carried, path, also, edition, studies) | extra
-        write_all(contents)
-        written = list(contents)
-    if as_json:
-        say(plan_json.to_bytes(plan, carried).decode(), nl=False)
-    else:
-        styled = coloured()
-        say(answer.render(plan, parts, styled=styled), nl=False, styled=styled)
-    return written
+            netbox_files = netbox.files(plan, schedule)
+            extra |= {file(f"netbox-{key}.csv"): data for key, data in netbox_files.items()}
+    if html:
+        extra |= page_of(file("html"), [(name, plan)], (), edition)
+    found = {file("xlsx"): _workbook(plan, carried if inside else None, edition, sheets)}
+    if inside:
+        found[file("plan.json")] = plan_json.to_bytes(plan, carried)
+    for ending in sorted({"bill.csv", "bill.json"} & {*also}):
+        found[file(ending)] = _bill(plan, edition, ending)
+    return found | extra
+
+
+def _bill(plan: Plan, edition: Edition, ending: str) -> bytes:
+    from planner.outputs.bill import bill, csv_bytes, json_bytes
+
+    made = bill(plan, edition.audience, edition.prices)
+    return (csv_bytes if ending == "bill.csv" else json_bytes)(made, edition.prices)
+
+
+def _workbook(plan: Plan, carried: str | None, edition: Edition, sheets: Sequence[Sheet]) -> bytes:
+    from planner.workbook import write
+
+    stream = io.BytesIO()
+    write(
+        plan,
+        stream,
+        created=created_today(),
+        audience=edition.audience,
+        prices=edition.prices,
+        inputs=carried,
+        more=sheets,
+    )
+    return stream.getvalue()
+
+
+def list_written(written: Sequence[Path], *, quiet: bool) -> None:
+    """Print which files were written."""
+    if written and not quiet:
+        say(f"wrote {list_files(written)}", err=True)
 
 
 def list_files(paths: Sequence[Path]) -> str:
@@ -114,93 +176,15 @@ def list_files(paths: Sequence[Path]) -> str:
     return listed_words(names)
 
 
-def _contents(
-    plan: Plan,
-    carried: str,
-    path: Path,
-    also: Collection[str],
-    edition: Edition,
-    studies: Studies,
-) -> dict[Path, bytes]:
-    contents = {_file(path, "xlsx"): _workbook(plan, carried, edition, studies)}
-    if edition.audience == "internal":
-        contents[_file(path, "plan.json")] = plan_json.to_bytes(plan, carried)
-    for kind in get_args(BillFormat):
-        if f"bill.{kind}" in also:
-            contents[_file(path, f"bill.{kind}")] = _bill(plan, kind, edition)
-    return contents
-
-
-def _file(path: Path, ending: str) -> Path:
-    return path.parent / f"{path.name}.{ending}"
-
-
-def _cables(inputs: Inputs, plan: Plan, path: Path) -> tuple[Sheet, dict[Path, bytes]]:
-    """Return the cable schedule as a sheet and as a file: no money is in it."""
-    from planner.assemble.cables import cable_schedule
-    from planner.outputs import netbox
-    from planner.workbook import tables
-
-    schedule = cable_schedule(inputs, plan)
-    return (
-        partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule)),
-        {_file(path, "cables.csv"): netbox.schedule_csv(schedule)},
-    )
-
-
-def _netbox(inputs: Inputs, plan: Plan, path: Path) -> dict[Path, bytes]:
-    """Return the files for NetBox: no money is in them.
-
-    Raises:
-        InputError: nothing stands in racks, so there is nothing to import.
-    """
-    from planner.assemble.cables import cable_schedule
-    from planner.outputs import netbox
-
-    if not plan.racks:
-        message = "--also netbox: the plan has no racks"
-        raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
-    contents = netbox.files(plan, cable_schedule(inputs, plan))
-    return {_file(path, f"netbox-{key}.csv"): data for key, data in contents.items()}
-
-
-def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
-    from planner.outputs.bill import bill, csv_bytes, json_bytes
-
-    to_bytes = {"csv": csv_bytes, "json": json_bytes}[kind]
-    return to_bytes(bill(plan, edition.audience, edition.prices), edition.prices)
-
-
-def _workbook(plan: Plan, carried: str, edition: Edition, studies: Studies) -> bytes:
-    from planner.workbook import write
-
-    stream, inside = io.BytesIO(), edition.audience == "internal"
-    write(
-        plan,
-        stream,
-        created=created_today(),
-        audience=edition.audience,
-        prices=edition.prices,
-        inputs=carried if inside else None,
-        more=studies,
-    )
-    return stream.getvalue()
-
-
 def created_today() -> datetime:
     """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     return datetime.combine(today(), time())
 
 
-def sheets(inputs: Inputs, plan: Plan, options: Options, names: Collection[str]) -> Iterator[Sheet]:
-    """Yield what adds the sheet of each study.
-
-    Args:
-        inputs: the problem.
-        plan: its best plan; without one there is nothing to study.
-        options: how to solve.
-        names: which studies: why, rules, alternatives.
-    """
+def _study_sheets(
+    inputs: Inputs, plan: Plan, options: Options, names: Collection[str]
+) -> Iterator[Sheet]:
+    """Yield the sheets of studies by name: why, rules, alternatives."""
     from planner.commands.views import VIEWS
     from planner.studies import alternatives, explain
     from planner.studies.rules import rules_table
@@ -215,7 +199,7 @@ def sheets(inputs: Inputs, plan: Plan, options: Options, names: Collection[str])
         "alternatives": near,
     }
     for name, study in studies.items():
-        if name in names and plan.lines:
+        if name in names:
             record = study()
             if record is not None:
                 yield study_sheet(VIEWS[type(record)], record)
@@ -236,7 +220,7 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
     name = view.name.replace("-", " ").capitalize()
 
     def add(book: Book) -> None:
-        tables.add(book, name, view.blocks(stated, shown), pictures)
+        tables.add(book, name, view.blocks(stated, **shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:

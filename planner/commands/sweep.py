@@ -22,8 +22,7 @@ from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies import frontier, tornado, uncertain
 from planner.studies.distributions import Field
-from planner.studies.frontier import Against
-from planner.studies.request import Found, Request, whole
+from planner.studies.request import Found, Request, one_of, whole
 from planner.studies.scenarios import scenarios as scenarios_of
 from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.terminal import say
@@ -38,7 +37,7 @@ class Sweeping(NamedTuple):
 
     vary: tuple[str, ...] = ()
     scenarios: str | None = None
-    against: tuple[Against, ...] = ()
+    against: tuple[str, ...] = ()
     points: int | None = None
     samples: int | None = None
     seed: int | None = None
@@ -68,7 +67,8 @@ def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
     vary = given.vary
     if mode == "frontier":
         points = whole("--points", 50 if given.points is None else given.points, 3)
-        return "parts", partial(frontier.run, against=given.against, points=points)
+        axes = tuple(one_of("--against", each, tuple(frontier.AGAINST)) for each in given.against)
+        return "parts", partial(frontier.run, against=axes, points=points)
     if mode == "tornado":
         return "ends", partial(tornado.run, vary=vary, by=tornado.BY)
     if mode == "uncertain":

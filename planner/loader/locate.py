@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from planner.errors import Finding, did_you_mean
 from planner.inputs import Document
 from planner.paths import DataPath, dotted
+from planner.removed import setting_successor
 from planner.schema.base import Unit
 
 _TYPES = {
@@ -143,6 +144,8 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
     if detail["type"] == "missing":
         name = str(detail["loc"][-1])
         return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
+    if (instead := setting_successor(path)) is not None:
+        return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
     known = sorted(field_names(model, path[:-1]))
     fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
     return "unknown-key", f"unknown key {_quote(path[-1])}", fix

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000
 MAX_NODES = 500_000
 MAX_DEPTH = 40
-SUSPECT_DEPTH = 5_000
 
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
@@ -40,21 +39,9 @@ _BEGIN_NUMBERS = frozenset("+-.0123456789")
 _TAGS = frozenset(
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
-)
-_PLAIN = {
-    yaml.ScalarNode: "tag:yaml.org,2002:str",
-    yaml.SequenceNode: "tag:yaml.org,2002:seq",
-    yaml.MappingNode: "tag:yaml.org,2002:map",
-}
-_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Safe):  # type: ignore[misc]
-    """A loader that resolves no plain scalar by YAML 1.1; `_Builder` does so by YAML 1.2."""
-
-    def resolve(self, kind: type[yaml.Node], value: object, implicit: object) -> str:
-        """Return the tag of a node that has none."""
-        return _PLAIN[kind]
+) | {None, "!"}
+_STR = "tag:yaml.org,2002:str"
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def shorten_path(path: Path) -> str:
@@ -124,16 +111,11 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
     """Return the data of ``text``; ``file`` names it in messages."""
     document = Document(file, None)
     try:
-        _refuse_hostile(text, file)
-        node = yaml.compose(text, Loader=_Loader)
+        document.data = _Reader(document, yaml.parse(text, Loader=_Loader)).document_data()
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
     except yaml.YAMLError:
         raise InputError(_unprintable(text, file)) from None
-    except RecursionError:
-        raise InputError(_too_deep(file, None)) from None
-    if node is not None:
-        document.data = _Builder(document).build(node, (), ())
     return document
 
 
@@ -155,7 +137,7 @@ class _Dumper(yaml.SafeDumper):
     def represent_text(self, text: str) -> yaml.ScalarNode:
         """Return a text, in quotes where it would be read as a number, a Boolean or null."""
         plain = text not in _SPECIAL and isinstance(_number(text), str)
-        return self.represent_scalar(_PLAIN[yaml.ScalarNode], text, style=None if plain else "'")
+        return self.represent_scalar(_STR, text, style=None if plain else "'")
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
@@ -171,32 +153,6 @@ def dump(data: Mapping[str, Any]) -> str:
         allow_unicode=True,
         width=100,
     )
-
-
-def _refuse_hostile(text: str, file: str) -> None:
-    """Raise on hostile nesting and on too many values before anything is composed.
-
-    The C composer recurses, and would overflow the stack; and a node takes a thousand bytes. Every
-    level needs a bracket, or half a column at least, and every value a mark of its own; only where
-    those suffice the events, which need neither stack nor memory, are counted first.
-    """
-    longest = max(map(len, text.splitlines()), default=0)
-    deep = text.count("[") + text.count("{") + 2 * longest >= SUSPECT_DEPTH
-    if not deep and sum(map(text.count, "[{,:-?\n")) < MAX_NODES:
-        return
-    depth = nodes = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        nodes += isinstance(event, yaml.NodeEvent)
-        if nodes > MAX_NODES:
-            message = f"more than {MAX_NODES:,} values"
-            raise InputError(Finding("yaml-size", message, file, fix="no planner file needs them"))
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            mark = event.start_mark
-            raise InputError(_too_deep(file, None if mark is None else mark.line + 1))
 
 
 def _too_deep(file: str, line: int | None) -> Finding:
@@ -223,7 +179,6 @@ _SYNTAX = (
     ),
     ("could not find expected ':'", "a key without its ':'", "write 'key: value'"),
     ("cannot start any token", "a character that no value begins with", "put the text in quotes"),
-    ("undefined alias", "'*' refers to an '&' that is not above", "put text with '*' in quotes"),
     ("unexpected end of stream", "a quote that is opened here is not closed", "add the quote"),
     ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
 )
@@ -262,64 +217,112 @@ def _unprintable(text: str, file: str) -> Finding:
     return Finding("yaml", f"not readable as YAML: {what}", file, line, fix=fix)
 
 
-class _Builder:
-    """Turns nodes into data, with guards against bombs, cycles and duplicate keys."""
+class _Reader:
+    """Turns the events of libyaml into data, with the line of every part.
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.nodes = 0
+    Guards against bombs of aliases, deep nesting, too many values and keys that stand twice.
+    """
 
-    def build(self, node: Any, path: DataPath, parents: tuple[int, ...]) -> Any:
-        self.nodes += 1
-        line = node.start_mark.line + 1
-        self.document.lines.setdefault(path, line)
-        if id(node) in parents:
-            fix = "write the value in its place"
-            raise self._error("yaml-cycle", "an alias refers to itself", line, fix)
-        if self.nodes > MAX_NODES:
-            message = f"aliases expand to over {MAX_NODES:,} values"
-            raise self._error("yaml-bomb", message, line, "use fewer aliases")
-        if len(parents) > MAX_DEPTH:
-            raise InputError(_too_deep(self.document.file, line))
-        if node.tag not in _TAGS:
-            tag = node.tag.replace("tag:yaml.org,2002:", "!!")[:60]
-            fix = "remove it: plain values are enough"
-            raise self._error("yaml-tag", f"the tag '{tag}' is not allowed", line, fix)
-        below = (*parents, id(node))
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path, below)
-        if isinstance(node, yaml.SequenceNode):
-            items = enumerate(node.value)
-            return tuple(self.build(child, (*path, index), below) for index, child in items)
-        return self._scalar(node, line)
+    def __init__(self, document: Document, events: Iterator[Any]) -> None:
+        self.file, self.lines, self.events = document.file, document.lines, events
+        self.anchors: dict[str, tuple[DataPath, Any, int] | None] = {}
+        """By name: the place of the value, the value, its parts; None while it is read."""
+        self.values = 0
 
-    def _mapping(self, node: Any, path: DataPath, parents: tuple[int, ...]) -> dict[str, Any]:
+    def document_data(self) -> Any:
+        """The data of the only document, None where there is none."""
+        next(self.events)  # begin of the stream
+        if isinstance(next(self.events), yaml.StreamEndEvent):
+            return None
+        data = self.value(next(self.events), ())
+        next(self.events)  # end of the document
+        event = next(self.events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            message = "not readable as YAML: more than one document"
+            raise self._error("yaml", message, event, "keep one and remove '---'")
+        return data
+
+    def value(self, event: Any, path: DataPath) -> Any:
+        """The value that begins with an event."""
+        self.lines.setdefault(path, event.start_mark.line + 1)
+        self._count(1, event)
+        if len(path) > MAX_DEPTH:
+            raise InputError(_too_deep(self.file, event.start_mark.line + 1))
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path)
+        if event.tag not in _TAGS:
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")[:60]
+            message = f"the tag '{tag}' is not allowed"
+            raise self._error("yaml-tag", message, event, "remove it: plain values are enough")
+        if event.anchor is None:
+            return self._content(event, path)
+        self.anchors[event.anchor], before = None, self.values
+        data = self._content(event, path)
+        self.anchors[event.anchor] = path, data, self.values - before
+        return data
+
+    def _count(self, values: int, event: Any) -> None:
+        self.values += values
+        if self.values > MAX_NODES:
+            message, fix = f"more than {MAX_NODES:,} values", "no planner file needs them"
+            raise self._error("yaml-size", message, event, fix)
+
+    def _alias(self, event: Any, path: DataPath) -> Any:
+        """The value of an anchor, the lines of its parts where they are written."""
+        if event.anchor not in self.anchors:
+            message = "not readable as YAML: '*' refers to an '&' that is not above"
+            raise self._error("yaml", message, event, "put text with '*' in quotes")
+        anchor = self.anchors[event.anchor]
+        if anchor is None:
+            message, fix = "an alias refers to itself", "write the value in its place"
+            raise self._error("yaml-cycle", message, event, fix)
+        origin, data, parts = anchor
+        self._count(parts, event)
+        if not isinstance(data, (dict, tuple)):
+            return data
+        inside = [each for each in self.lines if each[: len(origin)] == origin and each != origin]
+        for place in inside:
+            copied = (*path, *place[len(origin) :])
+            if len(copied) > MAX_DEPTH:
+                raise InputError(_too_deep(self.file, event.start_mark.line + 1))
+            self.lines[copied] = self.lines[place]
+        return data
+
+    def _content(self, event: Any, path: DataPath) -> Any:
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            items: list[Any] = []
+            while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+                items.append(self.value(event, (*path, len(items))))
+            return tuple(items)
+        return self._scalar(event)
+
+    def _mapping(self, path: DataPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line = key_node.start_mark.line + 1
-            key = self._key(key_node, line)
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self._key(event)
             below = (*path, key)
             if key in result:
-                first = self.document.lines[below]
-                message = f"key '{key}' stands twice (first in line {first})"
-                raise self._error("duplicate-key", message, line, "keep one of them")
-            self.document.lines[below] = line
-            result[key] = self.build(value_node, below, parents)
+                message = f"key '{key}' stands twice (first in line {self.lines[below]})"
+                raise self._error("duplicate-key", message, event, "keep one of them")
+            self.lines[below] = event.start_mark.line + 1
+            result[key] = self.value(next(self.events), below)
         return result
 
-    def _key(self, node: Any, line: int) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            raise self._error("key", "a key must be text", line, "write 'key: value'")
-        value = self._scalar(node, line)
+    def _key(self, event: Any) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            raise self._error("key", "a key must be text", event, "write 'key: value'")
+        value = self._scalar(event)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str):
-            raise self._error("key", f"the key {node.value!r} must be text in quotes", line)
+            raise self._error("key", f"the key {event.value!r} must be text in quotes", event)
         return value
 
-    def _scalar(self, node: Any, line: int) -> Any:
-        text: str = node.value
-        if node.style:  # quoted or block text is text; libyaml gives plain scalars an empty style
+    def _scalar(self, event: Any) -> Any:
+        text: str = event.value
+        if event.style:  # quoted or block text is text; libyaml gives plain scalars an empty style
             return text
         if text in _SPECIAL:
             return _SPECIAL[text]
@@ -330,10 +333,11 @@ class _Builder:
         except (ValueError, OverflowError):
             message = f"'{text[:30]}...' is not a sensible number"
             fix = "write fewer digits, for example 70 B or 60 MUSD"
-            raise self._error("number", message, line, fix) from None
+            raise self._error("number", message, event, fix) from None
 
-    def _error(self, code: str, message: str, line: int, fix: str | None = None) -> InputError:
-        return InputError(Finding(code, message, self.document.file, line, fix=fix))
+    def _error(self, code: str, message: str, event: Any, fix: str | None = None) -> InputError:
+        line = event.start_mark.line + 1
+        return InputError(Finding(code, message, self.file, line, fix=fix))
 
 
 def _number(text: str) -> str | int | float:

@@ -8,7 +8,17 @@ from dataclasses import replace
 
 from planner.currency import currency_among, currency_of
 from planner.figures import FIGURES, RATIOS
-from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
+from planner.outputs.blocks import (
+    MOST_NOTES,
+    PAGE,
+    Block,
+    Column,
+    Heading,
+    Table,
+    Text,
+    proof_block,
+)
+from planner.outputs.screen import show
 from planner.outputs.words import (
     breach_text,
     counted,
@@ -25,8 +35,8 @@ from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.bill import LineKind, Quote, QuoteLine
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
-LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "everything else"}
-STATE_WORDS = {"meets": "keeps every limit", "breaks": "breaks limits", "open": "not judged"}
+LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
+STATE_WORDS = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 CHARGE_WORDS = {
     "service": "service", "support": "support", "freight": "freight", "other": "other",
     "unknown": "not in the catalogs", "surplus": "more than is needed",
@@ -37,48 +47,32 @@ LACK_WORDS = {
 }  # fmt: skip
 
 
-TO_WIN = "What each would have to change to be first"
+TO_WIN = "Break-even prices"
 
 
 def view(found: Bids) -> list[Block]:
-    """Return what an evaluation of bids says."""
-    blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
-    blocks.append(_table(found))
-    blocks += [
-        Text(tuple(broken_limits(found)), title="Limits that are broken", points=True),
+    """Return an evaluation of bids as blocks."""
+    return [
+        Heading(_heading(found)),
+        Text(tuple(answer(found)), points=True),
+        _spare_table(found),
         Text(tuple(to_win(found)), title=TO_WIN, points=True),
+        Text(tuple(broken_limits(found)), title="Broken limits", points=True, first=MOST_NOTES),
         _mix(found),
         _lacks(found),
-        Text(tuple(findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
-        Text(tuple(_how(found)), title="How it was counted"),
+        Text(tuple(findings(found)), title="Findings", points=True, most=_MOST_FINDINGS, first=3),
+        proof_block(_how(found)),
     ]
-    return blocks
-
-
-def first(found: Bids) -> FirstScreen:
-    """Return what one page says: the answer, the bids side by side, what to look at."""
-    return FirstScreen(
-        _heading(found),
-        below=(
-            Text(tuple(answer(found)), points=True),
-            _first_table(found),
-            Text(tuple(to_win(found)), title=TO_WIN,
-                 points=True),
-        ),
-        notes=(*broken_limits(found), *findings(found)),
-        proof=tuple(_how(found)),
-        full="limits that break, the best mix, what each lacks, how it was counted",
-    )  # fmt: skip
 
 
 _SPARE = (
-    "at once, MUSD", "useful PFLOP/s", "useful GPUs", "asks, MUSD", "lacks, MUSD",
+    "capex, MUSD", "useful PFLOP/s", "useful GPUs", "quoted, MUSD", "lacks, MUSD",
     "USD per useful GPU-hour",
 )  # fmt: skip
 """Columns that a narrow screen does without, the last first."""
 
 
-def _first_table(found: Bids) -> Table:
+def _spare_table(found: Bids) -> Table:
     table = _table(found)
     order = {found.shown_in.named(label): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
@@ -108,7 +102,7 @@ def value_text(measure: BidMeasure, value: float) -> str:
 
 
 def ranked(found: Bids) -> list[Bid]:
-    """Return the bids that keep every limit, the first one first."""
+    """Return the bids that meet every limit, the first one first."""
     return sorted((bid for bid in found.bids if bid.rank), key=lambda bid: bid.rank or 0)
 
 
@@ -130,14 +124,14 @@ def answer(found: Bids) -> Iterator[str]:
 
 def _first(found: Bids, order: Sequence[Bid]) -> str:
     if not order:
-        return "no bid keeps every limit of the problem"
+        return "no bid meets every limit of the problem"
     first = order[0]
     figures, measured = first.figures, first.measured
     assert figures is not None
     assert measured is not None
-    paid = f"{money(figures.capex_usd)} at once"
+    paid = f"capex {money(figures.capex_usd)}"
     if figures.tco_usd is not None:
-        paid += f", {money(figures.tco_usd)} over the term"
+        paid += f", TCO {money(figures.tco_usd)}"
     each = figures.usd_per_useful_gpu_hour
     per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
     unread = f"; not read: {listed(list(first.unread[:4]))}" if first.unread else ""
@@ -224,26 +218,23 @@ def bidders_of(award: Award) -> str:
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return f"{name_of(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
+        return f"{name_of(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
-    return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not judged"
+    return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not evaluated"
 
 
 def _holds(found: Bids, order: Sequence[Bid]) -> str:
     if not order:
-        return "how ranks hold is not asked where there are none"
+        return "no ranks"
     if len(order) == 1:
-        return "no other bid keeps every limit, wherever prices that are not quoted come in"
+        return "no other bid meets every limit"
     if found.settled:
-        return (
-            f"{order[0].key} stays first wherever what is not quoted comes in within the book's "
-            "ranges"
-        )
+        return f"{order[0].key} stays first at all prices in the book's ranges"
     shares = [f"{bid.key} in {percent(bid.holding.first)}" for bid in order
               if bid.holding is not None and bid.holding.first > 0.0]  # fmt: skip
     return (
-        f"what is not quoted may change it: of {found.draws:,} draws within the ranges of the "
-        f"book's prices first is {listed(shares)}"
+        f"prices of the book may change the order: of {found.draws:,} draws in their ranges "
+        f"first is {listed(shares)}"
     )
 
 
@@ -268,9 +259,9 @@ def _table(found: Bids) -> Table:
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(name_of(bid) for bid in order), words=True, gives_way=True),
-        _paid("asks", [bid.quoted_usd for bid in order]),
+        _paid("quoted", [bid.quoted_usd for bid in order]),
         _paid("lacks", [bid.lacks_usd for bid in order]),
-        _paid("at once", [figure.capex_usd for figure in figures]),
+        _paid("capex", [figure.capex_usd for figure in figures]),
         work,
     ]  # fmt: skip
     if any(f.tco_usd is not None for f in figures):
@@ -285,7 +276,7 @@ def _table(found: Bids) -> Table:
                texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
                            for v in measured), head=tuple(_two(found.measure.label)))
     )  # fmt: skip
-    columns.append(Column("what of limits", tuple(STATE_WORDS[bid.state] for bid in order),
+    columns.append(Column("limits", tuple(STATE_WORDS[bid.state] for bid in order),
                           words=True, on=PAGE))  # fmt: skip
     return Table("Bids", tuple(columns), rows="bids")
 
@@ -325,7 +316,7 @@ def to_win(found: Bids) -> Iterator[str]:
         if bid.remedy is not None:
             counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
             value = bid.remedy.measured
-            text = f"{bid.key}: with {counts} it keeps every limit"
+            text = f"{bid.key}: with {counts} it meets every limit"
             yield text if value is None else f"{text}: {value_text(found.measure, value)}"
         elif even.share is None:
             yield f"{bid.key}: {even.reason}"
@@ -348,7 +339,7 @@ def _mix(found: Bids) -> Table:
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(
-            f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
+            f"Of {counted(mix.tried, 'award')} {mix.possible} meet every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. No lot is split between two "
             "bids, and none is chosen for its price by quantity. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
@@ -370,7 +361,7 @@ def _lacks(found: Bids) -> Table:
     more = len(rows) - len(shown)
     size, million = found.shown_in.large
     return Table(
-        "What bids lack, counted at the book's rates",
+        "Gaps of the bids, at the book's prices",
         (
             Column("bid", tuple(bid.key for bid, _ in shown), words=True),
             Column("what", tuple(lack.product for _, lack in shown), words=True, gives_way=True),
@@ -381,7 +372,7 @@ def _lacks(found: Bids) -> Table:
                    texts=tuple(f"{lack.usd / size:,.3f}" for _, lack in shown)),
             Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
         ),
-        notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
+        notes=(f"{more:,} smaller ones are in the files",) if more > 0 else (),
     )  # fmt: skip
 
 
@@ -431,7 +422,7 @@ def _how(found: Bids) -> Iterator[str]:
         + (
             "Support over the whole term is counted at the yearly rate."
             if found.money == "tco"
-            else "What is paid at once counts; support and subscriptions do not, whoever quotes."
+            else "Only capex counts, without support and subscriptions."
         )
     )
 
@@ -451,7 +442,7 @@ _KINDS: dict[LineKind, tuple[str, str]] = {
 
 def render_quote(quote: Quote) -> str:
     """Return the screen of a quote."""
-    return screen(view_quote(quote))
+    return show(list(view_quote(quote)), full=True)
 
 
 def view_quote(quote: Quote) -> Iterator[Block]:
@@ -462,20 +453,20 @@ def view_quote(quote: Quote) -> Iterator[Block]:
     if quote.asked:
         texts = (
             f"{each.cell}: {each.description or each.part_number}: "
-            + (f"a {each.category.replace('_', ' ')}? " if each.category else "what is it? ")
+            + (f"a {each.category.replace('_', ' ')}? " if each.category else "category? ")
             + (f"needed: {', '.join(each.figures)}" if each.figures else "name it in the mapping")
             for each in quote.asked
         )
         yield Text(tuple(texts), title="Not in the catalogs", points=True, most=_MOST_SAID)
     if quote.findings:
-        yield Text(quote.findings, title="Look at this", points=True, most=_MOST_SAID)
+        yield Text(quote.findings, title="Findings", points=True, most=_MOST_SAID)
     columns = ", ".join(f"{text} = {field}" for field, text in quote.columns.items())
     yield Text(
         (
             f"columns: {columns}; decimal {quote.decimal}",
-            "The mapping says so for the next quote; mend it there and give it with --map.",
+            "The mapping keeps this layout for the next quote; correct it there: --map.",
         ),
-        title="How it was read",
+        title="Layout",
     )
 
 
@@ -490,15 +481,15 @@ def _answer(quote: Quote) -> Iterator[str]:
     )
     others = [counted(kinds[kind], *words) for kind, words in _KINDS.items() if kinds.get(kind)]
     if others:
-        yield "besides: " + ", ".join(others)
+        yield "also: " + ", ".join(others)
     right = [each for each in quote.sums if each.agrees]
     if quote.sums:
         yield (
-            f"{len(right)} of {len(quote.sums)} totals of the quote are what its lines come to"
+            f"{len(right)} of {len(quote.sums)} totals agree with the lines"
             + (f"; {quote.sums[-1].label}: {_amount(quote.sums[-1].stated, quote)}")
         )
     if quote.valid_until:
-        yield f"its prices hold until {quote.valid_until}"
+        yield f"valid until {quote.valid_until}"
     if quote.currency != "USD":
         yield f"1 {quote.currency} = {quote.usd_per_unit:.6g} USD, as given"
 
@@ -512,10 +503,10 @@ def _prices(quote: Quote) -> Table:
     by = {"mapping": "mapping", "part_number": "part number", "name": "name", None: "not known"}
     columns = (
         Column("cell", tuple(_cell(line) for line in lines), words=True),
-        Column("what the quote calls it", tuple(_called(line) for line in lines), words=True,
+        Column("in the quote", tuple(_called(line) for line in lines), words=True,
                gives_way=True),
         Column("item", tuple(line.item or "-" for line in lines), words=True),
-        Column("told by", tuple(by[line.matched_by] for line in lines), words=True),
+        Column("recognised by", tuple(by[line.matched_by] for line in lines), words=True),
         Column("units", tuple(f"{line.quantity or 0.0:,.6g}" for line in lines)),
         Column(f"net {quote.currency}", tuple(f"{line.unit_net or 0.0:,.2f}" for line in lines)),
     )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
 from planner.outputs.blocks import Column, Heading, Table, Text
-from planner.outputs.blocks import screen as to_screen
+from planner.outputs.screen import show
 from planner.portfolio import api
 from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Limit, Program
@@ -100,7 +100,7 @@ def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Margina
     """Return the screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
-    return to_screen(
+    return show(
         [
             Heading(f"{plan.problem}: what holds the plan back"),
             Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True),
@@ -110,7 +110,8 @@ def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Margina
                     *(f"{j.job}: {j.note}" for j in plan.jobs if j.note),
                 )
             ),
-        ]
+        ],
+        full=True,
     )
 
 
@@ -241,7 +242,7 @@ def sweep_screen(points: Sequence[Point]) -> str:
             Column("gap", tuple(gaps), texts=tuple("-" if g is None else f"{g:.1e}" for g in gaps)),
         ),
     )
-    return to_screen([Heading("Portfolio sweep"), table])
+    return show([Heading("Portfolio sweep"), table], full=True)
 
 
 def _texts(values: Sequence[float | None], digits: int) -> tuple[str, ...]:
@@ -333,4 +334,4 @@ def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
             "Lending idle shares betters this by up to a point; jobs with repair are left out.",
         ),
     )
-    return to_screen([Heading(f"{plan.problem}: simulation"), table])
+    return show([Heading(f"{plan.problem}: simulation"), table], full=True)

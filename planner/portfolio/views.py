@@ -9,8 +9,8 @@ from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
-from planner.outputs import blocks
-from planner.outputs.blocks import Block, Column, Heading, Table, Text
+from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text
+from planner.outputs.screen import show
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
@@ -69,7 +69,7 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
 
 def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
     """Return the screen of a plan."""
-    return blocks.screen(view(plan, full=full))
+    return show(view(plan, full=full), full=True)
 
 
 def _title(plan: PortfolioPlan) -> str:
@@ -368,6 +368,8 @@ def _html(block: Block) -> str:
     if isinstance(block, Text):
         head = f"<h2>{escape(block.title)}</h2>" if block.title else ""
         return head + "".join(f"<p>{escape(text)}</p>" for text in block.texts)
+    if isinstance(block, Facts):
+        return "".join(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in block.shown)
     head = "".join(
         f'<th class="{"w" if c.words else ""}">{escape(c.label)}</th>' for c in block.columns
     )

@@ -116,24 +116,16 @@ class CustomRule(Model):
 RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"]
 
 
-class DriveWrites(Model):
-    """How often a day drives of each kind of flash may be written in full (DWPD), over five years.
-
-    Read-intensive TLC drives are rated once a day, QLC drives 0.3 to 0.6 times, storage-class
-    memory tens of times. What protection writes besides is not in it: 5+2 stripes write 1.4 times
-    what they are given.
-    """
-
-    tlc: Number = 1.0
-    qlc: Number = 0.5
-    scm: Number = 30.0
+DRIVE_WRITES_PER_DAY = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
+"""Full writes of flash a day over five years (DWPD): read-intensive TLC drives are rated 1, QLC
+0.3 to 0.6, storage-class memory tens. Writes of protection (7/5 with 5+2 stripes) come on top."""
 
 
 class Storage(Model):
     """How storage is judged: what it delivers, how full it may be, which rule sizes it.
 
     ``endurance`` limits what is written a day: by the figure that a catalog states, else
-    ``derived`` from the raw capacity of flash and ``dwpd``; ``stated`` alone; or it is ``off``.
+    ``derived`` from the raw capacity of flash; ``stated`` alone; or it is ``off``.
     """
 
     delivered_fraction: ReadWrite
@@ -144,7 +136,6 @@ class Storage(Model):
     client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
     endurance: Literal["derived", "stated", "off"] = "derived"
-    dwpd: DriveWrites = DriveWrites.model_construct()
 
 
 class Quantity(Model):
@@ -713,11 +704,10 @@ class Extra(Model):
 
 
 class Split(Model):
-    """No vendor may have more than a share of a category, by units or by money."""
+    """No vendor may have more than a share of the units of a category."""
 
     category: Literal["gpu_system", "storage"]
     max_share: PositiveShare
-    measure: Literal["units", "money"] = "units"
 
 
 class Prefer(Model):

@@ -412,15 +412,14 @@ class Scale(Model):
     ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at so many
     GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
     last line's slope beyond it. ``micro_batches``: the bubble of a pipeline where a step has so
-    many micro-batches over all replicas, ``interleave`` stages to a GPU; each copy of the model
-    takes as many as the others and one at least, so they limit the GPUs in use.
+    many micro-batches over all replicas; each copy of the model takes as many as the others and
+    one at least, so they limit the GPUs in use.
     """
 
     exponent: Share | None = None
     reference: PositiveWhole | None = None
     table: tuple[ScaleRow, ...] | None = Field(default=None, min_length=2, max_length=50)
     micro_batches: PositiveWhole | None = None
-    interleave: PositiveWhole = 1
 
     @model_validator(mode="after")
     def _one_law(self) -> Self:

@@ -1,4 +1,4 @@
-"""Which device stands where: the racks of one item, and the racks that network devices share."""
+"""Devices in racks: the racks of one item, and the racks that network devices share."""
 
 from __future__ import annotations
 
@@ -8,38 +8,63 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 ALMOST = 1 + 1e-9
-
-
-@dataclass(frozen=True)
-class Box:
-    """A device as a rack sees it; a weight of None is not known, so not asked about."""
-
-    sku: str
-    rack_units: float
-    it_power_kw: float
-    weight_kg: float | None
+MOST_PER_RACK = 1_000_000
+"""Units to a rack of an item without size."""
 
 
 class Space(NamedTuple):
-    """What a rack holds: height, and where they are limits power and weight."""
+    """Height of a rack, and its power and weight where they are limits."""
 
     height_ru: float
     power_kw: float | None
     weight_kg: float | None
 
 
-class Filled(NamedTuple):
-    """A rack's content from the bottom up: the position of each device's lowest unit.
+@dataclass(frozen=True)
+class Box:
+    """A device in a rack; an unknown weight (None) counts as 0."""
 
-    Position 1.0 is the bottom of the rack.
+    sku: str
+    rack_units: float
+    it_power_kw: float
+    weight_kg: float | None
+
+    def shares(self, space: Space) -> tuple[float, float, float]:
+        """Shares of a rack's height, power and weight; 0 where that is no limit."""
+        return (
+            self.rack_units / space.height_ru,
+            self.it_power_kw / space.power_kw if space.power_kw else 0.0,
+            (self.weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
+        )
+
+
+Parts = Sequence[tuple[Box, int]]
+"""An item as a rack holds it: itself, or the components of a bundle with their quantities."""
+
+
+class RackUse(NamedTuple):
+    """Either several units share a rack (``per_rack``) or a unit takes several racks.
+
+    Racks are not shared between items, so the placement this counts always exists.
     """
+
+    per_rack: int = 1
+    racks_each: int = 1
+
+    def racks(self, units: int) -> int:
+        """Racks of a number of units."""
+        return -(-units // self.per_rack) * self.racks_each
+
+
+class Filled(NamedTuple):
+    """A rack's content from the bottom up: the position of each device's lowest unit, from 1.0."""
 
     boxes: tuple[tuple[float, Box], ...]
 
 
 @dataclass
 class _Load:
-    """A rack while it is filled: how many of each device, and what they come to."""
+    """A rack while it is filled: how many of each device, and their sums."""
 
     boxes: Counter[Box] = field(default_factory=Counter)
     height_ru: float = 0.0
@@ -47,7 +72,7 @@ class _Load:
     weight_kg: float = 0.0
 
     def fits(self, box: Box, space: Space, count: int = 1) -> bool:
-        """Return whether so many more stand within height, power and weight."""
+        """Whether ``count`` more fit into height, power and weight."""
         if self.height_ru + count * box.rack_units > space.height_ru * ALMOST:
             return False
         power_kw = self.power_kw + count * box.it_power_kw
@@ -57,14 +82,14 @@ class _Load:
         return space.weight_kg is None or weight_kg <= space.weight_kg * ALMOST
 
     def add(self, box: Box, count: int = 1) -> None:
-        """Put so many more in."""
+        """Put ``count`` more in."""
         self.boxes[box] += count
         self.height_ru += count * box.rack_units
         self.power_kw += count * box.it_power_kw
         self.weight_kg += count * (box.weight_kg or 0.0)
 
     def filled(self) -> Filled:
-        """Return the positions: the heaviest at the bottom, nothing in between."""
+        """Positions without gaps, the heaviest at the bottom."""
         position_ru, placed = 1.0, []
         for box in sorted(self.boxes, key=_bottom_first):
             for _ in range(self.boxes[box]):
@@ -73,12 +98,50 @@ class _Load:
         return Filled(tuple(placed))
 
 
+def _bottom_first(box: Box) -> tuple[float, float, str, float]:
+    return (-(box.weight_kg or 0.0), -box.it_power_kw, box.sku, -box.rack_units)
+
+
+def rack_use(parts: Parts, space: Space) -> RackUse | None:
+    """Racks of one unit of an item, or units to a rack; None where a part fits into none."""
+    taken = [(box.shares(space), quantity) for box, quantity in parts]
+    if any(max(share) > ALMOST for share, _ in taken):
+        return None
+    unit = max(sum(share[side] * quantity for share, quantity in taken) for side in range(3))
+    if unit <= ALMOST:
+        most = min(1.0 / unit, MOST_PER_RACK) if unit else MOST_PER_RACK
+        return RackUse(per_rack=int(most * ALMOST))
+    return RackUse(racks_each=len(_fit_loads(parts, space)))
+
+
+def uniform(parts: Parts, units: int, use: RackUse, space: Space) -> list[tuple[Filled, int]]:
+    """Racks of one item: each content, and how many racks have it.
+
+    Either ``use.per_rack`` units share a rack, the rest in a last one, or a unit takes several
+    racks, its parts in their order by first-fit.
+
+    Raises:
+        ValueError: the parts do not take that many racks.
+    """
+    if units <= 0:
+        return []
+    if use.racks_each > 1:
+        loads = _fit_loads(parts, space)
+        if len(loads) != use.racks_each:
+            raise ValueError(f"{_names(parts)} needs {len(loads)} racks, not {use.racks_each}")
+        contents = Counter(load.filled() for load in loads)
+        return [(content, racks * units) for content, racks in contents.items()]
+    full, rest = divmod(units, use.per_rack)
+    racks = [(_together(parts, use.per_rack, space), full)] if full else []
+    return [*racks, (_together(parts, rest, space), 1)] if rest else racks
+
+
 def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, int]]:
-    """Return the least racks that devices of all kinds share: contents, and how many have each.
+    """The least racks that devices of all kinds share: contents, and how many racks have each.
 
     Args:
-        boxes: devices and how many of each; a device of no size at all stands nowhere.
-        space: what each rack holds.
+        boxes: devices and how many of each; a device without size stands nowhere.
+        space: height, power and weight of each rack.
 
     Raises:
         ValueError: a device does not fit into an empty rack.
@@ -87,7 +150,7 @@ def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, 
     for box, count in boxes:
         counts[box] += count
     kinds = sorted(counts, key=lambda box: (box.sku, _bottom_first(box)))
-    taken = {b: shares(b.rack_units, b.it_power_kw, b.weight_kg, space) for b in kinds}
+    taken = {box: box.shares(space) for box in kinds}
     for box in kinds:
         if max(taken[box]) > ALMOST:
             raise ValueError(f"{box.sku} does not fit into a rack")
@@ -97,64 +160,17 @@ def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, 
     from planner.sizing.packing import packing  # numpy, which the checks of a problem do without
 
     racks = packing(tuple(taken[box] for box in sized)).racks(tuple(counts[box] for box in sized))
-    return [(_stacked(zip(sized, pattern, strict=True)), times) for pattern, times in racks]
+    contents = []
+    for pattern, times in racks:
+        load = _Load()
+        for box, count in zip(sized, pattern, strict=True):
+            load.add(box, count)
+        contents.append((load.filled(), times))
+    return contents
 
 
-def shares(
-    rack_units: float, it_power_kw: float, weight_kg: float | None, space: Space
-) -> tuple[float, float, float]:
-    """Return what a device takes of a rack's height, power and weight; 0 where that is no limit."""
-    return (
-        rack_units / space.height_ru,
-        it_power_kw / space.power_kw if space.power_kw else 0.0,
-        (weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
-    )
-
-
-def _stacked(boxes: Iterable[tuple[Box, int]]) -> Filled:
-    load = _Load()
-    for box, count in boxes:
-        load.add(box, count)
-    return load.filled()
-
-
-def uniform(
-    parts: Sequence[tuple[Box, int]], units: int, per_rack: int, racks_each: int, space: Space
-) -> list[tuple[Filled, int]]:
-    """Return the racks of one item: each content, and how many racks have it.
-
-    Either ``per_rack`` units share a rack, with the rest in a last one, or a unit takes
-    ``racks_each`` racks, into which its parts go in their order by first-fit.
-
-    Args:
-        parts: the item itself, or the components of a bundle with their quantities.
-        units: how many units there are.
-        per_rack: units in each rack, where a unit takes one rack at most.
-        racks_each: racks of each unit.
-        space: what each rack holds.
-
-    Raises:
-        ValueError: the parts do not take so many racks.
-    """
-    if units <= 0:
-        return []
-    if racks_each > 1:
-        loads = _fit_loads(parts, space)
-        if len(loads) != racks_each:
-            raise ValueError(f"{_names(parts)} needs {len(loads)} racks, not {racks_each}")
-        contents = Counter(load.filled() for load in loads)
-        return [(content, racks * units) for content, racks in contents.items()]
-    full, rest = divmod(units, per_rack)
-    racks = [(_together(parts, per_rack, space), full)] if full else []
-    return [*racks, (_together(parts, rest, space), 1)] if rest else racks
-
-
-def _bottom_first(box: Box) -> tuple[float, float, str, float]:
-    return (-(box.weight_kg or 0.0), -box.it_power_kw, box.sku, -box.rack_units)
-
-
-def _fit_loads(parts: Iterable[tuple[Box, int]], space: Space) -> list[_Load]:
-    """Return racks with every device in the first one that still has room for it."""
+def _fit_loads(parts: Parts, space: Space) -> list[_Load]:
+    """Racks with every device in the first one that still has room for it."""
     loads: list[_Load] = []
     for box, count in parts:
         if not _Load().fits(box, space):
@@ -170,8 +186,8 @@ def _fit_loads(parts: Iterable[tuple[Box, int]], space: Space) -> list[_Load]:
     return loads
 
 
-def _together(parts: Sequence[tuple[Box, int]], units: int, space: Space) -> Filled:
-    """Return a rack with all parts of so many units."""
+def _together(parts: Parts, units: int, space: Space) -> Filled:
+    """A rack with all parts of a number of units."""
     load = _Load()
     for box, quantity in parts:
         if not load.fits(box, space, units * quantity):
@@ -180,5 +196,5 @@ def _together(parts: Sequence[tuple[Box, int]], units: int, space: Space) -> Fil
     return load.filled()
 
 
-def _names(parts: Sequence[tuple[Box, int]]) -> str:
+def _names(parts: Parts) -> str:
     return " + ".join(box.sku for box, _ in parts)

@@ -101,22 +101,19 @@ def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
     return math.log(other[1] / one[1]) / math.log(other[0] / one[0])
 
 
-def pipeline_bubble(
-    pipeline: int, replica_gpus: int, micro_batches: int, interleave: int = 1
-) -> float:
+def pipeline_bubble(pipeline: int, replica_gpus: int, micro_batches: int) -> float:
     """Return b of the share ``1 / (1 + N b)`` that a pipeline's bubble leaves of a GPU's rate.
 
     With d = N / m replicas a step gives each B / d micro-batches; filling and draining p stages
-    takes (p - 1) / v of one micro-batch's time each (Narayanan et al., "Efficient Large-Scale
+    takes p - 1 of one micro-batch's time each (Narayanan et al., "Efficient Large-Scale
     Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 2.2.2).
 
     Args:
         pipeline: stages p.
         replica_gpus: GPUs of a replica, m.
         micro_batches: micro-batches of a step over all replicas, B.
-        interleave: stages to a GPU, v.
     """
-    return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
+    return (pipeline - 1) / (replica_gpus * micro_batches)
 
 
 def most_of_each_share(filled: int, step: int, low: float, high: float) -> Iterator[int]:

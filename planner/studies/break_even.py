@@ -86,8 +86,6 @@ def _no_answer(study: Study, contest: Contest) -> str | None:
         return "it is discounted to nothing"
     if policy.prefer is not None:
         return "the problem prefers vendors, which goes before money"
-    if any(split.measure == "money" for split in policy.split):
-        return "the problem splits money between vendors, so that a lower price may hurt"
     return None
 
 

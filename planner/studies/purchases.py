@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, Storage, System
-from planner.case.chosen import ways_of
 from planner.case.model import Limits, Mode, Policy
+from planner.case.ways import ways_in_plan
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.kernel import Kernel
@@ -43,7 +43,7 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
     job = plan.jobs[0]
     bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_of(case, plan)
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_in_plan(case, plan)
     if job.local is not None:
         return operate.run_at(case, "local", units, *use, job.local.every)
     return operate.run_at(case, job.mode, units, *use)

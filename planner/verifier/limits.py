@@ -214,7 +214,7 @@ def _unit_endurance(basis: Basis, sku: str) -> float | None:
         return stated.value
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
-    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
+    for kind, often in (("tlc", 1.0), ("qlc", 0.5), ("scm", 30.0)):
         raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
         if raw_tb > 0:
             endured.append(often * raw_tb)
@@ -329,12 +329,11 @@ def _policy(found: Found) -> Iterator[Reached]:
 
 
 def _largest_share(basis: Basis, cluster: Mapping[str, int], split: Split) -> float:
-    """Return the largest vendor's share of a category, by units or net price; 0 of nothing."""
+    """Return the largest vendor's share of the units of a category; 0 of nothing."""
     amounts: dict[str, float] = {}
     for sku, count in basis.of_kind(cluster, split.category).items():
         item = basis.items[sku]
-        each = 1.0 if split.measure == "units" else max(basis.sale(item).net_usd, default=0.0)
-        amounts[item.vendor] = amounts.get(item.vendor, 0.0) + each * count
+        amounts[item.vendor] = amounts.get(item.vendor, 0.0) + count
     total = sum(amounts.values())
     return max(amounts.values()) / total if total else 0.0
 

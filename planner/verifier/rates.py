@@ -101,7 +101,7 @@ def _left(law: Scale, job: Job, gpus: float) -> float:
     if law.micro_batches is not None:
         copy_gpus = batch_gpus(option) if option else 1
         each = max(1, law.micro_batches * copy_gpus // int(gpus))
-        return each / (each + ((option.pipeline if option else 1) - 1) / law.interleave)
+        return each / (each + (option.pipeline if option else 1) - 1)
     rows = [(row.gpus, row.share) for row in law.table or ()]
     if gpus < rows[0][0]:
         return rows[0][1]

@@ -9,8 +9,8 @@ from typing import Any
 from planner.assemble import assemble
 from planner.assemble.ways import enlarged
 from planner.case import Case
-from planner.case.chosen import ways_of
 from planner.case.model import Mode
+from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
@@ -418,7 +418,7 @@ def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
 def _operation(case: Case, draft: Draft) -> Run:
     units = {offer.id: draft.working(offer.id) for offer in case.offers()}
     _check_units(case, units)
-    ways, job = ways_of(case, draft.plan), draft.job
+    ways, job = ways_in_plan(case, draft.plan), draft.job
     gpus = job.gpus_used if draft.gpus is None else draft.gpus
     used = _used(case, draft, units, gpus)
     running = case.in_use(used, ways)
@@ -453,7 +453,7 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int], gpus: int) -> dict
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")
     if len(draft.job.gpu_types) == 1:
-        way = types[0].way(ways_of(case, draft.plan))
+        way = types[0].way(ways_in_plan(case, draft.plan))
         return {types[0].id: max(0, way.systems_for(gpus))}
     used = {s.id: max(0, units[s.id] - draft.hot.get(s.id, 0)) for s in types}
     return {sku: count for sku, count in used.items() if count}

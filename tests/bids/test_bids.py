@@ -14,8 +14,8 @@ from planner.inputs import Inputs
 from planner.schema.bids import Bids, Quantities
 from planner.schema.problem import Quantity
 from planner.studies.bids import evaluate
-from planner.studies.bids.asking import read_bids
-from planner.studies.bids.judging import Judge
+from planner.studies.bids.evaluation import Evaluator
+from planner.studies.bids.offers import read_bids
 from tests.bids.material import five, plain, problem
 
 HOURS = 8760.0
@@ -27,7 +27,7 @@ def judged(inputs: Inputs, files: list[Path], quantities: Quantities = "quoted")
     quotes, known = read_bids(
         files, inputs, vendor=none, mapping=none, date=none, currency=none, rate=RATE
     )
-    found, plan = evaluate(Judge(known, Options(), quantities), quotes)
+    found, plan = evaluate(Evaluator(known, Options(), quantities), quotes)
     assert (plan is None) == all(bid.figures is None for bid in found.bids)
     return found
 

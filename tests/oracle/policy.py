@@ -63,10 +63,7 @@ def _split(market: Market, split: Split, items: Sequence[Item], counts: Whole) -
     shares: dict[str, Array] = {}
     for place in places:
         item = items[place]
-        each = market.unit_net_usd(item) if split.measure == "money" else 1.0
-        shares[item.vendor] = (
-            shares.get(item.vendor, np.zeros(len(counts))) + each * counts[:, place]
-        )
+        shares[item.vendor] = shares.get(item.vendor, np.zeros(len(counts))) + counts[:, place]
     total = sum(shares.values(), np.zeros(len(counts)))
     largest = np.max([*shares.values(), np.zeros(len(counts))], axis=0)
     return np.asarray(largest <= split.max_share * total * (1.0 + SLIVER))

@@ -256,7 +256,7 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     words += ["--problem", str(problem), "-o", str(tmp_path)]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
-    assert "1 of 1 totals of the quote are what its lines come to" in result.output
+    assert "1 of 1 totals agree with the lines" in result.output
     said = " ".join(result.output.split())
     assert "Sheet!F6: Project discount, -1,917.00 USD, is taken off no price of the book" in said
     assert "is far from" not in said  # the book's 200,000 is less than three times as much

@@ -115,7 +115,7 @@ def test_an_answer_comes_back_without_a_mapping(folder: Path) -> None:
     words = ["quote", "import", str(path), "--vendor", "Fast", "--problem", str(problem)]
     result = CliRunner().invoke(app, [*words, "-o", str(folder)])
     assert result.exit_code == 0, result.output
-    assert "1 of 1 totals of the quote are what its lines come to" in result.output
+    assert "1 of 1 totals agree with the lines" in result.output
     assert "needed:" not in result.output  # everything that a plan needs is told
     catalog = (folder / "answer.catalog.yaml").read_text("utf-8")
     assert (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.placement import Box, Filled, Space, mixed, uniform
+from planner.sizing.placement import Box, Filled, RackUse, Space, mixed, uniform
 
 RACK = Space(42.0, 20.0, 1200.0)
 LEAF = Box("leaf", 1.0, 1.0, 12.0)
@@ -130,18 +130,18 @@ def test_a_bundle_over_several_racks() -> None:
     """Parts in their order by first-fit: the switches go on top of the second rack's trays."""
     space = Space(10.0, None, None)
     tray, switch = Box("tray", 4.0, 1.0, 50.0), Box("switch", 2.0, 1.0, 10.0)
-    racks = uniform([(tray, 5), (switch, 3)], 7, 1, 3, space)
+    racks = uniform([(tray, 5), (switch, 3)], 7, RackUse(racks_each=3), space)
     assert [(skus(content), count) for content, count in racks] == [
         (["tray", "tray", "switch"], 14),
         (["tray", "switch"], 7),
     ]
     with pytest.raises(ValueError, match=r"tray \+ switch needs 3 racks, not 2"):
-        uniform([(tray, 5), (switch, 3)], 7, 1, 2, space)
+        uniform([(tray, 5), (switch, 3)], 7, RackUse(racks_each=2), space)
 
 
 def test_more_units_to_a_rack_than_fit() -> None:
     with pytest.raises(ValueError, match="2 of dgx do not fit into a rack"):
-        uniform([(DGX, 1)], 3, 2, 1, RACK)
+        uniform([(DGX, 1)], 3, RackUse(per_rack=2), RACK)
 
 
 @given(
@@ -157,7 +157,7 @@ def test_racks_of_one_item_hold_every_part(
     parts: list[tuple[Box, int]], units: int, per_rack: int
 ) -> None:
     space = Space(400.0, None, None)
-    racks = uniform(parts, units, per_rack, 1, space)
+    racks = uniform(parts, units, RackUse(per_rack=per_rack), space)
     for content, _ in racks:
         assert_stands(content, space)
     unit: Counter[Box] = Counter()

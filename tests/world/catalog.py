@@ -269,7 +269,7 @@ def problem(**changes: Any) -> dict[str, Any]:
         "spares": {"gpu_system": "2 %", "transceiver": "10 %", "cable": "5 %"},
         "storage": {"delivered_fraction": {"read": 0.8, "write": 0.8}, "tolerate_down": 1},
         "policy": {"require_vendors": ("Cask",), "split": (
-            {"category": "storage", "max_share": 1.0, "measure": "money"},)},
+            {"category": "storage", "max_share": 1.0},)},
         "jobs": (
             {
                 "name": "train",

@@ -191,7 +191,7 @@ policy:
   forbid_vendors: [Slow]
   prefer: {vendors: [Quick], within: 2 %}
   split:
-    - {category: storage, max_share: 100 %, measure: money}
+    - {category: storage, max_share: 100 %}
 """,
     )
     .replace(

@@ -303,7 +303,7 @@ def _policy(draft: Draft) -> None:
     rivals = [kind for kind, vendors in by_kind.items() if len(vendors) > 1]
     if rivals and random.random() < 0.4:
         split = {"category": random.choice(rivals), "max_share": random.choice(("50 %", "75 %"))}
-        policy["split"] = [split | {"measure": random.choice(("units", "money"))}]
+        policy["split"] = [split]
         draft.problem["storage"]["max_families"] = 2
     if random.random() < 0.6:
         chosen = random.sample(used, min(len(used), random.randint(1, 2)))

@@ -17,6 +17,7 @@ from planner.errors import Finding, FixableError, did_you_mean
 from planner.inputs import Change, Document, Inputs
 from planner.loader import locate, yaml12
 from planner.loader.locate import hint
+from planner.removed import setting_successor
 from planner.schema.base import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
 from planner.schema.prices import SupportMoney, SupportShare
@@ -325,7 +326,7 @@ def _in_model(node: _Node, model: BaseModel, step: str) -> _Node:
         if isinstance(model, Problem):
             keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
         where = f"'{node.path}'" if node.steps else "the problem"
-        fix = key_hint(model, node.path, step, keys)
+        fix = setting_successor((*node.steps, step)) or key_hint(model, node.path, step, keys)
         raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
     if step in _FIXED:
         raise NoPlaceError(f"'{step}' of '{node.path}' cannot be varied")

@@ -49,7 +49,7 @@ def charts(study: Bids) -> tuple[Chart, ...]:
         ),
         rows=tuple(_row(bid) for bid in shown),
     )  # fmt: skip
-    text = "Bids that keep every limit stand first, the best on top."
+    text = "Bids that meet every limit are on top, the best first."
     return (Chart("bids", title, text, (panel,)),)
 
 

@@ -1,59 +1,60 @@
-"""Bids on one problem: each planned, ranked, mixed, and asked what it would take to win."""
+"""Bids on one problem: each planned and ranked, the best mix, and each bid's break-even price."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import Finding, InputError
-from planner.inputs import Inputs
 from planner.quotes.lines import is_total
-from planner.schema.bids import (
-    Bid,
-    BidLine,
-    Bids,
-    BidState,
-    BreakEven,
-    Holding,
-    Quantities,
-    Remedy,
-)
+from planner.schema.bids import Bid, BidLine, Bids, BidState, Holding, Quantities, Remedy
 from planner.schema.bill import Quote
 from planner.schema.plan import Plan
-from planner.studies.bids.asking import LETTERS, read_bids
-from planner.studies.bids.judging import Judge, Judged, figures_of, offered_prices
-from planner.studies.bids.standing import (
+from planner.studies.bids.evaluation import Evaluated, Evaluator, figures_of, offered_prices
+from planner.studies.bids.offers import LETTERS, LOTS, Offer, offer_of, read_bids, trace_lines
+from planner.studies.bids.overlay import all_lots
+from planner.studies.bids.ranking import (
     DRAWS,
-    Score,
     best_mix,
     break_even,
-    money_alone,
+    is_money_alone,
     money_of,
     order_scores,
     rank_stability,
     score_of,
 )
-from planner.studies.bids.tenders import LOTS, Tender, lot_counts, tender_of, trace_lines
 from planner.studies.request import PROBLEMS, Found, Request, head_of
 
 __all__ = ["evaluate", "run"]
 
 
 @dataclass
-class Standing:
-    """A bid while it is evaluated."""
+class Entry:
+    """A bid while it is evaluated; ``at`` keeps its plans by share of its prices and freedom."""
 
-    tender: Tender
-    judged: Judged | None = None
+    offer: Offer
+    evaluated: Evaluated | None = None
     rank: int | None = None
-    kept: dict[float, Judged] = field(default_factory=dict)
+    at: dict[tuple[float, bool], Evaluated] = field(default_factory=dict)
 
-    @property
-    def ranked(self) -> bool:
-        """Whether it can be judged and meets every limit."""
-        return self.judged is not None and self.judged.meets
+    def plan_at(self, evaluator: Evaluator, share: float, *, free: bool) -> Evaluated:
+        """The bid planned at a share of its prices."""
+        key = share, free
+        if key not in self.at:
+            offer = self.offer.at(share)
+            lots = all_lots(offer, evaluator.inputs, free=free)
+            prices = offered_prices(evaluator, (offer,), lots, {})
+            self.at[key] = evaluator.evaluate((offer,), prices, lots, pay_surplus=not free)
+        return self.at[key]
+
+    def lines(self, evaluator: Evaluator) -> list[BidLine]:
+        """The bill of its plan."""
+        assert self.evaluated is not None
+        lots = all_lots(self.offer, evaluator.inputs, free=evaluator.free)
+        prices = offered_prices(evaluator, (self.offer,), lots, {})
+        return evaluator.lines(self.evaluated, prices)
 
 
 def run(
@@ -73,11 +74,8 @@ def run(
         request: the problem and how to solve; its further paths are bids, too.
         quotes: files of bids.
         quantities: as quoted, or free.
-        vendor: who bids, as FILE=NAME.
-        mapping: how a file is laid out, as FILE=MAP.yaml.
-        date: of a quote, as FILE=2026-11-20.
-        currency: of a quote, as FILE=EUR.
-        rate: rates of exchange, as EUR=1.08.
+        vendor, mapping, date, currency: statements on a file, as FILE=VALUE, or on all.
+        rate: exchange rates, as EUR=1.08.
 
     Raises:
         InputError: the problem, a file or an option is wrong.
@@ -86,9 +84,8 @@ def run(
         message = f"'{request.path}' is no problem file"
         fix = "planner quote bid PROBLEM.yaml a.xlsx b.csv"
         raise InputError(Finding("files", message, fix=fix))
-    files = (*quotes, *request.paths[1:])
     read, inputs = read_bids(
-        files,
+        (*quotes, *request.paths[1:]),
         request.inputs,
         vendor=vendor,
         mapping=mapping,
@@ -96,167 +93,151 @@ def run(
         currency=currency,
         rate=rate,
     )
-    judge = Judge(inputs, request.options(), quantities)
-    found, plan = evaluate(judge, read, progress=request.progress)
-    ended = "optimal" if any(bid.rank for bid in found.bids) else "infeasible"
-    return Found((found,), (ended,), plan=None if plan is None else lambda: plan)
+    evaluator = Evaluator(inputs, request.options(), quantities)
+    found, plan = evaluate(evaluator, read, progress=request.progress)
+    return Found((found,), (found.status,), plan=None if plan is None else lambda: plan)
 
 
 def evaluate(
-    judge: Judge,
+    evaluator: Evaluator,
     quotes: Sequence[Quote],
     *,
     progress: Callable[[int, int], None] = lambda done, asked: None,
 ) -> tuple[Bids, Plan | None]:
-    """Return bids evaluated on a problem, and the plan of the best of them.
+    """Return the evaluation of bids, and the plan of the best of them.
 
     Args:
-        judge: the problem, how to solve, and whether quantities are as quoted.
-        progress: is told how many parts of the work are done, of how many.
+        evaluator: the problem, and whether quantities are as quoted.
+        quotes: the bids.
+        progress: takes the parts that are done, and their total.
     """
-    inputs = judge.inputs
-    asked = 2 * len(quotes) + 2
-    bids = [Standing(tender_of(key, quote, inputs, free=judge.quantities == "free"))
-            for key, quote in zip(LETTERS, quotes, strict=False)]  # fmt: skip
-    for done, bid in enumerate(bids, 1):
-        if not bid.tender.open:
-            bid.judged = _at(judge, bid, 1.0)
-        progress(done, asked)
-    ranked = _ranked(judge, bids)
-    best = ranked[0].judged if ranked else None
-    judged = [bid.tender for bid in bids if bid.judged is not None]
-    mix, reason = best_mix(judge, judged, best) if judged else (None, "no bid can be judged")
-    progress(len(bids) + 1, asked)
-    money = {bid.tender.key: money_of(judge, bid.judged, _lines(judge, bid))
-             for bid in ranked if bid.judged is not None}  # fmt: skip
-    held, settled = rank_stability(judge, money)
+    parts = 2 * len(quotes) + 2
+    entries = [
+        Entry(offer_of(key, quote, evaluator.inputs, free=evaluator.free))
+        for key, quote in zip(LETTERS, quotes, strict=False)
+    ]
+    for done, entry in enumerate(entries, 1):
+        if not entry.offer.open:
+            entry.evaluated = entry.plan_at(evaluator, 1.0, free=evaluator.free)
+        progress(done, parts)
+    ranked = _rank(evaluator, entries)
+    best = ranked[0].evaluated if ranked else None
+    closed = [entry.offer for entry in entries if entry.evaluated is not None]
+    mix, remark = None, "no bid can be evaluated"
+    if closed:
+        mix, remark = best_mix(evaluator, closed, best)
+    progress(len(entries) + 1, parts)
+    money = {
+        entry.offer.key: money_of(evaluator, entry.evaluated, entry.lines(evaluator))
+        for entry in ranked
+        if entry.evaluated is not None
+    }
+    held, settled = rank_stability(evaluator, money)
     records = []
-    for done, bid in enumerate(bids, len(bids) + 2):
-        records.append(_record(judge, bid, ranked, held))
-        progress(done, asked)
-    progress(asked, asked)
-    found = _head(judge).model_copy(
-        update={
-            "bids": tuple(records),
-            "trace": tuple(row for bid in bids for row in trace_lines(bid.tender, judge.shown_in)),
-            "mix": mix,
-            "mix_reason": reason,
-            "settled": settled,
-            "draws": DRAWS if held else 0,
-            "message": None if ranked else "no bid meets every limit",
-            "status": "optimal" if ranked else "infeasible",
-        }
+    for done, entry in enumerate(entries, len(entries) + 2):
+        records.append(_record(evaluator, entry, ranked, held))
+        progress(done, parts)
+    base, bound = evaluator.base
+    found = Bids(
+        **head_of(evaluator.inputs, evaluator.options.gap),
+        base=None if base is None else base.objective.value,
+        base_bound=bound,
+        quantities=evaluator.quantities,
+        measure=evaluator.measure,
+        money=evaluator.money,
+        bids=tuple(records),
+        trace=tuple(
+            row for entry in entries for row in trace_lines(entry.offer, evaluator.shown_in)
+        ),
+        mix=mix,
+        mix_reason=remark,
+        settled=settled,
+        draws=DRAWS if held else 0,
+        message=None if ranked else "no bid meets every limit",
+        status="optimal" if ranked else "infeasible",
     )
-    shown = best or next((bid.judged for bid in bids if bid.judged and bid.judged.plan), None)
+    planned = (each.evaluated for each in entries if each.evaluated and each.evaluated.plan)
+    shown = best or next(planned, None)
     return found, None if shown is None else shown.plan
 
 
-def _head(judge: Judge) -> Bids:
-    """Return the record without bids."""
-    base, bound = judge.base
-    return Bids(
-        **head_of(judge.inputs, judge.options.gap),
-        base=None if base is None else base.objective.value,
-        base_bound=bound,
-        quantities=judge.quantities,
-        measure=judge.measure,
-        money=judge.money,
-        bids=(),
-        trace=(),
-    )
-
-
-def _lots(tender: Tender, inputs: Inputs, *, free: bool) -> dict[str, dict[str, int | None]]:
-    found = {category: lot_counts(tender, category, inputs, free=free) for category in LOTS}
-    return {category: lot for category, lot in found.items() if lot}
-
-
-def _lines(judge: Judge, bid: Standing) -> list[BidLine]:
-    """Return the bill of a bid that was planned."""
-    assert bid.judged is not None
-    lots = _lots(bid.tender, judge.inputs, free=judge.quantities == "free")
-    return judge.lines(bid.judged, offered_prices(judge, (bid.tender,), lots, {}))
-
-
-def _at(judge: Judge, bid: Standing, share: float, *, free: bool | None = None) -> Judged:
-    """Return a bid planned at a share of its prices."""
-    free = judge.quantities == "free" if free is None else free
-    key = -share if free and judge.quantities == "quoted" else share
-    if key not in bid.kept:
-        tender = bid.tender if share == 1.0 else bid.tender.at(share)
-        lots = _lots(tender, judge.inputs, free=free)
-        prices = offered_prices(judge, (tender,), lots, {})
-        bid.kept[key] = judge.assess((tender,), prices, lots, whole=not free)
-    return bid.kept[key]
-
-
-def _score(judge: Judge, bid: Standing) -> Score:
-    assert bid.judged is not None
-    assert bid.judged.plan is not None
-    return score_of(judge, bid.judged.plan)
-
-
-def _ranked(judge: Judge, bids: Sequence[Standing]) -> list[Standing]:
-    """Return the bids that meet every limit, the best first."""
-    meeting = [bid for bid in bids if bid.ranked]
-    ranked = [meeting[at] for at in order_scores(judge, [_score(judge, bid) for bid in meeting])]
-    for rank, bid in enumerate(ranked, 1):
-        bid.rank = rank
+def _rank(evaluator: Evaluator, entries: Sequence[Entry]) -> list[Entry]:
+    """The bids that meet every limit, the best first."""
+    meeting = [
+        (entry, score_of(evaluator, entry.evaluated.plan))
+        for entry in entries
+        if entry.evaluated is not None and entry.evaluated.meets and entry.evaluated.plan
+    ]
+    order = order_scores(evaluator, [score for _, score in meeting])
+    ranked = [meeting[at][0] for at in order]
+    for rank, entry in enumerate(ranked, 1):
+        entry.rank = rank
     return ranked
 
 
 def _record(
-    judge: Judge, bid: Standing, ranked: Sequence[Standing], held: dict[str, Holding]
+    evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry], held: Mapping[str, Holding]
 ) -> Bid:
-    tender, judged = bid.tender, bid.judged
-    quote = tender.quote
-    totals = [each.stated for each in quote.sums]
+    offer, evaluated = entry.offer, entry.evaluated
+    quote = offer.quote
+    stated = [each.stated for each in quote.sums]
     found = Bid(
-        key=tender.key,
+        key=offer.key,
         vendor=quote.vendor,
         file=quote.file,
         sha256=quote.sha256,
         date=quote.date,
         currency=quote.currency,
         usd_per_unit=quote.usd_per_unit,
-        quoted_usd=tender.quoted_usd,
-        stated_usd=totals[-1] * quote.usd_per_unit if totals else None,
-        rebate=tender.rebate,
+        quoted_usd=offer.quoted_usd,
+        stated_usd=stated[-1] * quote.usd_per_unit if stated else None,
+        rebate=offer.rebate,
         state="open",
-        charges=tender.charges,
-        open=tender.open,
-        unread=tuple(_unread(quote)),
+        charges=offer.charges,
+        open=offer.open,
+        unread=tuple(_unread_cells(quote)),
         findings=quote.findings,
     )
-    if judged is None:
+    if evaluated is None:
         return found
-    state: BidState = "meets" if judged.meets else "breaks"
-    found = found.model_copy(update={
-        "state": state if judged.plan is not None or judged.against else "open",
-        "breaches": judged.breaches,
-        "against": judged.against,
-        "open": (judged.why,) if judged.why else (),
-        "rank": bid.rank,
-    })  # fmt: skip
-    if judged.plan is None:
+    state: BidState = "meets" if evaluated.meets else "breaks"
+    found = found.model_copy(
+        update={
+            "state": state if evaluated.plan is not None or evaluated.against else "open",
+            "breaches": evaluated.breaches,
+            "against": evaluated.against,
+            "open": (evaluated.why,) if evaluated.why else (),
+            "rank": entry.rank,
+        }
+    )
+    if evaluated.plan is None:
         return found
-    lines = _lines(judge, bid)
-    lacks = tuple(judge.lacks(judged, lines))
-    return found.model_copy(update={
-        "measured": judge.value(judged.plan),
-        "figures": figures_of(judged.plan),
-        "findings": (*found.findings, *_twice(lines, tender)),
-        "lines": tuple(lines),
-        "charges": tuple(charge for _, charge in judged.charges),
-        "lacks": lacks,
-        "lacks_usd": math.fsum(lack.usd for lack in lacks),
-        "break_even": _break_even(judge, bid, ranked),
-        "remedy": None if judged.meets else _remedy(judge, bid),
-        "holding": held.get(tender.key),
-    })  # fmt: skip
+    others = [each.evaluated.plan for each in ranked if each is not entry and each.evaluated]
+    lines = entry.lines(evaluator)
+    lacks = tuple(evaluator.lacks(evaluated, lines))
+    return found.model_copy(
+        update={
+            "measured": evaluator.value(evaluated.plan),
+            "figures": figures_of(evaluated.plan),
+            "findings": (*found.findings, *_doubled_services(lines, offer)),
+            "lines": tuple(lines),
+            "charges": tuple(charge for _, charge in evaluated.charges),
+            "lacks": lacks,
+            "lacks_usd": math.fsum(lack.usd for lack in lacks),
+            "break_even": break_even(
+                evaluator,
+                evaluated,
+                offer.quoted_usd,
+                [score_of(evaluator, plan) for plan in others if plan is not None],
+                lambda share: entry.plan_at(evaluator, share, free=evaluator.free),
+            ),
+            "remedy": None if evaluated.meets else _remedy(evaluator, entry),
+            "holding": held.get(offer.key),
+        }
+    )
 
 
-def _unread(quote: Quote) -> Iterator[str]:
+def _unread_cells(quote: Quote) -> Iterator[str]:
     """Yield the cells of lines and totals whose money is in no figure of a bid."""
     for line in quote.lines:
         if line.kind == "not_understood" and not is_total(line.description):
@@ -264,38 +245,28 @@ def _unread(quote: Quote) -> Iterator[str]:
     yield from (each.cell for each in quote.sums if not each.agrees)
 
 
-def _twice(lines: Sequence[BidLine], tender: Tender) -> Iterator[str]:
-    """Yield what may be counted twice: services of the problem, and services of the bid."""
-    asked = [line.sku for line in lines if line.section == "Services" and line.priced_by == "book"]
-    own = [charge for charge in tender.charges if charge.kind in ("service", "freight")]
-    if asked and own:
+def _doubled_services(lines: Sequence[BidLine], offer: Offer) -> Iterator[str]:
+    """Yield services of the problem beside services of the bid: they may be the same."""
+    book = [line.sku for line in lines if line.section == "Services" and line.priced_by == "book"]
+    own = [charge for charge in offer.charges if charge.kind in ("service", "freight")]
+    if book and own:
         cells = ", ".join(cell for charge in own for cell in charge.cells)
         yield (
-            f"{cells}: its own services count, and {', '.join(asked)} of the problem at the book's "
+            f"{cells}: its own services count, and {', '.join(book)} of the problem at the book's "
             "rate: name them in a mapping where they are the same"
         )
 
 
-def _break_even(judge: Judge, bid: Standing, ranked: Sequence[Standing]) -> BreakEven:
-    assert bid.judged is not None
-    others = [_score(judge, other) for other in ranked if other is not bid]
-    return break_even(
-        judge, bid.judged, bid.tender.quoted_usd, others, lambda share: _at(judge, bid, share)
-    )
-
-
-def _remedy(judge: Judge, bid: Standing) -> Remedy | None:
-    """Return quantities of a bid's products with which it meets every limit, if there are any."""
-    assert bid.judged is not None
-    bundled = any(goods.included for lot in LOTS for goods in bid.tender.lot(lot).values())
-    if judge.quantities == "free" or bundled or money_alone(bid.judged):
+def _remedy(evaluator: Evaluator, entry: Entry) -> Remedy | None:
+    """Quantities of a bid's products with which it meets every limit."""
+    assert entry.evaluated is not None
+    products = [each for lot in LOTS for each in entry.offer.lot(lot).values()]
+    bundled = any(each.included for each in products)
+    if evaluator.free or bundled or is_money_alone(entry.evaluated):
         return None
-    found = _at(judge, bid, 1.0, free=True)
+    found = entry.plan_at(evaluator, 1.0, free=True)
     if not found.meets or found.plan is None:
         return None
-    bought = {line.sku: line.purchased for line in found.plan.lines if line.parent is None}
-    mine = [sku for lot in LOTS for sku in bid.tender.lot(lot)]
-    return Remedy(
-        counts={sku: bought[sku] for sku in mine if bought.get(sku)},
-        measured=judge.value(found.plan),
-    )
+    bought = found.bought
+    counts = {each.item.id: bought[each.item.id] for each in products if bought.get(each.item.id)}
+    return Remedy(counts=counts, measured=evaluator.value(found.plan))

@@ -1,0 +1,140 @@
+"""Racks of a plan as counts: own racks, shared racks of network devices, PDUs, positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from planner.case import figures
+from planner.case.builder import CompanionsBuilder
+from planner.case.model import Positions
+from planner.case.quantities import ROUNDING, Packed
+from planner.inputs import named_fabrics, named_facilities, refusal
+from planner.schema.catalog import Item
+from planner.schema.site import RackPositions, Redundancy
+from planner.sizing.placement import Space
+
+
+def add_own_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of GPU systems and storage, each item in its own."""
+    for offer in builder.placed:
+        use = offer.rack_use
+        if use is None:
+            continue
+        product = builder.item(offer.id).consumes.racks is not None
+        name = f"racks.{offer.id}"
+        if product or use.per_rack == 1:
+            builder.sum(name, ((float(use.racks_each), offer.place),))
+        else:
+            builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
+        _add_racks(builder, name, builder.item(offer.id))
+        builder.own_racks.append((1.0, name))
+        if not product:
+            load = offer.it_power_kw * use.per_rack / use.racks_each
+            each = _furnish(builder, name, load)
+            builder.pdus += [(float(each), name)] if each else []
+
+
+def add_shared_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of companions: products of their own, and those that the others share."""
+    space = figures.rack_space(builder.inputs.problem, "network")
+    shared: list[tuple[str, tuple[float, float, float]]] = []
+    for item_id in sorted(builder.needs):
+        item, needs = builder.item(item_id), tuple(builder.needs[item_id])
+        name = f"count.{item_id}"
+        if item.consumes.racks is not None:
+            builder.sum(name, needs)
+            racks = builder.sum(f"racks.{item_id}", ((float(item.consumes.racks.value), name),))
+            _add_racks(builder, racks, item)
+            continue
+        box = figures.box(item, builder.inputs)
+        if space is None or box.rack_units == 0:
+            continue
+        taken = box.shares(space)
+        if max(taken) > 1 + ROUNDING:
+            fix = "give site.rack_classes.network more height, power or weight"
+            message = "does not fit into a rack of class network"
+            raise refusal(builder.inputs, item_id, message, fix)
+        shared.append((builder.sum(name, needs), taken))
+    if shared and space is not None:
+        kinds = tuple((1.0, name) for name, _ in shared)
+        builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
+        builder.quantities.append(builder.shared)
+        builder.racks.append((1.0, builder.shared.name))
+        builder.standing.append((space.power_kw, space.height_ru, builder.shared.name))
+        load_kw = _shared_load_kw(builder, space)
+        builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
+
+
+def _add_racks(builder: CompanionsBuilder, name: str, item: Item) -> None:
+    """Count the racks of an item, with the power and height they require of their positions."""
+    builder.racks.append((1.0, name))
+    inputs = builder.inputs
+    if item.consumes.racks is None:
+        space = figures.rack_space(inputs.problem, figures.class_of(item))
+        assert space is not None
+        builder.standing.append((space.power_kw, space.height_ru, name))
+        return
+    racks = item.consumes.racks.value
+    draw, height = figures.it_power_kw(item, inputs), figures.rack_units(item, inputs)
+    builder.standing.append(((draw or 0.0) / racks, (height or 0.0) / racks or None, name))
+
+
+def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
+    """Add the furniture of every rack of a count: the rack itself, and PDUs; return the latter."""
+    rack = builder.inputs.problem.site.rack
+    if rack is None:
+        return 0
+    if rack.item is not None:
+        builder.need(rack.item, 1.0, racks, "every rack")
+    if rack.pdu is None:
+        return 0
+    feed = builder.item(rack.pdu.item).provides.feed
+    assert feed is not None
+    each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
+    builder.need(rack.pdu.item, float(each), racks, f"{rack.pdu.redundancy} in every rack")
+    builder.pdus_per_rack.append((racks, each))
+    return each
+
+
+def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int:
+    """PDUs of a rack with a load."""
+    least = max(1, math.ceil(load_kw / feed_kw - ROUNDING))
+    return {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
+
+
+def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
+    """The most that a shared rack draws, kW: its power, or its height at the densest."""
+    inputs = builder.inputs
+    names = {name for _, name, *_ in (*named_fabrics(inputs), *named_facilities(inputs))}
+    names |= set(inputs.problem.extras)
+    clusters = [family.cluster for family in inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    kinds = [builder.item(name) for name in names]
+    boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
+    densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
+    most = space.height_ru * max(densities, default=0.0)
+    return most if space.power_kw is None else min(most, space.power_kw)
+
+
+def rack_positions(builder: CompanionsBuilder) -> Iterator[Positions]:
+    """Yield the racks that some positions take and others do not, for every union of positions."""
+    groups = builder.inputs.problem.site.positions
+    needs = [
+        (frozenset(n for n, group in enumerate(groups) if group.takes(power, height)), name)
+        for power, height, name in builder.standing
+    ]
+    unions = {frozenset[int]()} if groups else set()
+    for allowed, _ in needs:
+        unions |= {union | allowed for union in unions}
+    for union in sorted(unions, key=sorted):
+        racks = tuple((1.0, name) for allowed, name in needs if allowed <= union)
+        if racks and len(union) < len(groups):
+            label = " or ".join(_text(groups[n]) for n in sorted(union)) or "no kind"
+            name = ".".join(["rack_positions", "_".join(map(str, sorted(union))) or "none"])
+            yield Positions(name, label, racks, sum(groups[n].count for n in union))
+
+
+def _text(group: RackPositions) -> str:
+    power = "any power" if group.power_kw is None else f"{group.power_kw:g} kW"
+    return power if group.height_ru is None else f"{power} and {group.height_ru:g} RU"
