@@ -30,7 +30,7 @@ def report_findings(
 ) -> tuple[str, bool]:
     """Return the findings as text or JSON, and whether any of them is an error.
 
-    Errors are all told; of what is none so many as fit a page, unless ``full``.
+    All errors; of the other findings a page, unless ``full``.
 
     Args:
         path: the problem file.
@@ -38,7 +38,7 @@ def report_findings(
         scenario: a named scenario of the file.
         against: an example; settings that the file has as the example has them are findings.
         as_json: whether to return the findings as JSON.
-        full: whether to tell every finding.
+        full: show every finding.
 
     Raises:
         InputError: there is no such example.
@@ -110,7 +110,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
 def _findings(
     path: Path, settings: tuple[str, ...], scenario: str | None
 ) -> tuple[int, list[Finding]]:
-    """Return how many items are on hand and every finding, with what had to be left out."""
+    """The number of items and every finding, left-out items among them."""
     try:
         inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
         if any(finding.severity == "error" for finding in findings):

@@ -138,7 +138,7 @@ def page_of_study(found: Found, folder: Path, stem: str, plan: Plan | None) -> d
 
 
 def _record_stem(view: View, record: BaseModel, stem: str) -> str:
-    """Return how the names of a record's own files begin; a study may have several frontiers."""
+    """The stem of a record's files; a study may have several frontiers."""
     name = view.file_stem(stem)
     return f"{name}-{record.x_name}" if isinstance(record, Frontier) else name
 

@@ -206,13 +206,13 @@ def _study_sheets(
 
 
 def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
-    """Return what adds the sheet of a record, with money as the record shows it.
+    """Return the sheet of a record, with money in its currency.
 
     Args:
         view: of such records.
         record: the record.
         pictures: its charts as PNG.
-        shown: what its view takes besides.
+        shown: further arguments of its view.
     """
     from planner.workbook import tables
 

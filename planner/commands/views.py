@@ -58,7 +58,7 @@ class View:
     suffix: str | None = None
 
     def file_stem(self, stem: str) -> str:
-        """Return how the names of a result's files begin."""
+        """Return the stem of a result's files."""
         suffix = self.name if self.suffix is None else self.suffix
         return f"{stem}.{suffix}" if suffix else stem
 
@@ -124,5 +124,5 @@ VIEWS: dict[type[BaseModel], View] = {
 
 
 def view_of(record: object) -> View | None:
-    """Return what is made of a result, None where it is no study's."""
+    """Return the view of a result, None where it is no study's."""
     return next((VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS), None)

@@ -184,7 +184,7 @@ def _stated(result: Shown) -> Any:
 
 
 def _rows(result: Shown) -> dict[str, Any] | None:
-    """Return what views take besides the record, None where a sweep is without its rows."""
+    """The rows of a sweep by name, empty for other records, None for a sweep without its rows."""
     if not isinstance(result, Sweep):
         return {}
     table: Mapping[str, Sequence[Any]] | None = getattr(result, "table", None)

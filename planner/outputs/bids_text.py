@@ -201,7 +201,7 @@ def _mixed(found: Bids) -> str:
 
 
 def _which_lacks(found: Bids) -> str:
-    """Return which lots the first bid does not have, and takes at the book's prices."""
+    """Lots that the first bid takes at the book's prices."""
     lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
             if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
     return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
@@ -212,7 +212,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """Return which bids an award names."""
+    """Return the bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
@@ -308,7 +308,7 @@ def broken_limits(found: Bids) -> Iterator[str]:
 
 
 def to_win(found: Bids) -> Iterator[str]:
-    """Yield what each bid would have to change to be first."""
+    """Yield the change that makes each bid the first."""
     for bid in found.bids:
         even = bid.break_even
         if even is None:
@@ -388,7 +388,7 @@ def _span(lack: Lack) -> str:
 
 
 def findings(found: Bids) -> Iterator[str]:
-    """Yield what is wrong in the bids' files, and what counts that is no product of the plan."""
+    """Yield faults in the files of bids, and charges that are no product of the plan."""
     for bid in found.bids:
         yield from (f"{bid.key}: {text}" for text in bid.open)
         yield from (f"{bid.key}: {bid.file}: {text}" for text in bid.findings)
@@ -446,7 +446,7 @@ def render_quote(quote: Quote) -> str:
 
 
 def view_quote(quote: Quote) -> Iterator[Block]:
-    """Yield what a quote says as blocks."""
+    """Yield a quote as blocks."""
     yield Heading(f"Quote of {quote.vendor}, {quote.date}: {quote.file}")
     yield Text(tuple(_answer(quote)))
     yield _prices(quote)

@@ -16,14 +16,14 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
-from planner.outputs.blocks import Column, Heading, Table, Text
+from planner.outputs.blocks import Heading, Table, Text
 from planner.outputs.screen import show
 from planner.portfolio import api
 from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Limit, Program
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
-from planner.portfolio.views import UNITS, binds, label
+from planner.portfolio.views import UNITS, binds, figures, label, words
 from planner.simulation.job import JobRun as SimulatedJob
 from planner.simulation.laws import Law
 from planner.simulation.run import simulate as simulate_job
@@ -228,25 +228,16 @@ def sweep_csv(points: Sequence[Point]) -> bytes:
 
 def sweep_screen(points: Sequence[Point]) -> str:
     """Return a sweep as a table."""
-    values = [p.plan.value for p in points]
-    capex = [(p.plan.capex_usd or 0.0) / 1e6 for p in points]
-    gaps = [p.plan.gap for p in points]
-    unit = UNITS[points[0].plan.objective]
-    table = Table(
-        f"Sweep: {unit}",
-        (
-            Column("scenario", tuple(", ".join(p.settings) for p in points), words=True),
-            Column("status", tuple(p.plan.status for p in points), words=True),
-            Column("value", tuple(values), texts=_texts(values, 4)),
-            Column("capex MUSD", tuple(capex), texts=_texts(capex, 2)),
-            Column("gap", tuple(gaps), texts=tuple("-" if g is None else f"{g:.1e}" for g in gaps)),
-        ),
+    plans = [point.plan for point in points]
+    columns = (
+        words("scenario", (", ".join(point.settings) for point in points)),
+        words("status", (plan.status for plan in plans)),
+        figures("value", (plan.value for plan in plans), 4),
+        figures("capex MUSD", ((plan.capex_usd or 0.0) / 1e6 for plan in plans), 2),
+        words("gap", (None if plan.gap is None else f"{plan.gap:.1e}" for plan in plans)),
     )
+    table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
     return show([Heading("Portfolio sweep"), table], full=True)
-
-
-def _texts(values: Sequence[float | None], digits: int) -> tuple[str, ...]:
-    return tuple("-" if v is None else f"{v:,.{digits}f}" for v in values)
 
 
 # Simulation
@@ -313,25 +304,14 @@ def _simulated(
 
 def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
     """Return simulated goodput beside what the plan says."""
-    planned = [100 * each.planned for each in found]
-    simulated = [100 * each.simulated for each in found]
-    margins = [100 * each.margin for each in found]
-    table = Table(
-        "Goodput, each job with its guaranteed share",
-        (
-            Column("job", tuple(each.run.job for each in found), words=True),
-            Column("site", tuple(each.run.site for each in found), words=True),
-            Column(
-                "GPUs",
-                tuple(e.run.gpus for e in found),
-                texts=_texts([e.run.gpus for e in found], 0),
-            ),
-            Column("plan %", tuple(planned), texts=_texts(planned, 3)),
-            Column("simulated %", tuple(simulated), texts=_texts(simulated, 3)),
-            Column("± 95 %", tuple(margins), texts=_texts(margins, 3)),
-        ),
-        notes=(
-            "Lending idle shares betters this by up to a point; jobs with repair are left out.",
-        ),
+    columns = (
+        words("job", (each.run.job for each in found)),
+        words("site", (each.run.site for each in found)),
+        figures("GPUs", (each.run.gpus for each in found)),
+        figures("plan %", (100 * each.planned for each in found), 3),
+        figures("simulated %", (100 * each.simulated for each in found), 3),
+        figures("± 95 %", (100 * each.margin for each in found), 3),
     )
+    note = "Lending idle shares betters this by up to a point; jobs with repair are left out."
+    table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
     return show([Heading(f"{plan.problem}: simulation"), table], full=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from planner.case import resolve
 from planner.case.bounds import cap
@@ -37,9 +37,11 @@ from planner.portfolio.schema import (
     TrainingJob,
 )
 from planner.schema.base import CANONICAL
+from planner.schema.catalog import Category
 from planner.schema.problem import Budget, Checkpoint, Job, Objective, Problem, Quantity, Term
 from planner.sizing.facility import HOURS_PER_YEAR
 
+CATEGORIES = get_args(Category)
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
@@ -250,10 +252,16 @@ def _check_items(portfolio: Portfolio, document: Document) -> None:
                 fix = "say owned units by site (sites.NAME.owned), retirement under market"
                 message = f"items.{name}.{key} is not for several sites or periods"
                 raise _error(document, f"items.{name}.{key}", message, fix)
-    if portfolio.storage.rule != "demand" or portfolio.storage.tolerate_down:
-        key = "rule" if portfolio.storage.rule != "demand" else "tolerate_down"
-        message = f"storage.{key} is not supported for several jobs, sites or periods"
-        raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
+    storage = portfolio.storage
+    refused = {
+        "rule": storage.rule != "demand",
+        "tolerate_down": storage.tolerate_down > 0,
+        "exact_families": storage.exact_families is not None,
+    }
+    for key, wrong in refused.items():
+        if wrong:
+            message = f"storage.{key} is not supported for several jobs, sites or periods"
+            raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
 
 
 def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> None:
@@ -303,6 +311,11 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
             "work of several jobs is added in FLOP/s, which needs a rate",
             "give training: {mfu: 40 %} or {model: ...}",
         ),
+        "training.tokens": (
+            job.training.tokens is not None,
+            "tokens of a job in a portfolio have a date",
+            "give tokens: {count: 15 T, by: 6} in the job",
+        ),
         "training.scale": (
             job.training.scale is not None and job.training.scale.table is not None,
             "a table of scaling is not concave",
@@ -333,11 +346,26 @@ def instance_of(
         view = _view(document, name, None)
         base = _joined(problem, view, base, name, None, settings)
         places.append(_place(portfolio, document, name, base, owned[name]))
+    assert base is not None
+    _check_names(portfolio, document, base)
     columns = [*_columns(portfolio, document, places)]
     left_out = dict.fromkeys(
         f"{sku}: {why}" for place in places for sku, why in place.case.not_considered
     )
     return Instance(portfolio, document, tuple(places), tuple(columns), settings, (*left_out,))
+
+
+def _check_names(portfolio: Portfolio, document: Document, inputs: Inputs) -> None:
+    """Refuse items of the market and of inference that no catalog has."""
+    named = [(f"market.{name}", name) for name in portfolio.market if name not in CATEGORIES]
+    for number, job in enumerate(portfolio.jobs):
+        if isinstance(job, InferenceJob):
+            named += [(f"jobs.{number}.types", name) for name in job.types or ()]
+            named += [(f"jobs.{number}.rates.{name}", name) for name in job.rates]
+    for path, name in named:
+        if name not in inputs.by_id:
+            fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
+            raise _error(document, path, f"no item '{name}' in the catalogs", fix)
 
 
 def _problem(

@@ -693,7 +693,8 @@ class Program(Rows):
         for place in self.instance.places:
             starts |= {self.instance.first_arrival(place, sku) for sku in place.offers}
         few = starts & {*self.periods}
-        for blocks in (few, few | {*self.periods[::2]}):
+        more = few | {*self.periods[::2]}
+        for blocks in (few, more) if more > few else (few,):
             if len(blocks) <= 0.75 * len(self.periods):
                 yield tuple(sorted(blocks))
 

@@ -197,11 +197,11 @@ class InferenceJob(Placed):
 
 def _job_kind(value: object) -> str:
     kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
-    return "inference" if kind == "inference" else "training"
+    return "inference job" if kind == "inference" else "training job"
 
 
 AnyJob = Annotated[
-    Annotated[TrainingJob, Tag("training")] | Annotated[InferenceJob, Tag("inference")],
+    Annotated[TrainingJob, Tag("training job")] | Annotated[InferenceJob, Tag("inference job")],
     Discriminator(_job_kind),
 ]
 

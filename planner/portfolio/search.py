@@ -174,7 +174,7 @@ class Search:
         self.program.ask_for(goal, maximise=False)
         if self.large and not start:
             self._coarse(found, goal, least=least)
-        if not self._relaxed(goal, 3 if found.values else RELAXED):
+        if not self._relaxed(found, goal, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
         skeletons = 1 if self.large and not start else 0
@@ -195,25 +195,56 @@ class Search:
         for starts in self.program.block_starts():
             fixed, same = self.program.equal_periods(starts)
             with self._fixed(dict.fromkeys(fixed, 0.0)):
-                if not found.values and not self._relaxed(goal, RELAXED, same):
-                    continue
-                margin = MARGIN if least else 0.0
-                self._fix_slack(margin, margin)
-                gap, begun = self.gap * 0.6, found.values or None
-                solved = self._ask(goal, gap=gap, share=FOR_BLOCKS, start=begun, same=same)
-                self._fix_slack(0.0, 0.0)
-            if solved.values:
-                self._tighten(solved.values)
-                self._take(found, goal, solved.values, least=least)
+                if not found.values:
+                    if not self._relaxed(found, goal, RELAXED, same):
+                        continue
+                    self._take(found, goal, self._rounded(goal, same, least=least), least=least)
+                solved = self._passing(goal, same, found.values or None, least=least)
+            self._take(found, goal, solved.values, least=least)
+
+    def _rounded(
+        self, goal: Expression, same: Mapping[str, str], *, least: bool
+    ) -> dict[str, float]:
+        """Return a plan for who runs where as in the skeleton; empty if none is found."""
+        keep = {id(v) for v in self.skeleton}
+        with self._continuous([v for v in self.whole if id(v) not in keep]):
+            solved = self._ask(goal, gap=self.gap, share=FOR_BLOCKS, same=same)
+        if not solved.values:
+            return {}
+        with self._fixed({v: solved.values[v.name] for v in self.skeleton}):
+            return self._passing(goal, same, None, least=least).values
+
+    def _passing(
+        self,
+        goal: Expression,
+        same: Mapping[str, str] | None,
+        start: Mapping[str, float] | None,
+        *,
+        least: bool,
+        share: float = FOR_BLOCKS,
+    ) -> Solved:
+        """Solve the program with floors passed by a margin where money is least."""
+        margin = MARGIN if least else 0.0
+        self._fix_slack(margin, margin)
+        solved = self._ask(goal, gap=self.gap * 0.6, share=share, start=start, same=same)
+        self._fix_slack(0.0, 0.0)
+        if solved.values:
+            self._tighten(solved.values)
+        return solved
 
     def _relaxed(
-        self, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
+        self, found: Found, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
     ) -> bool:
-        """Add tangents to the program without whole numbers; return whether it has a solution."""
+        """Add tangents to the program without whole numbers; return whether it has a solution.
+
+        What it ends at is a bound, unless periods are held equal.
+        """
         for _ in range(rounds):
             solved = self._ask(goal, relaxed=True, same=same)
             if solved.status == "infeasible":
                 return False
+            if solved.status == "optimal" and same is None and solved.objective is not None:
+                found.bound = max(found.bound, solved.objective)
             if not solved.values or self._tighten(solved.values) < 1e-4:
                 break
         return True
@@ -262,12 +293,10 @@ class Search:
         One of a large problem that misses a floor by what tangents overstated is mended: who runs
         where stays, counts are solved again.
         """
-        polished = self._polish(goal, values, least=least)
-        if polished is None and self.large:
+        polished = self._polish(goal, values, least=least) if values else None
+        if polished is None and values and self.large:
             with self._fixed({v: values[v.name] for v in self.skeleton}):
-                self._fix_slack(MARGIN, MARGIN)
-                solved = self._ask(goal, gap=self.gap, share=FOR_MENDING)
-                self._fix_slack(0.0, 0.0)
+                solved = self._passing(goal, None, None, least=least, share=FOR_MENDING)
             if solved.values:
                 polished = self._polish(goal, solved.values, least=least)
         if polished is None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
-from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text
+from planner.outputs.blocks import Block, Column, Heading, Table, Text
+from planner.outputs.page import fragment
 from planner.outputs.screen import show
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.workbook import tables
@@ -80,10 +81,11 @@ def _title(plan: PortfolioPlan) -> str:
 def _answer(plan: PortfolioPlan) -> Iterator[str]:
     if plan.message:
         yield plan.message
-    if plan.value is None or plan.bound is None or plan.best is None:
+    if plan.value is None or plan.best is None:
         return
     unit = UNITS[plan.objective]
-    yield f"Objective: {plan.value:,.6g} {unit}; bound {plan.bound:,.6g} ({plan.solver})"
+    bound = "no bound in time" if plan.bound is None else f"bound {plan.bound:,.6g}"
+    yield f"Objective: {plan.value:,.6g} {unit}; {bound} ({plan.solver})"
     share = 1.0 - plan.value / plan.best if plan.best else 0.0
     if plan.tolerance and share > 1e-5:
         yield f"Near-optimal: {100 * share:.2g} % below the best ({plan.best:,.6g}) for less money"
@@ -100,88 +102,74 @@ def _grouped(use: Use) -> str:
     return label(use.model_copy(update={"period": None}) if use.site else use)
 
 
-def _number(values: list[Any], digits: int = 0) -> tuple[str, ...]:
-    return tuple("-" if v is None else f"{v:,.{digits}f}" for v in values)
+def words(label: str, values: Iterable[str | None], *, cut: bool = False) -> Column:
+    """Return a column of words; ``cut`` where the screen may shorten it."""
+    return Column(label, tuple(v or "-" for v in values), words=True, gives_way=cut)
+
+
+def figures(label: str, values: Iterable[float | None], digits: int = 0) -> Column:
+    """Return a column of numbers, as the screen writes them with so many decimals."""
+    found = tuple(values)
+    texts = tuple("-" if v is None else f"{v:,.{digits}f}" for v in found)
+    return Column(label, found, texts=texts)
 
 
 def _jobs(plan: PortfolioPlan) -> Table:
     rows = plan.jobs
-    asked = [
-        "-"
+    asked = (
+        None
         if j.tokens_asked is None
         else f"{(j.tokens or 0) / 1e12:,.2f} of {j.tokens_asked / 1e12:,.2f} T by {j.tokens_by}"
         for j in rows
-    ]
-    mean = [j.mean_useful_pflops for j in rows]
-    return Table(
-        "Jobs",
-        (
-            Column("job", tuple(j.job for j in rows), words=True),
-            Column("kind", tuple(j.kind for j in rows), words=True),
-            Column("site", tuple(j.site or "-" for j in rows), words=True),
-            Column(
-                "priority",
-                tuple(j.priority for j in rows),
-                texts=_number([j.priority for j in rows]),
-            ),
-            Column(
-                "weight", tuple(j.weight for j in rows), texts=_number([j.weight for j in rows], 1)
-            ),
-            Column("mean PFLOP/s", tuple(mean), texts=_number(mean, 1)),
-            Column("tokens", tuple(asked), words=True),
-        ),
-        notes=tuple(f"{j.job}: {j.note}" for j in rows if j.note),
     )
+    columns = (
+        words("job", (j.job for j in rows)),
+        words("kind", (j.kind for j in rows)),
+        words("site", (j.site for j in rows)),
+        figures("priority", (j.priority for j in rows)),
+        figures("weight", (j.weight for j in rows), 1),
+        figures("mean PFLOP/s", (j.mean_useful_pflops for j in rows), 1),
+        words("tokens", asked),
+    )
+    return Table("Jobs", columns, notes=tuple(f"{j.job}: {j.note}" for j in rows if j.note))
 
 
 def _runs(plan: PortfolioPlan) -> Table:
     """Runs by job; periods in which a job runs the same are one row."""
     rows: list[list[JobRun]] = []
     for run in sorted(plan.runs, key=lambda r: (r.job, r.period)):
-        if rows and _same(rows[-1][-1], run):
+        if rows and _goes_on(rows[-1][-1], run):
             rows[-1].append(run)
         else:
             rows.append([run])
     last = [row[-1] for row in rows]
-    spans = [(row[0].period, row[-1].period) for row in rows]
-    periods = tuple(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
-    goodput = [None if r.goodput is None else 100 * r.goodput for r in last]
-    tokens = [None if r.tokens is None else r.tokens / 1e12 for r in last]
-    figures: list[tuple[str, list[Any], int]] = [
-        ("GPUs", [r.gpus for r in last], 0),
-        *([("spares", [r.spares for r in last], 0)] if any(r.spares for r in last) else []),
-        ("goodput %", goodput, 2),
-        ("PFLOP/s", [r.useful_pflops for r in last], 1),
-        ("tokens T", tokens, 2),
-        ("write GB/s", [r.write_gb_per_s for r in last], 1),
-        ("interval s", [r.interval_s for r in last], 0),
-    ]
-    return Table(
-        "Jobs by period",
-        (
-            Column("job", tuple(r.job for r in last), words=True),
-            Column("periods", periods, texts=periods),
-            Column("site", tuple(r.site for r in last), words=True),
-            Column("on", tuple(_short(plan, r.item) for r in last), words=True, gives_way=True),
-            *(Column(h, tuple(values), texts=_number(values, d)) for h, values, d in figures),
-        ),
-        notes=("Tokens are those trained by the end of the last period of a row.",),
-        rows="runs",
+    ends = [(row[0].period, row[-1].period) for row in rows]
+    spares = [figures("spares", (r.spares for r in last))] if any(r.spares for r in last) else []
+    columns = (
+        words("job", (r.job for r in last)),
+        words("periods", (f"{a}" if a == b else f"{a}-{b}" for a, b in ends)),
+        words("site", (r.site for r in last)),
+        words("on", (model(plan, r.item).split(maxsplit=1)[-1] for r in last), cut=True),
+        figures("GPUs", (r.gpus for r in last)),
+        *spares,
+        figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
+        figures("PFLOP/s", (r.useful_pflops for r in last), 1),
+        figures("tokens T", (None if r.tokens is None else r.tokens / 1e12 for r in last), 2),
+        figures("write GB/s", (r.write_gb_per_s for r in last), 1),
+        figures("interval s", (r.interval_s for r in last)),
     )
+    notes = ("Tokens are those trained by the end of the last period of a row.",)
+    return Table("Jobs by period", columns, notes=notes, rows="runs")
 
 
-def _same(one: JobRun, other: JobRun) -> bool:
-    """Return whether a job goes on as in the period before."""
+def _goes_on(before: JobRun, run: JobRun) -> bool:
+    """Return whether a job runs as in the period before."""
 
-    def what(run: JobRun) -> tuple[Any, ...]:
-        figures = (run.useful_pflops, run.write_gb_per_s, run.interval_s)
-        return (run.job, run.item, run.site, run.gpus, *_number([*figures], 1))
+    def settings(of: JobRun) -> tuple[Any, ...]:
+        figures = (of.useful_pflops, of.write_gb_per_s, of.interval_s)
+        return of.job, of.item, of.site, of.gpus, *(round(each or 0.0, 1) for each in figures)
 
-    return what(one) == what(other) and other.period == one.period + 1
-
-
-def _short(plan: PortfolioPlan, item: str) -> str:
-    return model(plan, item).split(maxsplit=1)[-1]
+    return settings(before) == settings(run) and run.period == before.period + 1
 
 
 def model(plan: PortfolioPlan, item: str) -> str:
@@ -191,26 +179,20 @@ def model(plan: PortfolioPlan, item: str) -> str:
 
 def _periods(plan: PortfolioPlan) -> Table:
     """By period: date, money, budget left, power used of each site."""
-    periods = [m.period for m in plan.money]
     columns = [
-        Column("period", tuple(periods), texts=_number(list(periods))),
-        Column("from", tuple(m.start or "-" for m in plan.money), words=True),
+        figures("period", (m.period for m in plan.money)),
+        words("from", (m.start for m in plan.money)),
+        figures("capex MUSD", (m.capex_usd / 1e6 for m in plan.money), 2),
     ]
-    capex = [m.capex_usd / 1e6 for m in plan.money]
-    columns.append(Column("capex MUSD", tuple(capex), texts=_number(capex, 2)))
     left = {u.period: u.limit - u.used for u in plan.uses if u.name == "capex"}
-    if any(p in left for p in periods):
-        values = [left.get(p) for p in periods]
-        columns.append(Column("left MUSD", tuple(values), texts=_number(values, 2)))
-    energy = [m.energy_usd / 1e6 for m in plan.money]
-    columns.append(Column("energy MUSD", tuple(energy), texts=_number(energy, 2)))
-    for site in dict.fromkeys(u.site for u in plan.uses if u.name == "facility_power"):
-        used = {u.period: u for u in plan.uses if (u.name, u.site) == ("facility_power", site)}
-        texts = tuple(f"{used[p].used:,.0f} of {used[p].limit:,.0f}" for p in periods)
-        columns.append(Column(f"{site} kW", texts, texts=texts))
-    notes = []
-    if None in left:
-        notes.append(f"Left of the total capital budget: {left[None]:,.2f} MUSD.")
+    if left.keys() - {None}:
+        columns.append(figures("left MUSD", (left.get(m.period) for m in plan.money), 2))
+    columns.append(figures("energy MUSD", (m.energy_usd / 1e6 for m in plan.money), 2))
+    powers = [use for use in plan.uses if use.name == "facility_power"]
+    for site in dict.fromkeys(use.site for use in powers):
+        texts = (f"{u.used:,.0f} of {u.limit:,.0f}" for u in powers if u.site == site)
+        columns.append(words(f"{site} kW", texts))
+    notes = [f"Left of the total capital budget: {left[None]:,.2f} MUSD."] if None in left else []
     return Table("By period", tuple(columns), notes=tuple(notes))
 
 
@@ -218,68 +200,42 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
     rows = [o for o in plan.orders if full or o.category in MAIN]
     others = [o for o in plan.orders if o not in rows]
     worth = sum(o.extended_usd for o in others) / 1e6
-    notes = [f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks, spare parts."]
-    money = [o.extended_usd / 1e6 for o in rows]
-    each = [o.unit_net_usd for o in rows]
-    return Table(
-        "Orders",
-        (
-            Column(
-                "period", tuple(o.period for o in rows), texts=_number([o.period for o in rows])
-            ),
-            Column("date", tuple(o.date or "-" for o in rows), words=True),
-            Column("site", tuple(o.site for o in rows), words=True),
-            Column("item", tuple(o.model for o in rows), words=True, gives_way=True),
-            Column(
-                "units", tuple(o.quantity for o in rows), texts=_number([o.quantity for o in rows])
-            ),
-            Column("USD each", tuple(each), texts=_number(each)),
-            Column("MUSD", tuple(money), texts=_number(money, 2)),
-            Column(
-                "in use from",
-                tuple(o.in_use_from for o in rows),
-                texts=_number([o.in_use_from for o in rows]),
-            ),
-        ),
-        notes=tuple(notes if others else ()),
-        rows="orders",
+    note = f"{len(others)} more orders for {worth:,.2f} MUSD: fabrics, racks, spare parts."
+    columns = (
+        figures("period", (o.period for o in rows)),
+        words("date", (o.date for o in rows)),
+        words("site", (o.site for o in rows)),
+        words("item", (o.model for o in rows), cut=True),
+        figures("units", (o.quantity for o in rows)),
+        figures("USD each", (o.unit_net_usd for o in rows)),
+        figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2),
+        figures("in use from", (o.in_use_from for o in rows)),
     )
+    return Table("Orders", columns, notes=(note,) if others else (), rows="orders")
 
 
 def _limits(plan: PortfolioPlan) -> Table:
     rows = [use for use in plan.uses if binds(use)]
-    return Table(
-        "Binding limits",
-        (
-            Column("limit", tuple(label(u) for u in rows), words=True),
-            Column("used", tuple(u.used for u in rows), texts=_number([u.used for u in rows], 2)),
-            Column("of", tuple(u.limit for u in rows), texts=_number([u.limit for u in rows], 2)),
-            Column("unit", tuple(u.unit for u in rows), words=True),
-        ),
-        most=12,
-        rows="limits",
+    columns = (
+        words("limit", (label(u) for u in rows)),
+        figures("used", (u.used for u in rows), 2),
+        figures("of", (u.limit for u in rows), 2),
+        words("unit", (u.unit for u in rows)),
     )
+    return Table("Binding limits", columns, most=12, rows="limits")
 
 
 def _standing(plan: PortfolioPlan) -> Table:
     rows = plan.standing
-    counts: list[tuple[str, list[Any]]] = [
-        ("in service", [s.needed for s in rows]),
-        ("held", [s.held for s in rows]),
-        ("retired", [s.retired for s in rows]),
-    ]
-    return Table(
-        "In place",
-        (
-            Column(
-                "period", tuple(s.period for s in rows), texts=_number([s.period for s in rows])
-            ),
-            Column("site", tuple(s.site for s in rows), words=True),
-            Column("item", tuple(model(plan, s.item) for s in rows), words=True, gives_way=True),
-            *(Column(h, tuple(values), texts=_number(values)) for h, values in counts),
-        ),
-        rows="lines",
+    columns = (
+        figures("period", (s.period for s in rows)),
+        words("site", (s.site for s in rows)),
+        words("item", (model(plan, s.item) for s in rows), cut=True),
+        figures("in service", (s.needed for s in rows)),
+        figures("held", (s.held for s in rows)),
+        figures("retired", (s.retired for s in rows)),
     )
+    return Table("In place", columns, rows="lines")
 
 
 # Timeline
@@ -339,51 +295,34 @@ def _paid(orders: tuple[Order, ...], site: str, period: int) -> float:
 _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:76em;margin:2em auto;padding:0 1em;"
     "color:#1f2933}table{border-collapse:collapse;margin:.5em 0 1.5em;font-size:13px}"
-    "th,td{padding:.25em .7em;border-bottom:1px solid #d5dde6;text-align:right}"
-    "th.w,td.w{text-align:left}th{color:#16324f}svg{max-width:100%;height:auto}"
+    "th,td{padding:.25em .7em;border-bottom:1px solid #d5dde6;text-align:right;font-weight:400}"
+    "caption,h2{text-align:left;font-weight:600;font-size:15px}.word{text-align:left}"
+    "thead th{color:#16324f;font-weight:600}svg{max-width:100%;height:auto}"
 )
 
 
 def page(plan: PortfolioPlan) -> bytes:
     """Return a plan as one HTML page without scripts, with its timeline."""
-    title = escape(_title(plan))
+    title, (_, answer, *tables) = escape(_title(plan)), view(plan, full=True)
     head = '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    parts = [f"{head}<title>{title}</title><style>{_STYLE}</style></head><body>"]
-    for block in view(plan, full=True):
-        parts.append(_html(block))
-        if isinstance(block, Text) and plan.runs and "Objective" in " ".join(block.texts):
-            parts.append(timeline(plan).decode().partition("<svg")[2].join(("<svg", "")))
-    return ("\n".join([*parts, "</body></html>"]) + "\n").encode()
+    picture = _picture(plan) if plan.runs else ""
+    parts = (
+        f"{head}<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>",
+        fragment([answer]),
+        picture,
+        fragment(tables),
+        "</body></html>\n",
+    )
+    return "\n".join(parts).encode()
 
 
 def explored(plan: PortfolioPlan) -> str:
     """Return the timeline, the jobs by period and the orders as HTML, for `planner explore`."""
-    svg = "<svg" + timeline(plan).decode().partition("<svg")[2]
-    return svg + "".join(_html(table) for table in (_runs(plan), _orders(plan, full=False)))
+    return _picture(plan) + fragment([_runs(plan), _orders(plan, full=False)])
 
 
-def _html(block: Block) -> str:
-    if isinstance(block, Heading):
-        return f"<h1>{escape(block.text)}</h1>"
-    if isinstance(block, Text):
-        head = f"<h2>{escape(block.title)}</h2>" if block.title else ""
-        return head + "".join(f"<p>{escape(text)}</p>" for text in block.texts)
-    if isinstance(block, Facts):
-        return "".join(f"<p>{escape(label)}: {escape(text)}</p>" for label, text in block.shown)
-    head = "".join(
-        f'<th class="{"w" if c.words else ""}">{escape(c.label)}</th>' for c in block.columns
-    )
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="{"w" if c.words else ""}">{escape(str(cell))}</td>'
-            for c, cell in zip(block.columns, row, strict=True)
-        )
-        + "</tr>"
-        for row in zip(*(c.written for c in block.columns), strict=True)
-    )
-    notes = "".join(f"<p>{escape(note)}</p>" for note in block.notes)
-    return f"<h2>{escape(block.title)}</h2><table><tr>{head}</tr>{rows}</table>{notes}"
+def _picture(plan: PortfolioPlan) -> str:
+    return "<svg" + timeline(plan).decode().partition("<svg")[2]
 
 
 # Workbook
@@ -415,7 +354,7 @@ def _quote(book: Book, plan: PortfolioPlan, period: int) -> V:
     for site in dict.fromkeys(o.site for o in plan.orders if o.period == period):
         titles = ("item", "category", "units", "USD each", "USD", "support USD a year")
         sheet.heading(site, titles=dict(enumerate(titles[1:], 1)))
-        for order in plan.orders:
+        for order in sorted(plan.orders, key=_section):
             if (order.period, order.site) == (period, site):
                 total = total + _line(sheet, order)
         sheet.at += 1
@@ -423,6 +362,11 @@ def _quote(book: Book, plan: PortfolioPlan, period: int) -> V:
     cell = sheet.put(sheet.at, 4, total, book.look("cents", bold=True))
     sheet.area(0, sheet.at)
     return cell
+
+
+def _section(order: Order) -> int:
+    kinds = (*MAIN, "switch", "transceiver", "cable")
+    return kinds.index(order.category) if order.category in kinds else len(kinds)
 
 
 def _line(sheet: Sheet, order: Order) -> V:

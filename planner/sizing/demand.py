@@ -16,7 +16,7 @@ _CEIL_TOLERANCE = 1e-9
 
 
 def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) -> float:
-    """Return the write bandwidth at which saving fills no more than its share of the interval.
+    """The write bandwidth at which saving fills no more than its share of the interval.
 
     Args:
         most: largest allowed share: of a drain, or of the stall of a synchronous save.
@@ -29,37 +29,41 @@ def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) 
     return checkpoint_gb / (most * interval_s)
 
 
+def exports_tb(parameters: float | None, exports: int) -> float:
+    """Capacity of weights-only exports (bf16), TB; 0 where no size is known."""
+    return WEIGHTS_ONLY_BYTES_PER_PARAMETER * (parameters or 0.0) * exports / 1e12
+
+
 def capacity_tb(
     dataset_tb: float,
     checkpoint_gb: float,
     keep_last: int,
     milestones: int,
     exports: int,
-    parameters: float,
+    parameters: float | None,
     fill_limit: float,
 ) -> float:
-    """Return the usable capacity a job needs, in TB.
+    """Usable capacity that a job needs, TB.
 
     Args:
         dataset_tb: training data, TB.
         keep_last: recent checkpoints kept; one more is held while the next is being written.
         milestones: checkpoints archived for good.
         exports: weights-only exports (bf16) kept for good.
-        parameters: total parameters, for the size of an export; 0 where no size is known.
+        parameters: total parameters, for the size of an export; None where not known.
         fill_limit: highest allowed share of usable capacity in use.
     """
     checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
-    exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * parameters * exports / 1e12
-    return (dataset_tb + checkpoints_tb + exports_tb) / fill_limit
+    return (dataset_tb + checkpoints_tb + exports_tb(parameters, exports)) / fill_limit
 
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
-    """Return the checkpoint bytes written per day in TB, for the endurance of the media."""
+    """The checkpoint bytes written per day in TB, for the endurance of the media."""
     return checkpoint_gb / 1e3 * DAY_S / interval_s
 
 
 def appliances_needed(demand: float, per_appliance: float) -> int:
-    """Return the fewest whole appliances that meet a demand, deaf to float noise.
+    """The fewest whole appliances that meet a demand, deaf to float noise.
 
     Args:
         demand: what is asked for, in any unit.
@@ -141,7 +145,7 @@ VENDOR_RULES: dict[str, VendorRule] = {
 
 
 def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
-    """Return the (read, write) bandwidth in GB/s that a rule asks for.
+    """The (read, write) bandwidth in GB/s that a rule asks for.
 
     Args:
         rule: one of `VENDOR_RULES`, or the user's own.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 
 from planner.api import Options, solve_with
 from planner.assemble import assemble
-from planner.assemble.rivals import with_options
+from planner.assemble.storage_options import with_options
 from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner import shipped
+from planner.commands import explore_portfolio
 from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
+from planner.portfolio.model import Program
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
 from tests.portfolio import enumeration
@@ -334,6 +337,35 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
     "fixed": ({"items": {"a": {"fixed": 3}}}, "items.a.fixed is not for several sites"),
     "rate": ({"jobs": [ONE, {**TWO, "training": {}}]}, "needs a rate"),
+    "market": ({"market": {"bb": {"lead": 1}}}, "market.bb: no item 'bb'"),
+    "rates": (
+        {
+            "jobs": [
+                ONE,
+                {
+                    "name": "x",
+                    "kind": "inference",
+                    "tokens_per_s": 9,
+                    "rates": {"c": {"per_gpu": 9, "date": "2026-05", "source": "own"}},
+                },
+            ]
+        },
+        "jobs.1.rates.c: no item 'c'",
+    ),
+    "rate without date": (
+        {
+            "jobs": [
+                ONE,
+                {
+                    "name": "x",
+                    "kind": "inference",
+                    "tokens_per_s": 9,
+                    "rates": {"a": {"per_gpu": 9, "source": "own"}},
+                },
+            ]
+        },
+        "'date' is missing",
+    ),
     "inference": ({"jobs": [ONE, {"name": "x", "kind": "inference"}]}, "exactly one of gpus"),
 }
 
@@ -368,9 +400,101 @@ def test_commands_solve_verify_and_sweep(
     assert done.code == 0
     rows = (tmp_path / "problem.sweep.csv").read_text("utf-8").splitlines()
     assert len(rows) == 3
-    for command in ("sweep --mode frontier", "size", "compare", "solve --also cables"):
-        assert ran(*f"{command} {path}".split()).code == 2
+    refused = (
+        *("sweep --mode frontier", "sweep --mode tornado", "sweep --mode uncertain --samples 9"),
+        *("explain --keep budget.capex", "explain --why-not a", "simulate --scaled"),
+        *("size", "compare", "solve --also cables", "sweep --scenarios all"),
+    )
+    for command in refused:
+        done = ran(*f"{command} {path}".split())
+        assert done.code == 2
+        assert done.err.count("\n") == 1
     assert ran(*f"check {path}".split()).code == 0
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_search_of_large_problems_finds_the_known_answers(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    problem, value = KNOWN[name]
+    plan = api.solve(instance(tmp_path, problem), gap=1e-6)
+    assert plan.value == pytest.approx(value, rel=1e-6)
+
+
+def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 5)
+    problem = {
+        "periods": {"count": 4},
+        "market": {"gpu_system": {"price_trend": -0.3}},
+        "budget": {"capex": "2.5 MUSD"},
+        "jobs": [{**ONE, "window": {"from": 3}}, TWO],
+    }
+    case = instance(tmp_path, problem)
+    assert list(Program(case).block_starts()) == [(0, 2)]
+    large = api.solve(case, gap=1e-4)
+    monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
+    small = api.solve(case, gap=1e-4)
+    assert large.value == pytest.approx(small.value, rel=2e-4)
+
+
+def test_rule_of_an_item_adds_to_that_of_its_category(tmp_path: Path) -> None:
+    market = {"gpu_system": {"price_trend": -0.3, "lead": 1}, "b": {"available_from": 2}}
+    case = instance(tmp_path, {"periods": {"count": 3}, "market": market})
+    rule = case.portfolio.rule("b", "gpu_system")
+    assert (rule.price_trend, rule.lead, rule.available_from) == (-0.3, 1, 2)
+
+
+def test_open_spares_are_as_good_as_the_best_number(tmp_path: Path) -> None:
+    def plan(spares: Any) -> PortfolioPlan:
+        repair = {"share": 1.0, "time": "200 h", "spares": spares}
+        jobs = [{**TWO, "repair": repair, "failures": {"per_gpu_day": 0.02}}]
+        return api.solve(instance(tmp_path, {"jobs": jobs, "budget": {"capex": "3 MUSD"}}))
+
+    free = plan("open")
+    values = [plan(number).value or 0.0 for number in range(3)]
+    assert free.value == pytest.approx(max(values), rel=1e-6)
+    assert free.runs[0].spares == values.index(max(values)) > 0
+
+
+def test_what_comes_with_systems_is_ordered_when_it_is_needed(tmp_path: Path) -> None:
+    problem = {
+        "periods": {"count": 3},
+        "market": {"gpu_system": {"price_trend": -0.3}},
+        "budget": {"capex": {"per_period": ["1 MUSD"]}},
+        "extras": {"box": {"per": "gpu_system", "every": 1}},
+        "jobs": [TWO],
+    }
+    contents = enumeration.with_box(files((A, B), (S,), problem))
+    plan = api.solve(api.load(written(tmp_path, contents)))
+    boxes = [order for order in plan.orders if order.item == "box"]
+    assert len(boxes) > 1
+    assert all(order.in_use_from == order.period for order in boxes)
+
+
+def test_explore_answers_a_move_with_plan_tiles_and_orders(tmp_path: Path) -> None:
+    path = written(tmp_path, files((A, B), (S,), KNOWN["most work"][0]))
+    explorer = explore_portfolio.explorer_of(path, (), None)
+    now = explorer.answer(explorer.asked({}), "tab", 0)
+    most = {each.path: each.values[-1] for each in explorer.sliders}
+    power, budget = "sites.site.facility_power", "budget.capex"
+    more = explorer.asked({"values": {power: most[power], budget: most[budget]}})
+    then = explorer.answer(more, "tab", 0)
+    work = [tile for tile in then["tiles"] if "PFLOP/s" in tile["text"]]
+    assert {power, "sites.site.pue", "term.electricity", "jobs.1.weight"} <= most.keys()
+    assert any(tile["better"] > 0 for tile in work)
+    assert "<svg" in now["more"]
+    assert "Orders" in now["more"]
+    assert f"{budget}={most[budget]:g} MUSD" in then["command"]
+    assert explorer.workbook(more).startswith(b"PK")
+
+
+def test_library_solves_portfolios_by_their_own_function() -> None:
+    path = planner.example("two_jobs")
+    plan = planner.solve_portfolio(path, gap="2 %", time_limit="60 s")
+    assert plan.runs
+    with pytest.raises(InputError, match="solve_portfolio"):
+        planner.solve(path)
 
 
 def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:
