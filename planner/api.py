@@ -148,7 +148,7 @@ def solve_with(
     """
     from planner.assemble import assemble
     from planner.assemble.cables import links_of
-    from planner.assemble.rivals import with_options
+    from planner.assemble.storage_options import with_options
     from planner.optimizer.optimise import optimise
     from planner.verifier import unit_faults, verify
 
@@ -190,7 +190,7 @@ def solve_with(
 
 
 def _proof(case: Case, answer: Certificate, options: Options) -> Proof | None:
-    """Return what the integer program proves of the plan found; None without one.
+    """The proof of the plan by the integer program; None without one.
 
     A search that was cut short claims nothing that could be proven, unless its model is asked for.
 
@@ -232,7 +232,7 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
 
 
 def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
-    """Return which limits cannot hold together, and the least changes that give a plan.
+    """Return a minimal set of conflicting limits, and the smallest relaxation.
 
     Args:
         inputs: a problem that is known to have no plan.

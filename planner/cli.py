@@ -47,7 +47,7 @@ from planner.cli_options import (
 )
 from planner.commands import running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.terminal import discard, follow, open_closed_streams, say
+from planner.terminal import coloured, discard, follow, open_closed_streams, say
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -211,10 +211,8 @@ def size(
     from planner.commands.problem import report_sizes
 
     portfolio.refuse("size", problem)
-    text, strong = report_sizes(
-        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full
-    )
-    say(text, strong=strong)
+    text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
+    say(text, styled=not as_json and coloured())
 
 
 @app.command()
@@ -248,7 +246,6 @@ def explain(
     as_json: AsJson = False,
     full: Full = False,
     time_limit: TimeLimit = None,
-    workers: Workers = "0",
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: binding constraints, marginal values, why nothing else is bought.
@@ -258,9 +255,7 @@ def explain(
     from planner.commands import portfolio
     from planner.studies.explain import run
 
-    request = request_of(
-        problem, set_, scenario, time_limit=time_limit, workers=workers, output=output
-    )
+    request = request_of(problem, set_, scenario, time_limit=time_limit, output=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
         portfolio.refuse_options({**given, "--output": output})

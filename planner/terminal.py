@@ -1,4 +1,4 @@
-"""What a command says goes through here: as wide as the terminal is, with nothing that steers it.
+"""Text for the terminal: wrapped to its width, without control characters.
 
 Names come from problems, catalogs, plans and traces of others. A control character among them could
 move the cursor, hide a line or rename the window, so none is ever written.
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 
@@ -40,7 +40,7 @@ class OutputError(PlannerError):
 
 
 def width() -> int:
-    """Return how many columns a line of text may have."""
+    """Return the columns of a line of text."""
     return _columns
 
 
@@ -62,7 +62,7 @@ def follow() -> None:
 
 @contextmanager
 def as_wide(columns: int) -> Iterator[None]:
-    """Have texts as wide as so many columns meanwhile."""
+    """Temporarily set the wrap width."""
     global _columns
     before, _columns = _columns, min(max(columns, _NARROWEST), _WIDEST)
     try:
@@ -76,7 +76,6 @@ def say(
     *,
     err: bool = False,
     nl: bool = True,
-    strong: Collection[str] = (),
     styled: bool = False,
 ) -> None:
     """Write a text to standard output or standard error.
@@ -84,7 +83,6 @@ def say(
     Args:
         err: to standard error.
         nl: end the line.
-        strong: words that are bold where they begin a line of a terminal that has colours.
         styled: the text is laid out already, its names harmless and its escape sequences meant.
 
     Raises:
@@ -94,7 +92,7 @@ def say(
     show("")
     try:
         shown = text if styled else harmless(text) if err else fitted(harmless(text))
-        typer.echo(_bold(shown, strong) if strong and coloured() else shown, err=err, nl=nl)
+        typer.echo(shown, err=err, nl=nl)
     except OSError as error:
         if err:  # there is nowhere left to say it
             return
@@ -106,7 +104,7 @@ def say(
 
 
 def show(line: str) -> None:
-    """Show a line on the terminal of standard error that gives way to whatever is said next.
+    """Show a line on the terminal of standard error until the next output.
 
     Args:
         line: what to show instead of the line that is there; empty for none.
@@ -125,18 +123,13 @@ def show(line: str) -> None:
 
 
 def coloured() -> bool:
-    """Say whether standard output is a terminal that may have colours (https://no-color.org)."""
+    """Return whether standard output is a terminal with colours (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
 
 
-def _bold(text: str, words: Collection[str]) -> str:
-    begins = re.compile(rf"^(?:{'|'.join(map(re.escape, words))})(?= |$)", re.MULTILINE)
-    return begins.sub(lambda found: typer.style(found[0], bold=True), text)
-
-
 def harmless(text: str) -> str:
-    """Return a text in which nothing steers a terminal; JSON says the same as before."""
+    """Return a text without control characters; those of JSON are escaped."""
     if text.startswith(_DATA):
         return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() and text.replace("\n", "").isprintable()):
@@ -152,7 +145,7 @@ def fitted(text: str) -> str:
 
 
 def _folded(line: str) -> list[str]:
-    """Return a line in as many as the width asks for; a command to copy stays in one."""
+    """A line wrapped to the width; a command to copy stays in one."""
     if len(line) <= _columns or _COMMAND.match(line):
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
@@ -168,15 +161,14 @@ def _folded(line: str) -> list[str]:
 
 
 def discard() -> None:
-    """Send what is still buffered nowhere, so that the process can end in peace."""
+    """Drop buffered output, so that the process ends without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def open_closed_streams() -> None:
-    """Have standard streams that whoever started this process closed lead nowhere.
+    """Replace standard streams that the parent process closed by the null device.
 
-    The next file that is opened would otherwise take the place of one, and what a library prints
-    would end in it.
+    Otherwise the next opened file would take the place of one, and get what a library prints.
     """
     for number in range(3):
         try:

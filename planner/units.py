@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from planner import currency
 from planner.currency import Currency
-
-if TYPE_CHECKING:
-    from pint import UnitRegistry
 
 Rates = Mapping[str, Currency]
 NO_RATES: Rates = {}
@@ -87,33 +85,34 @@ MOST = {
 }
 """The largest amount that a file may state of what is measured in a unit; a cell allows no more."""
 
-_DEFINITIONS = """
-byte = [data] = B
-bit = byte / 8 = b
-second = [time] = s
-millisecond = second / 1000 = ms
-minute = 60 * second = min
-hour = 60 * minute = h = hours
-day = 24 * hour = d = days
-week = 7 * day = weeks
-year = 8760 * hour = a = years
-month = 730 * hour = months
-watt = [power] = W
-watt_hour = watt * hour = Wh
-btu_per_hour = watt / 3.41214 = BTU/h
-usd = [money] = USD
-busd = 1e9 * usd = BUSD = bnUSD
-rack_unit = [rack_height] = RU = U
-metre = [length] = m
-centimetre = metre / 100 = cm
-millimetre = metre / 1000 = mm
-foot = 0.3048 * metre = ft
-gram = [mass] = g
-tonne = 1e6 * gram = t
-pound = 453.59237 * gram = lb
-flop = [operations] = FLOP
-flops = flop / second = FLOPS
-"""
+_UNITS = {
+    **dict.fromkeys(("B", "byte", "bytes"), (1.0, "data")),
+    **dict.fromkeys(("b", "bit", "bits"), (0.125, "data")),
+    **dict.fromkeys(("s", "second", "seconds"), (1.0, "time")),
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), (1e-3, "time")),
+    **dict.fromkeys(("min", "minute", "minutes"), (60.0, "time")),
+    **dict.fromkeys(("h", "hour", "hours"), (HOUR_S, "time")),
+    **dict.fromkeys(("d", "day", "days"), (DAY_S, "time")),
+    **dict.fromkeys(("week", "weeks"), (7 * DAY_S, "time")),
+    **dict.fromkeys(("month", "months"), (730 * HOUR_S, "time")),
+    **dict.fromkeys(("a", "year", "years"), (8760 * HOUR_S, "time")),
+    **dict.fromkeys(("W", "watt", "watts"), (1.0, "power")),
+    "Wh": (HOUR_S, "power time"),
+    "BTU": (HOUR_S / 3.41214, "power time"),
+    "USD": (1.0, "money"),
+    **dict.fromkeys(("BUSD", "bnUSD"), (1e9, "money")),
+    **dict.fromkeys(("RU", "U"), (1.0, "rack height")),
+    **dict.fromkeys(("m", "metre", "metres"), (1.0, "length")),
+    "cm": (1e-2, "length"),
+    "mm": (1e-3, "length"),
+    **dict.fromkeys(("ft", "foot"), (0.3048, "length")),
+    "g": (1.0, "mass"),
+    "t": (1e6, "mass"),
+    "lb": (453.59237, "mass"),
+    "FLOP": (1.0, "work"),
+    "FLOPS": (1.0, "work -time"),
+}
+"""By name: how many of the base unit, and what it measures; ``-`` marks a divisor."""
 _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _COUNT_SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
@@ -130,60 +129,49 @@ class QuantityError(ValueError):
         self.fix = fix
 
 
-@cache
-def _registry() -> UnitRegistry[Any]:
-    from pint import UnitRegistry
-
-    registry: UnitRegistry[Any] = UnitRegistry(None)
-    for symbol, factor in _PREFIXES.items():
-        registry.define(f"prefix_{symbol}- = {factor} = {symbol}-")
-    for symbol, factor in _BINARY.items():
-        registry.define(f"prefix_{symbol}- = {factor} = {symbol}-")
-    for line in _DEFINITIONS.strip().splitlines():
-        registry.define(line.replace("BTU/h", "BTU_h"))
-    return registry
-
-
-COMMON = {
-    ("W", "kW"): 1e-3, ("kW", "kW"): 1.0, ("MW", "kW"): 1e3, ("GW", "kW"): 1e6,
-    ("GB/s", "GB/s"): 1.0, ("TB/s", "GB/s"): 1e3, ("GB", "GB"): 1.0, ("TB", "GB"): 1e3,
-    ("GB", "TB"): 1e-3, ("TB", "TB"): 1.0, ("PB", "TB"): 1e3, ("s", "s"): 1.0, ("min", "s"): 60.0,
-    ("h", "s"): 3600.0, ("day", "day"): 1.0, ("USD", "USD"): 1.0, ("MUSD", "USD"): 1e6,
-    ("USD/kWh", "USD/kWh"): 1.0, ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0,
-    ("Gb/s", "Gb/s"): 1.0, ("USD/kW/month", "USD/kW/month"): 1.0, ("m", "m"): 1.0,
-    ("cm", "m"): 1e-2, ("mm", "m"): 1e-3, ("days", "day"): 1.0,
-    ("week", "day"): 7.0, ("weeks", "day"): 7.0, ("t", "kg"): 1e3,
-    ("years", "year"): 1.0, ("kUSD", "USD"): 1e3, ("TB/day", "TB/day"): 1.0,
-}  # fmt: skip
-"""What pint answers for the units nearly every file uses (a test asks it); spares its import."""
-
-
 def _factor(unit: str, canonical: str, rates: Rates) -> float | None:
     """Return how many canonical units one ``unit`` is, or None where they do not convert."""
-    common = COMMON.get((unit, canonical))
-    if common is not None:
-        return common
     other = currency.in_usd(unit, rates) if canonical.startswith("USD") else None
     if other is None:
-        return pint_factor(unit, canonical)
-    factor = _factor(other[0], canonical, rates)
+        return _ratio(unit, canonical)
+    factor = _ratio(other[0], canonical)
     return None if factor is None else factor * other[1]
 
 
 @cache
-def pint_factor(unit: str, canonical: str) -> float | None:
-    """Return the same by asking pint."""
+def _ratio(unit: str, canonical: str) -> float | None:
+    """Return one unit in another, or None where they measure different things."""
     if not _UNIT.match(unit):
         return None
-    import pint
-
-    registry = _registry()
-    try:
-        source = registry.parse_units(unit.replace("BTU/h", "BTU_h"))
-        target = registry.parse_units(canonical)
-        return float(registry.Quantity(1.0, source).to(target).magnitude)
-    except pint.PintError:
+    one, other = _sized(unit), _sized(canonical)
+    if one is None or other is None or one[1] != other[1]:
         return None
+    return one[0] / other[0]
+
+
+def _sized(unit: str) -> tuple[float, dict[str, int]] | None:
+    """Return a unit such as ``USD/kW/month`` in base units, and the power of each measure."""
+    size, measures = 1.0, Counter[str]()
+    for place, name in enumerate(unit.split("/")):
+        known = _named(name)
+        if known is None:
+            return None
+        size = size / known[0] if place else size * known[0]
+        for measure in known[1].split():
+            measures[measure.lstrip("-")] += -1 if measure.startswith("-") != bool(place) else 1
+    return size, {measure: power for measure, power in measures.items() if power}
+
+
+def _named(name: str) -> tuple[float, str] | None:
+    """Return a unit by its name, with or without a prefix."""
+    if name in _UNITS:
+        return _UNITS[name]
+    for prefix, times in (*_BINARY.items(), *_PREFIXES.items()):
+        stem = name.removeprefix(prefix)
+        if stem != name and stem in _UNITS:
+            size, measure = _UNITS[stem]
+            return times * size, measure
+    return None
 
 
 def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planner.errors import Finding, InputError
@@ -53,31 +53,24 @@ def whole(targets: Sequence[Path], elsewhere: str = OTHER_FOLDER) -> Iterator[li
     Raises:
         InputError: a file cannot be written, or the disk is full.
     """
-    folders = missing_folders(targets)
+    made: list[Path] = []
     ready: dict[Path, Path] = {}
     try:
         for target in targets:
             with _naming(target, elsewhere):
+                made += _make_folder(target.parent)
                 ready[target] = _temporary(_real_path(target))
         with _naming(targets[0] if len(targets) == 1 else targets[0].parent, elsewhere):
             yield list(ready.values())
         for target, temporary in ready.items():
             with _naming(target, elsewhere):
-                temporary.chmod(0o666 & ~_umask())
-                with temporary.open("rb") as stream:
-                    os.fsync(stream.fileno())
-        for target, temporary in ready.items():
-            with _naming(target, elsewhere):
                 temporary.replace(_real_path(target))
         put_in_place.extend(ready)
-        folders = []
-    finally:
-        for left in ready.values():
+    except BaseException:
+        for left in (*ready.values(), *reversed(made)):
             with contextlib.suppress(OSError):
-                left.unlink(missing_ok=True)
-        for folder in folders:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+                left.rmdir() if left in made else left.unlink(missing_ok=True)
+        raise
 
 
 def remove(path: Path) -> None:
@@ -87,12 +80,11 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def missing_folders(paths: Iterable[Path]) -> list[Path]:
-    """Return the folders that will have to be made, the deepest first."""
-    folders = {folder for path in paths for folder in path.parents}
-    with contextlib.suppress(OSError):
-        folders = {folder for folder in folders if not folder.exists()}
-    return sorted(folders, key=lambda folder: -len(folder.parts))
+def _make_folder(folder: Path) -> list[Path]:
+    """Make a folder and those above it; return the ones made, the outermost first."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing[::-1]
 
 
 @contextlib.contextmanager
@@ -121,7 +113,6 @@ def _real_path(path: Path) -> Path:
     """
     if path.is_relative_to("/dev") or path.is_relative_to("/proc"):
         raise OSError(errno.EINVAL, "a device or a stream, not a file")
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:  # also a link to a file that is not there yet
@@ -134,12 +125,7 @@ def _real_path(path: Path) -> Path:
 
 
 def _temporary(real: Path) -> Path:
-    handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:40]}.")
-    os.close(handle)
-    return Path(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    """A new empty file beside a target, of the usual mode."""
+    made = real.with_name(f".{real.name[:40]}.{secrets.token_hex(4)}")
+    made.open("xb").close()
+    return made

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from planner import api
-from planner.outputs import answer
+from planner.outputs.views import plan as plan_view
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -19,7 +19,7 @@ def screen() -> str:
     before = Path.cwd()
     os.chdir(ROOT)  # places are shown relative to the folder one stands in
     try:
-        return answer.render(api.solve(Path("problems/10MW.yaml")))
+        return plan_view.render(api.solve(Path("problems/10MW.yaml")))
     finally:
         os.chdir(before)
 

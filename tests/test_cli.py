@@ -32,7 +32,6 @@ HEAVY = {
     "highspy",
     "pandas",
     "xlsxwriter",
-    "pint",
     "openpyxl",
     "matplotlib",
     "scipy",
@@ -167,6 +166,7 @@ def test_help_loads_nothing_heavy() -> None:
     [
         (("nonsense",), "No such command 'nonsense'"),
         (("solve",), "Missing argument"),
+        (("quote", "import", "a.csv"), "see planner quote import --help"),
         (("solve", HALL, "--nonsense"), "No such option"),
         (("solve", HALL, "--solver", "gurobi"), "'gurobi' is not one of 'highs', 'cbc'"),
         (("solve", HALL, "--gap", "0"), "--gap 0 must lie between 0 and 1"),
@@ -406,6 +406,9 @@ def test_catalog_list(run: Runner) -> None:
     assert {"id", "category", "vendor", "model", "gives", "price"} <= set(rows[0])
     ids = [row["id"] for row in rows]
     assert len(ids) == len(set(ids)) == len(ran.out.splitlines()) - 1
+    vendors = json.loads(run("catalog", "ddn", "--json").out)
+    assert {row["vendor"] for row in vendors} == {"DDN"}
+    assert {row["category"] for row in json.loads(run("catalog", "cdu", "--json").out)} == {"cdu"}
     weka = str(shipped.catalog_files()["storage_weka"])
     assert {row["vendor"] for row in json.loads(run("catalog", weka, "--json").out)} == {"WEKA"}
 

@@ -19,9 +19,10 @@ from planner.commands.views import VIEWS
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
-from planner.outputs import answer, words
+from planner.outputs import words
 from planner.outputs.bill import bill
 from planner.outputs.restated import figures_by_unit
+from planner.outputs.views.plan import render
 from planner.outputs.words import scale
 from planner.schema.base import Record
 from planner.schema.plan import Plan
@@ -181,8 +182,8 @@ def test_a_plan_says_in_which_currency_it_is_shown(tmp_path: Path) -> None:
     assert again.totals is not None
     assert dollars.totals is not None
     assert again.totals.capex_usd == dollars.totals.capex_usd
-    assert "MEUR" in answer.render(again)
-    assert "EUR" not in answer.render(dollars)
+    assert "MEUR" in render(again)
+    assert "EUR" not in render(dollars)
 
 
 def _names(text: str) -> frozenset[str]:

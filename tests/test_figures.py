@@ -7,7 +7,7 @@ import pytest
 from planner import units
 from planner.figures import FIGURES
 from planner.schema.plan import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
-from planner.units import COMMON, Dimension
+from planner.units import Dimension
 
 NOT_FIGURES = {
     "name": "what the job is called",
@@ -34,7 +34,7 @@ NOT_FIGURES = {
 }  # fmt: skip
 """Fields of a plan's totals, jobs and site that are no figure, each with the reason."""
 
-UNITS = {unit for _, unit in COMMON} | {
+UNITS = {
     each.unit for each in vars(units).values() if isinstance(each, Dimension)
 } | {
     "share", "USD/year", "1/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",

@@ -279,6 +279,7 @@ def test_no_whole_appliance_is_bought_as_a_cold_spare(tmp_path: Path) -> None:
 def test_the_help_names_every_question(run: Runner) -> None:
     shown = run("init", "--help").out
     assert [key for key in QUESTIONS if f" {key}=" not in shown] == []
+    assert "enterprise_1MW" in shown
 
 
 def test_a_large_hall_may_save_on_its_own_drives(tmp_path: Path) -> None:

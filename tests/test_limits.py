@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from fnmatch import fnmatch
 from functools import cache
-from typing import get_args
 
 import pytest
-from pydantic import BaseModel
 
 from planner import api
 from planner.case import resolve
@@ -23,21 +19,14 @@ from planner.levers import levers
 from planner.limits import (
     BY_NAME,
     LIMITS,
-    NO_LIMITS,
     Limit,
 )
 from planner.optimizer.elastic import can_be_missed
-from planner.schema import problem as schema
 from planner.schema.plan import Plan
 from planner.workbook import write
 from tests.optimizer.limited import everything_limited
 from tests.world.random_cases import inputs_of
 
-PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
-    ("site", schema.Site), ("budget", schema.Budget), ("targets", schema.Targets),
-    ("storage", schema.Storage), ("jobs.0", schema.Job), ("items.*", schema.Quantity),
-    ("policy", schema.Policy),
-)  # fmt: skip
 LOCAL = {
     name: "of the local level of checkpoints"
     for name in ("local_fits", "local_lag", "local_room", "local_endurance")
@@ -60,27 +49,6 @@ WITHOUT_LEVER = {
     **NOT_NOW,
 }
 TRY = "give {} a value in everything_limited() of tests/optimizer.limited.py"
-
-
-def leaves(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    """Yield the path of every field of a part of a problem that holds no further part."""
-    for name, field in model.model_fields.items():
-        path, kinds = f"{prefix}.{field.alias or name}", [field.annotation]
-        kinds += get_args(field.annotation)
-        parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
-        for part in parts:
-            yield from leaves(part, path)
-        if not parts:
-            yield path
-
-
-@pytest.mark.parametrize(("prefix", "model"), PARTS)
-def test_each_field_is_a_limit_or_says_why_not(prefix: str, model: type[BaseModel]) -> None:
-    paths = {limit.path for limit in LIMITS}
-    for path in leaves(model, prefix):
-        reasons = [why for place, why in NO_LIMITS.items() if fnmatch(path, place)]
-        missing = f"{path} is neither in LIMITS nor in NO_LIMITS of planner/limits.py"
-        assert path in paths or any(reasons), missing
 
 
 def test_each_limit_has_its_place_in_the_file() -> None:

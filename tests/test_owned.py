@@ -11,7 +11,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.outputs.console import render
+from planner.outputs.views.plan import whole
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
@@ -69,7 +69,7 @@ def test_idle_systems_draw_power_and_need_no_fabric() -> None:
 def test_fixed_counts_what_is_there_and_is_named() -> None:
     plan = solved(owner(fixed=2, max=None))
     assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (2, 2)
-    assert "gpu fixed: 2 units of exactly 2 units" in render(plan)
+    assert "2 units, exactly 2" in whole(plan)
     more = solved(owner(fixed=3, max=None))
     assert (line(more, "gpu").quantity, line(more, "gpu").purchased) == (3, 1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.outputs import console
+from planner.outputs.views.plan import whole
 from planner.schema.plan import LimitReport, Plan
 from planner.size import size_report
 from tests.oracle.enumerate import best
@@ -60,8 +60,8 @@ def test_data_is_read_by_all_systems_in_use(readers: str) -> None:
     assert job.delivered_read_gb_per_s == pytest.approx(28.0 if readers == "all" else 4.0)
     assert job.read_limited_by == ("appliances" if readers == "all" else "clients")
     assert job.client_data_limit_gb_per_s == (None if readers == "all" else pytest.approx(64.0))
-    told = " ".join(console.render(plan).split())
-    assert ("together take up to 64 GB/s of training data" in told) is (readers != "all")
+    told = " ".join(whole(plan).split())
+    assert ("client read limit 64 GB/s for training data" in told) is (readers != "all")
 
 
 def test_systems_of_two_types_read_what_each_takes_in(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.errors import InputError, VerificationError
 from planner.loader import load
-from planner.outputs import console
+from planner.outputs.views.plan import whole
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from planner.verifier import verify
@@ -67,9 +67,9 @@ def test_four_racks_hold_four_replicas_and_the_rest_stands_idle() -> None:
     job = plan.jobs[0]
     assert (job.gpus_used, job.replicas, job.systems_used, job.idle_gpus) == (256, 4, 4, 32)
     assert job.usable_gpus_by_type == {"gpu": 64}
-    shown = " ".join(console.render(plan).split())
+    shown = " ".join(whole(plan).split())
     assert "256 GPUs of 288 in place" in shown
-    assert "4 replicas of 64 GPUs; 32 GPUs of the systems in use stand idle" in shown
+    assert "4 x 64 GPUs; 32 GPUs of the systems in use idle" in shown
 
 
 def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:

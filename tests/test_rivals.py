@@ -12,7 +12,9 @@ from planner import api
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.outputs import console, explain_text
+from planner.outputs.screen import show
+from planner.outputs.views.explain import view
+from planner.outputs.views.plan import whole
 from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
@@ -125,7 +127,7 @@ def test_a_rival_that_draws_more_takes_the_place_of_a_few_systems(tmp_path: Path
     assert 10.0 * (boxes - rival.fewer_systems) + 12.0 * slow <= 4000.0
     assert 10.0 * (boxes - rival.fewer_systems + 1) + 12.0 * slow > 4000.0
     assert 0.0 < rival.shortfall <= found.within
-    assert "GPU system" in console.render(plan).split("whoever sells it")[1]
+    assert "GPU system" in whole(plan).split("Storage alternatives")[1]
 
 
 # By hand: two vendors of the same appliance, so that prices alone tell them apart.
@@ -163,13 +165,11 @@ def test_prices_decide_where_their_ranges_overlap(tmp_path: Path) -> None:
     assert (slow.even_usd, slow.sure_usd) == (200_000, 90_000)
     assert (quick.even_usd, quick.sure_usd) == (100_000, 80_000)
     assert found.settled_by == ("slow_store",), "nobody quotes 80,000 for the other one"
-    text = " ".join(console.render(plan).split())
-    assert "a quote of 90,000 USD or less for a Slow 1 (list 100,000" in text
-    assert "settles it for Slow" in text
-    told = " ".join(explain_text.render(Explanation(plan=plan)).split())
-    assert "Whose quote decides?" in told
-    assert "the cheapest at 100,000 or less with the others at list" in told
-    assert "at 80,000 or less whatever the others quote" in told
+    text = " ".join(whole(plan).split())
+    assert "Slow wins at 90,000 USD or less per Slow 1 (list 100,000" in text
+    told = " ".join(show(view(Explanation(plan=plan)), full=True).split())
+    assert "cheapest at 100,000 or less with the others at list" in told
+    assert "at 80,000 or less at every price of the others" in told
 
 
 # The verifier: whatever is changed, it notices.

@@ -214,7 +214,7 @@ UNITS = (
 
 
 def test_json_holds_the_same_numbers_with_their_units() -> None:
-    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True)[0])
+    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True))
     assert data.pop("currency")["code"] == "USD"
     assert data["cluster"]["gpus"] == 3072
     light = next(row for row in data["rules"] if row["rule"] == "light")

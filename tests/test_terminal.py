@@ -77,7 +77,7 @@ def longest(text: str) -> int:
 
 def figures(text: str) -> list[str]:
     """Return what must never be cut: amounts have a point or a comma, names have none."""
-    return re.findall(r"\d+[.,][\d.,]*\d", text)
+    return sorted(re.findall(r"\d+[.,][\d.,]*\d", text))
 
 
 def test_text_follows_the_terminal(world: Path) -> None:

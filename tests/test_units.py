@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,8 +10,6 @@ from hypothesis import strategies as st
 
 from planner import units
 from planner.units import Dimension, QuantityError, parse
-
-PROBLEMS = Path(__file__).parent.parent / "problems"
 
 
 @pytest.mark.parametrize(
@@ -160,20 +155,3 @@ def test_any_text_is_read_or_refused(text: str) -> None:
             assert error.fix
         else:
             assert math.isfinite(value)
-
-
-@pytest.mark.parametrize(("unit", "canonical"), units.COMMON)
-def test_what_is_known_of_common_units_is_what_pint_says(unit: str, canonical: str) -> None:
-    known = units.pint_factor(unit, canonical)
-    assert known is not None
-    assert math.isclose(units.COMMON[unit, canonical], known, rel_tol=1e-15)
-
-
-def test_reading_what_ships_needs_no_pint() -> None:
-    """It takes a quarter of the time of a small command to import."""
-    read = (
-        "import sys; from pathlib import Path; from planner.loader import load\n"
-        f"for file in Path({str(PROBLEMS)!r}).glob('*.yaml'): load(file)\n"
-        "sys.exit('pint' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", read], check=False).returncode == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner import api
 from planner.assemble.verdict import verdict
-from planner.outputs import answer, console
+from planner.outputs.views import plan as plan_view
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
@@ -32,7 +32,7 @@ def test_little_goodput_is_told_first_with_its_cause() -> None:
     assert plan.jobs[0].goodput < 0.8
     assert "goodput" in codes(plan)
     largest = max(plan.jobs[0].losses.values())
-    for screen in (answer.render(plan), console.render(plan)):
+    for screen in (plan_view.render(plan), plan_view.whole(plan)):
         line = first_line(screen)
         assert "not to be built" in line
         assert f"{100 * plan.jobs[0].goodput:.1f} %" in line

@@ -1,4 +1,4 @@
-"""Every limit of the problem on the plan: value, limit, slack, whether it binds, and its line."""
+"""Limits of the problem on a plan: value, limit, slack, whether it binds; and the next step."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from planner.optimizer import operate, purchase
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, largest_share
-from planner.schema.plan import JobPlan, LimitReport, LocalPlan, NextStep, StepNeed, Totals
+from planner.schema.plan import JobPlan, LimitReport, NextStep, StepNeed, Totals
 
-# Which limits bind: one unit more of what is wanted, or one less of what is bought, breaks it.
+CLOSE = 1e-6
+
+# Binding: one unit more of what is wanted, or one less of what is bought, breaks the limit.
 
 
-def binding(case: Case, operation: Run) -> frozenset[str]:
-    """Return the names of the limits that hold the plan where it is.
+def binding(case: Case, run: Run) -> frozenset[str]:
+    """Names of the limits that hold the plan where it is.
 
-    If more is better, what more GPUs of a type in use would break binds: for one more system, or as
-    many as another replica takes. So do limits on the GPUs. What storage and GPUs must reach binds
+    If more is better, limits bind that more GPUs of a type in use would break: one more system, or
+    as many as another replica takes; so do limits on the GPUs. A demand on storage and GPUs binds
     where one unit less of something bought would miss it, too.
     """
-    names = set(_missed(case, operation))
+    names = set(_missed_with_less(case, run))
     if case.maximise:
-        names |= {*_exceeded(case, operation), *_full(case, operation)}
+        names |= {*_broken_with_more(case, run), *_limits_on_gpus(case, run)}
     return frozenset(names)
 
 
-def _exceeded(case: Case, operation: Run) -> Iterator[str]:
-    worth = measure(case, case.objective)
-    for system in case.systems:
-        if system.id not in operation.used:
-            continue
-        count = operation.units[system.id] + systems_of_a_step(case, operation, system)
+def _broken_with_more(case: Case, run: Run) -> Iterator[str]:
+    value = measure(case, case.objective)
+    for system in (system for system in case.systems if system.id in run.used):
+        count = run.units[system.id] + systems_of_a_step(case, run, system)
         if system.high is None or count <= system.high:
-            units = {**operation.units, system.id: count}
-            yield from purchase.broken_rows(case, units, operation.ways)
-        run = _with_more(case, operation, system)
-        if run is None or "fabric" in purchase.broken_rows(case, run.units, run.ways):
+            units = {**run.units, system.id: count}
+            yield from purchase.broken_rows(case, units, run.ways)
+        more = _with_more_gpus(case, run, system)
+        if more is None or "fabric" in purchase.broken_rows(case, more.units, more.ways):
             continue  # no fabric is so large: there is no bill of it
-        if worth(run) > worth(operation):
-            yield from operate.passed_by(case, run)
+        if value(more) > value(run):
+            yield from operate.passed_by(case, more)
 
 
-def _with_more(case: Case, operation: Run, system: System) -> Run | None:
-    """Return the job with a step more GPUs of a type, whatever limits on its operation that breaks.
+def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
+    """The job with a step more GPUs of a type, without the limits on its operation.
 
     They are of systems in use that are not full, else of more systems, beside the same spares
-    where so many may be had.
+    where enough may be had.
     """
-    way, now = system.way(operation.ways), operation.used[system.id]
-    units, used, more = operation.units, operation.used, way.step_gpus
-    full = sum(each.most_gpus(used[s.id]) for s, each in case.in_use(used, operation.ways))
-    if operation.gpus + more > full:
+    way, now = system.way(run.ways), run.used[system.id]
+    units, used, more = run.units, run.used, way.step_gpus
+    full = sum(each.most_gpus(used[s.id]) for s, each in case.in_use(used, run.ways))
+    if run.gpus + more > full:
         step = _systems_more(way, now)
         more = way.most_gpus(now + step) - way.most_gpus(now)
         used = {**used, system.id: now + step}
@@ -67,107 +67,53 @@ def _with_more(case: Case, operation: Run, system: System) -> Run | None:
             units = {**units, system.id: units[system.id] + step}
         if operate.most_in_use(case, units[system.id]) < now + step:
             return None  # hot spares would grow with it
-    loose, gpus = _without_limits(case), operation.gpus + more
-    return operate.operate(loose, operation.mode, units, used, gpus, operation.ways)
+    loose = _without_limits(case)
+    return operate.operate(loose, run.mode, units, used, run.gpus + more, run.ways)
 
 
 def _systems_more(way: Way, systems: int) -> int:
-    """Return how many systems more hold more GPUs in use."""
+    """The fewest additional systems that hold more GPUs in use."""
     step = 1
     while way.most_gpus(systems + step) <= way.most_gpus(systems):
         step += 1
     return step
 
 
-def _full(case: Case, operation: Run) -> Iterator[str]:
-    step = min(way.step_gpus for _, way in case.in_use(operation.used, operation.ways))
-    for name, most in operate.most_by(case, operation).items():
-        if most is not None and operation.gpus + step > most:
-            yield name
-
-
-def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
-    """Return how many more systems of a type let the job use more GPUs of it."""
-    units, way = operation.units[system.id], system.way(operation.ways)
-    now = operate.most_gpus(case, way, units)
-    more = 1
+def systems_of_a_step(case: Case, run: Run, system: System) -> int:
+    """The fewest additional systems of a type that let the job use more GPUs of it."""
+    units, way = run.units[system.id], system.way(run.ways)
+    now, more = operate.most_gpus(case, way, units), 1
     while operate.most_gpus(case, way, units + more) <= now:
         more += 1
     return more
 
 
-def next_step(
-    case: Case, operation: Run, limits: Sequence[LimitReport], value: float
-) -> NextStep | None:
-    """Return what more GPU systems would give and need, of the type most of which is in place.
-
-    Args:
-        limits: the limits as the plan reports them.
-        value: the plan's value of the objective, in its own unit.
-
-    Returns:
-        None where less of something is asked for, where no looser limit lets so many systems in,
-        and where more of them do no more work.
-    """
-    if not case.maximise:
-        return None
-    here = [system for system in case.systems if system.id in operation.used]
-    system = max(here, key=lambda system: operation.units[system.id])
-    way, now = system.way(operation.ways), operation.used[system.id]
-    step = _systems_more(way, now)
-    more = way.most_gpus(now + step) - way.most_gpus(now)
-    count = operation.units[system.id] + step
-    if system.high is not None and count > system.high:
-        return None
-    if operate.most_in_use(case, count) < now + step:
-        return None  # hot spares would grow with it
-    units = {**operation.units, system.id: count}
-    used = {**operation.used, system.id: now + step}
-    broken = set(purchase.broken_rows(case, units, operation.ways))
-    supplies = purchase.given(case.limits)
-    if not broken <= {row.name for row in supplies}:
-        return None  # no fabric, no stock, not allowed: nothing that a looser limit would mend
-    gpus = operation.gpus + more
-    run = operate.operate(case, operation.mode, units, used, gpus, operation.ways)
-    if run is None or operate.passed_by(case, run):
-        return None  # storage as it is does not do for so many, or a target is missed
-    then = natural(case.objective, measure(case, case.objective)(run))
-    if then <= value * (1.0 + CLOSE):
-        return None
-    spent = bill(case, units, operation.ways)
-    by_name = {limit.name: limit for limit in limits}
-    needs = [
-        StepNeed(name=row.name, label=by_name[row.name].label, value=spent[row.figure],
-                 limit=by_name[row.name].limit, unit=row.unit)
-        for row in supplies
-        if row.name in broken
-    ]  # fmt: skip
-    return NextStep(
-        sku=system.id, systems=step, gpus=more, value=then, interval_s=run.interval_s,
-        every=run.every if run.mode == "local" else 0, needs=tuple(needs),
-    )  # fmt: skip
+def _limits_on_gpus(case: Case, run: Run) -> Iterator[str]:
+    step = min(way.step_gpus for _, way in case.in_use(run.used, run.ways))
+    for name, most in operate.most_by(case, run).items():
+        if most is not None and run.gpus + step > most:
+            yield name
 
 
-def _missed(case: Case, operation: Run) -> Iterator[str]:
+def _missed_with_less(case: Case, run: Run) -> Iterator[str]:
     loose = _without_limits(case)
     for offer in case.offers():
-        count = operation.units[offer.id] - 1
-        if count < offer.low or count < 0:
+        count = run.units[offer.id] - 1
+        if count < max(offer.low, 0):
             continue
-        units = {**operation.units, offer.id: count}
-        used = {key: min(number, units[key]) for key, number in operation.used.items()}
+        units = {**run.units, offer.id: count}
+        used = {key: min(number, units[key]) for key, number in run.used.items()}
         used = {key: number for key, number in used.items() if number}
-        ways = operation.ways
-        gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, ways))
+        gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, run.ways))
         yield from purchase.broken_by_counts(case, units)
-        run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
-        if run is not None:
-            yield from operate.passed_by(case, run)
+        less = operate.operate(loose, run.mode, units, used, min(gpus, run.gpus), run.ways)
+        if less is not None:
+            yield from operate.passed_by(case, less)
 
 
 @lru_cache(maxsize=4)
 def _without_limits(case: Case) -> Case:
-    """Return the case without the limits that ``operate`` enforces, so that misses can be seen.
+    """The case without the limits that ``operate`` enforces, so that misses can be seen.
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
@@ -179,19 +125,80 @@ def _without_limits(case: Case) -> Case:
     return replace(case, job=replace(case.job, **changes)).of_any_size()
 
 
-CLOSE = 1e-6
+def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float) -> NextStep | None:
+    """Marginal gain and need of the next GPU systems, of the type most of which is in place.
+
+    Args:
+        limits: the limits as the plan reports them.
+        value: the plan's value of the objective, in its own unit.
+
+    Returns:
+        None where less of something is wanted, where no looser limit lets more systems in, and
+        where more of them do no more work.
+    """
+    if not case.maximise:
+        return None
+    in_use = [system for system in case.systems if system.id in run.used]
+    system = max(in_use, key=lambda system: run.units[system.id])
+    way, now = system.way(run.ways), run.used[system.id]
+    step = _systems_more(way, now)
+    more = way.most_gpus(now + step) - way.most_gpus(now)
+    count = run.units[system.id] + step
+    if system.high is not None and count > system.high:
+        return None
+    if operate.most_in_use(case, count) < now + step:
+        return None  # hot spares would grow with it
+    units, used = {**run.units, system.id: count}, {**run.used, system.id: now + step}
+    broken = set(purchase.broken_rows(case, units, run.ways))
+    supplies = purchase.given(case.limits)
+    if not broken <= {row.name for row in supplies}:
+        return None  # no fabric, no stock, not allowed: no looser limit mends that
+    larger = operate.operate(case, run.mode, units, used, run.gpus + more, run.ways)
+    if larger is None or operate.passed_by(case, larger):
+        return None  # storage is too small for more, or a target is missed
+    gained = natural(case.objective, measure(case, case.objective)(larger))
+    if gained <= value * (1.0 + CLOSE):
+        return None
+    spent, by_name = bill(case, units, run.ways), {limit.name: limit for limit in limits}
+    return NextStep(
+        sku=system.id,
+        systems=step,
+        gpus=more,
+        value=gained,
+        interval_s=larger.interval_s,
+        every=larger.every if larger.mode == "local" else 0,
+        needs=tuple(
+            StepNeed(
+                name=row.name,
+                label=by_name[row.name].label,
+                value=spent[row.figure],
+                limit=by_name[row.name].limit,
+                unit=row.unit,
+            )
+            for row in supplies
+            if row.name in broken
+        ),
+    )
 
 
-class _Context(NamedTuple):
+# The limits with their values.
+
+
+class _Plan(NamedTuple):
     inputs: Inputs
     case: Case
-    operation: Run
+    run: Run
     totals: Totals
     job: JobPlan
 
+    @property
+    def down(self) -> str:
+        """Suffix of labels for appliances that are down."""
+        return f", {self.case.tolerate_down} down" if self.case.tolerate_down else ""
+
 
 class _Entry(NamedTuple):
-    """The value of a limit of the table: ``of`` fills the ``*`` of its label, ``more`` follows it.
+    """The value of a limit of the table; ``item`` fills the ``*`` of its label, before ``suffix``.
 
     ``path`` is given where the file has it in another place than the table.
     """
@@ -199,19 +206,19 @@ class _Entry(NamedTuple):
     name: str
     value: float | None
     limit: float | None
-    of: str = ""
-    more: str = ""
+    item: str = ""
+    suffix: str = ""
     path: str | None = None
 
 
 def limits(
-    inputs: Inputs, case: Case, operation: Run, totals: Totals, job: JobPlan
+    inputs: Inputs, case: Case, run: Run, totals: Totals, job: JobPlan
 ) -> tuple[LimitReport, ...]:
-    """Return a report for each limit that the problem or the catalogs set."""
-    context = _Context(inputs, case, operation, totals, job)
-    groups = (_plant, _supply, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
-    entries = [entry for group in groups for entry in group(context)]
-    tight = binding(case, operation)
+    """A report for each limit that the problem or the catalogs set."""
+    plan = _Plan(inputs, case, run, totals, job)
+    groups = (_supplies, _supply_chain, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
+    entries = [entry for group in groups for entry in group(plan)]
+    tight = binding(case, run)
     return tuple(_report(inputs, entry, tight) for entry in entries if entry.limit is not None)
 
 
@@ -224,7 +231,7 @@ def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport
     path = path_of(entry.name) if entry.path is None else entry.path
     return LimitReport(
         name=entry.name,
-        label=row.label.replace("*", entry.of) + entry.more,
+        label=row.label.replace("*", entry.item) + entry.suffix,
         value=value,
         sense=row.sense,
         limit=limit,
@@ -236,166 +243,141 @@ def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport
     )
 
 
-def _plant(c: _Context) -> Iterator[_Entry]:
+def _supplies(plan: _Plan) -> Iterator[_Entry]:
+    """Power, space, money, positions of racks, lead time."""
+    spent, site = bill(plan.case, plan.run.units, plan.run.ways), plan.inputs.problem.site
     for row in of_group("supply", "ratio"):
-        value, more = getattr(c.totals, row.figure), ""
+        value, suffix, path = getattr(plan.totals, row.figure), "", None
         if value is None and row.known_part:
-            value, more = (
-                bill(c.case, c.operation.units, c.operation.ways)[row.figure],
-                ", known part",
-            )
-        path = _power_path(c) if row.name == "facility_power" else None
-        yield _Entry(row.name, value, c.case.limits[row.field], more=more, path=path)
-    counts = bill(c.case, c.operation.units, c.operation.ways).counts
-    for some in c.case.companions.positions:
-        yield _Entry(some.name, round(total(some.racks, counts)), some.count, some.label)
-    longest_days = c.inputs.problem.targets.max_lead_time_days
-    yield _Entry("lead_time", c.totals.lead_time_days or 0.0, longest_days)
+            value, suffix = spent[row.figure], ", known part"
+        if row.name == "facility_power":
+            by_feeds = site.feeds is not None and site.facility_limit_kw == site.feeds.usable_kw
+            path = "site.feeds" if by_feeds else "site.facility_power"
+        yield _Entry(row.name, value, plan.case.limits[row.field], suffix=suffix, path=path)
+    for some in plan.case.companions.positions:
+        yield _Entry(some.name, round(total(some.racks, spent.counts)), some.count, some.label)
+    longest_days = plan.inputs.problem.targets.max_lead_time_days
+    yield _Entry("lead_time", plan.totals.lead_time_days or 0.0, longest_days)
 
 
-def _power_path(c: _Context) -> str:
-    """Return which of the two limits at the meter counts."""
-    site = c.inputs.problem.site
-    if site.feeds is not None and site.facility_limit_kw == site.feeds.usable_kw:
-        return "site.feeds"
-    return "site.facility_power"
-
-
-def _supply(c: _Context) -> Iterator[_Entry]:
-    """Yield stock, hot spares and what policy asks."""
-    spent = bill(c.case, c.operation.units, c.operation.ways)
-    problem = c.inputs.problem
-    for item in c.case.stocked:
-        if bought := spent.purchased[item.id]:
-            yield _Entry(f"stock.{item.id}", bought, item.stock, c.inputs.item(item.id).model)
-    for sku, used in sorted(c.operation.used.items()):
-        hot = c.case.job.hot(used)
-        if hot:
-            idle = c.operation.units[sku] - used
-            yield _Entry(f"hot_spares.{sku}", idle, hot, c.inputs.item(sku).model)
-    for number, ids in enumerate(c.case.policy.required):
-        count, vendor = (
-            sum(c.operation.units[i] for i in ids),
-            problem.policy.require_vendors[number],
-        )
+def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
+    """Stock, hot spares and vendor policy."""
+    case, run, problem = plan.case, plan.run, plan.inputs.problem
+    spent = bill(case, run.units, run.ways)
+    for stocked in case.stocked:
+        if bought := spent.purchased[stocked.id]:
+            model = plan.inputs.item(stocked.id).model
+            yield _Entry(f"stock.{stocked.id}", bought, stocked.stock, model)
+    for sku, used in sorted(run.used.items()):
+        if hot := case.job.hot(used):
+            model = plan.inputs.item(sku).model
+            yield _Entry(f"hot_spares.{sku}", run.units[sku] - used, hot, model)
+    for number, ids in enumerate(case.policy.required):
+        count, vendor = sum(run.units[i] for i in ids), problem.policy.require_vendors[number]
         yield _Entry(f"require_vendor.{number}", count, 1, vendor)
-    for number, split in enumerate(c.case.policy.splits):
-        rule, share = problem.policy.split[number], largest_share(split, c.operation.units)
-        of = f"{rule.category.replace('_', ' ')} units"
-        yield _Entry(f"split.{number}", share, rule.max_share, of)
-    yield _Entry("exact_families", len(c.job.storage_families), c.case.exact_families)
+    for number, split in enumerate(case.policy.splits):
+        rule, share = problem.policy.split[number], largest_share(split, run.units)
+        words = f"{rule.category.replace('_', ' ')} units"
+        yield _Entry(f"split.{number}", share, rule.max_share, words)
+    yield _Entry("exact_families", len(plan.job.storage_families), case.exact_families)
 
 
-def _checkpoint(c: _Context) -> Iterator[_Entry]:
-    checkpoint, job, down = c.inputs.problem.job.checkpoint, c.job, _down(c)
-    drain_s = c.case.job.checkpoint_gb / c.operation.safe_write_gb_per_s
-    share = drain_s / c.operation.remote_interval_s
+def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
+    checkpoint, job, down = plan.inputs.problem.job.checkpoint, plan.job, plan.down
+    drain_s = plan.case.job.checkpoint_gb / plan.run.safe_write_gb_per_s
+    share = drain_s / plan.run.remote_interval_s
+    drain_s = drain_s if down else job.drain_s
     if job.mode == "sync":
         blocking = share if down else job.blocking
-        yield _Entry("blocking", blocking, checkpoint.max_blocking, more=down)
+        yield _Entry("blocking", blocking, checkpoint.max_blocking, suffix=down)
         return
-    if c.case.rule is None:
+    if plan.case.rule is None:
         overlap = share if down else job.overlap
-        yield _Entry("overlap", overlap, checkpoint.max_overlap, more=down)
-    if job.local is not None:
-        yield from _local(job, job.local, drain_s if down else job.drain_s, down)
+        yield _Entry("overlap", overlap, checkpoint.max_overlap, suffix=down)
+    local = job.local
+    if local is None:
+        yield _Entry("drain_fits", job.stall_s + drain_s, job.interval_s, suffix=down)
         return
-    busy_s = job.stall_s + (drain_s if down else job.drain_s)
-    yield _Entry("drain_fits", busy_s, job.interval_s, more=down)
-
-
-def _local(job: JobPlan, local: LocalPlan, drain_s: float, down: str) -> Iterator[_Entry]:
-    """Yield what the local level of checkpoints needs."""
-    yield _Entry("drain_fits", drain_s, local.remote_interval_s, more=down)
-    yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
     swap_s = 0.0 if job.repair is None else job.repair.swap_s
+    yield _Entry("drain_fits", drain_s, local.remote_interval_s, suffix=down)
+    yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
     yield _Entry("local_lag", local.restart_s + swap_s + local.drain_s, job.mtti_s)
     yield _Entry("local_room", local.room_tb, local.capacity_tb)
     yield _Entry("local_endurance", local.volume_tb_per_day, local.endurance_tb_per_day)
 
 
-def _down(c: _Context) -> str:
-    """Return what a label says of appliances that are down."""
-    return f", {c.case.tolerate_down} down" if c.case.tolerate_down else ""
-
-
-def _storage(c: _Context) -> Iterator[_Entry]:
-    job, most_s = c.job, c.inputs.problem.job.restore.max_time_s
+def _storage(plan: _Plan) -> Iterator[_Entry]:
+    job, run, most_s = plan.job, plan.run, plan.inputs.problem.job.restore.max_time_s
+    fed = plan.case.job.ingest_per_gpu_gb_per_s > 0
     restore_s = job.restore_s if job.degraded_restore_s is None else job.degraded_restore_s
-    yield _Entry("restore_time", restore_s, most_s, more=_down(c))
-    yield _Entry("capacity", c.totals.usable_tb, job.capacity_needed_tb)
-    if c.case.job.ingest_per_gpu_gb_per_s > 0:
-        yield _Entry("ingest", job.ingest_gb_per_s, c.operation.data_gb_per_s)
+    yield _Entry("restore_time", restore_s, most_s, suffix=plan.down)
+    yield _Entry("capacity", plan.totals.usable_tb, job.capacity_needed_tb)
+    if fed:
+        yield _Entry("ingest", job.ingest_gb_per_s, run.data_gb_per_s)
     if job.bulk is not None:
         yield _Entry("bulk_capacity", job.bulk.usable_tb, job.bulk.needed_tb)
-        if c.case.job.ingest_per_gpu_gb_per_s > 0:
-            yield _Entry("bulk_read", job.ingest_gb_per_s, job.bulk.read_gb_per_s)
-            yield _Entry("staging", job.ingest_gb_per_s, job.bulk.staging_gb_per_s)
+    if job.bulk is not None and fed:
+        yield _Entry("bulk_read", job.ingest_gb_per_s, job.bulk.read_gb_per_s)
+        yield _Entry("staging", job.ingest_gb_per_s, job.bulk.staging_gb_per_s)
     if job.burst is not None:
-        yield _Entry("burst_recovery", job.burst.recovery_s, c.operation.remote_interval_s)
-    rated = [i.endurance_tb_per_day for i in c.case.storage if c.operation.units[i.id]]
-    if None not in rated:
-        endured = sum(
-            (i.endurance_tb_per_day or 0.0) * c.operation.units[i.id] for i in c.case.storage
-        )
+        yield _Entry("burst_recovery", job.burst.recovery_s, run.remote_interval_s)
+    items = [(item, run.units[item.id]) for item in plan.case.storage]
+    rated = [(item.endurance_tb_per_day, count) for item, count in items]
+    if not any(count and endured is None for endured, count in rated):
+        endured = sum((each or 0.0) * count for each, count in rated)
         yield _Entry("endurance", job.write_volume_tb_per_day, endured)
 
 
-def _rule(c: _Context) -> Iterator[_Entry]:
-    rule = c.case.rule
-    if rule is None:
-        return
-    units = -(-c.totals.gpus // rule.per_gpus)
-    yield _Entry("rule_read", c.totals.read_gb_per_s, rule.read_gb_per_s * units, rule.name)
-    yield _Entry("rule_write", c.totals.write_gb_per_s, rule.write_gb_per_s * units, rule.name)
+def _rule(plan: _Plan) -> Iterator[_Entry]:
+    rule, totals = plan.case.rule, plan.totals
+    if rule is not None:
+        units = -(-totals.gpus // rule.per_gpus)
+        yield _Entry("rule_read", totals.read_gb_per_s, rule.read_gb_per_s * units, rule.name)
+        yield _Entry("rule_write", totals.write_gb_per_s, rule.write_gb_per_s * units, rule.name)
 
 
-def _gpus(c: _Context) -> Iterator[_Entry]:
-    used, gpus = c.job.gpus_used, c.inputs.problem.job.gpus
-    yield _Entry("replica_fits", used, c.job.replica_gpus)
+def _gpus(plan: _Plan) -> Iterator[_Entry]:
+    used, gpus, run = plan.job.gpus_used, plan.inputs.problem.job.gpus, plan.run
+    yield _Entry("replica_fits", used, plan.job.replica_gpus)
     yield _Entry("gpus_min", used, gpus.min)
-    for name, most in operate.most_by(c.case, c.operation).items():
+    for name, most in operate.most_by(plan.case, run).items():
         yield _Entry(name, used, most)
-    if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
-        yield _Entry("gpu_types", len(c.operation.used), gpus.max_types)
+    idle_type = any(s.installed and s.id not in run.used for s in plan.case.systems)
+    if "max_types" in gpus.model_fields_set or idle_type:
+        yield _Entry("gpu_types", len(run.used), gpus.max_types)
 
 
-def _owned_but_not_in_use(c: _Context) -> bool:
-    return any(s.installed and s.id not in c.operation.used for s in c.case.systems)
-
-
-def _targets(c: _Context) -> Iterator[_Entry]:
+def _targets(plan: _Plan) -> Iterator[_Entry]:
     for row in of_group("target"):
-        yield _Entry(row.name, getattr(c.job, row.figure), c.case.limits[row.field])
+        yield _Entry(row.name, getattr(plan.job, row.figure), plan.case.limits[row.field])
 
 
-def _counts(c: _Context) -> Iterator[_Entry]:
-    units = c.operation.units
-    standing = bill(c.case, units, c.operation.ways).counts
-    places = {offer.id: offer.place for offer in c.case.offers()}
-    asked = {*units, *places, *c.inputs.problem.items} & c.inputs.by_id.keys()
-    for item in (c.inputs.item(sku) for sku in sorted(asked)):
+def _counts(plan: _Plan) -> Iterator[_Entry]:
+    """Units of items and families, by catalogs and by the problem."""
+    inputs, units = plan.inputs, plan.run.units
+    counts = bill(plan.case, units, plan.run.ways).counts
+    places = {offer.id: offer.place for offer in plan.case.offers()}
+    skus = {*units, *places, *inputs.problem.items} & inputs.by_id.keys()
+    for item in (inputs.item(sku) for sku in sorted(skus)):
         count = units.get(item.id, 0)
-        in_place = round(standing[places[item.id]]) if item.id in places else 0
+        in_place = round(counts[places[item.id]]) if item.id in places else 0
         if count and item.min_units is not None:
             yield _Entry(f"min_units.{item.id}", count, item.min_units.value, item.model)
         if count and item.max_units is not None:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
-        yield from _demanded(c, item.id, item.model, in_place)
+        yield from _demanded(inputs, item.id, in_place)
         if in_place > count:
-            least = suitability.owned(item, c.inputs.problem)
+            least = suitability.owned(item, inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
-    for family in c.inputs.families:
-        if family.max_units is None:
-            continue
-        count = sum(n for sku, n in units.items() if n and c.inputs.item(sku).family == family.id)
-        if count > 0:
+    for family in inputs.families:
+        count = sum(n for sku, n in units.items() if n and inputs.item(sku).family == family.id)
+        if count > 0 and family.max_units is not None:
             name = f"family_max_units.{family.id}"
             yield _Entry(name, count, family.max_units.value, family.name)
 
 
-def _demanded(c: _Context, sku: str, model: str, count: int) -> Iterator[_Entry]:
-    rule, path = c.inputs.problem.items.get(sku), f"items.{sku}"
+def _demanded(inputs: Inputs, sku: str, count: int) -> Iterator[_Entry]:
+    rule, path, model = inputs.problem.items.get(sku), f"items.{sku}", inputs.item(sku).model
     if rule is None:
         return
     if rule.fixed is not None:

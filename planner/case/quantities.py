@@ -19,8 +19,13 @@ Terms = tuple[tuple[float, str], ...]
 
 
 def ceil(value: float) -> int:
-    """Return the least whole number that is not less, rounding noise aside."""
+    """The least whole number that is not less, rounding noise aside."""
     return math.ceil(value - ROUNDING)
+
+
+def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
+    """Sum of terms on numbers."""
+    return sum(factor * values[name] for factor, name in terms)
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class AtLeast:
 
 
 class Size(NamedTuple):
-    """One size: what it holds at most, and the outputs it then has."""
+    """One size: its capacity, and its outputs."""
 
     capacity: int
     outputs: tuple[int, ...]
@@ -84,7 +89,7 @@ class Steps:
     outputs: tuple[str, ...]
 
     def size(self, amount: int) -> Size | None:
-        """Return the least size for an amount; None for nothing, or for more than any holds."""
+        """The least size for an amount; None for nothing, or for more than any holds."""
         if amount <= 0:
             return None
         low, high = 0, len(self.sizes)
@@ -98,7 +103,7 @@ class Steps:
 
     @property
     def most(self) -> int:
-        """The most that any size holds."""
+        """The largest capacity."""
         return self.sizes[-1].capacity if self.sizes else 0
 
     @cached_property
@@ -113,25 +118,25 @@ class Steps:
     @cached_property
     def ramps(self) -> tuple[Ramp, ...]:
         """The sizes as few straight ramps."""
-        found, first = [], 0
+        ramps, first = [], 0
         while first < len(self.sizes):
             last = self._end_of_run(first)
-            found.append(self._ramp(first, last))
+            size = self.sizes[first]
+            step = self._step(last) if last > first else (0, 0, *(0 for _ in size.outputs))
+            low = self._low(first)
+            ramps.append(Ramp(last - first, low, size.capacity, step[0], size.outputs, step[2:]))
             first = last + 1
-        return tuple(found)
+        return tuple(ramps)
 
     def _low(self, index: int) -> int:
         return self.sizes[index - 1].capacity if index else 0
 
     def _step(self, index: int) -> tuple[int, ...]:
-        """Return how bounds and outputs change from the size before."""
+        """Change of bounds and outputs from the size before."""
         one, other = self.sizes[index - 1], self.sizes[index]
         changes = (b - a for a, b in zip(one.outputs, other.outputs, strict=True))
-        return (
-            self._low(index) - self._low(index - 1),
-            other.capacity - one.capacity,
-            *changes,
-        )
+        low = self._low(index) - self._low(index - 1)
+        return low, other.capacity - one.capacity, *changes
 
     def _end_of_run(self, first: int) -> int:
         last = first
@@ -143,15 +148,10 @@ class Steps:
                 last += 1
         return last
 
-    def _ramp(self, first: int, last: int) -> Ramp:
-        size = self.sizes[first]
-        step = self._step(first + 1) if last > first else (0, 0, *(0 for _ in size.outputs))
-        return Ramp(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
-
 
 @dataclass(frozen=True)
 class Packed:
-    """``name`` = the least racks that hold what the terms count, each a kind with its shares.
+    """``name`` = the least racks that hold all counts of the terms, each a kind with its shares.
 
     Every factor is 1.
     """
@@ -161,7 +161,7 @@ class Packed:
     shares: Shares
 
     def counts(self, values: Mapping[str, float]) -> tuple[int, ...]:
-        """Return how many of each kind there are."""
+        """Devices of each kind."""
         return tuple(round(values[name]) for _, name in self.terms)
 
     @property
@@ -175,17 +175,12 @@ class Packed:
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
-def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
-    """Return a sum of terms on numbers."""
-    return sum(factor * values[name] for factor, name in terms)
-
-
 class Counts:
-    """Works out quantities for whole counts of which most are 0, as of a long price list.
+    """Quantities for whole counts of which most are 0, as of a long price list.
 
-    Only what follows from a count that is not 0, or has a constant, is worked out; all else is as
-    if nothing were bought. Sums run in the order of their terms, so that figures are those of
-    working out everything, to the last bit.
+    Only quantities that follow from a count above 0, or have a constant, are computed; all others
+    are as if nothing were bought. Sums run in the order of their terms, so that figures are those
+    of computing everything, to the last bit.
     """
 
     def __init__(self, quantities: Iterable[Quantity]) -> None:
@@ -198,47 +193,45 @@ class Counts:
         self._nothing: dict[str, float] = dict.fromkeys(self._terms.keys() - outputs, 0)
         self._constant: list[int] = []
         for number, quantity in enumerate(self.quantities):
-            found = _of_amount(quantity, 0.0, self._nothing)
-            if any(found):
+            values = _values(quantity, 0.0, self._nothing)
+            if any(values):
                 self._constant.append(number)
-            self._nothing.update(
-                zip(_outputs(quantity), (0 * value for value in found), strict=True)
-            )
+            self._nothing.update(dict.fromkeys(_outputs(quantity), 0))
 
     def values(self, units: Mapping[str, int]) -> dict[str, float]:
-        """Return every quantity for whole counts, with the counts themselves.
+        """Every quantity for whole counts, with the counts themselves.
 
         Raises:
-            ValueError: a size is asked for that no size holds.
+            ValueError: an amount is larger than any size holds.
         """
         values: dict[str, float] = {**units, **self._nothing, **units}
         added: dict[int, list[tuple[int, float]]] = {number: [] for number in self._constant}
-        open_ones, terms = list(self._constant), self._terms
-        there: list[tuple[str, float]] = [each for each in units.items() if each[1]]
+        queue, terms = list(self._constant), self._terms
+        changed: list[tuple[str, float]] = [each for each in units.items() if each[1]]
         while True:
-            for name, value in there:
+            for name, value in changed:
                 for number, place, factor in terms.get(name, ()):
                     if number not in added:
                         added[number] = []
-                        heapq.heappush(open_ones, number)
+                        heapq.heappush(queue, number)
                     added[number].append((place, factor * value))
-            if not open_ones:
+            if not queue:
                 return values
-            number = heapq.heappop(open_ones)
+            number = heapq.heappop(queue)
             quantity = self.quantities[number]
             amount = sum((part for _, part in sorted(added[number])), 0.0)
-            found = _of_amount(quantity, amount, values)
-            named = list(zip(_outputs(quantity), found, strict=True))
-            values.update(named)
-            there = [each for each in named if each[1]]
+            outputs = _values(quantity, amount, values)
+            by_name = list(zip(_outputs(quantity), outputs, strict=True))
+            values.update(by_name)
+            changed = [each for each in by_name if each[1]]
 
 
 def _outputs(quantity: Quantity) -> tuple[str, ...]:
     return quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
 
 
-def _of_amount(quantity: Quantity, amount: float, values: Mapping[str, float]) -> tuple[float, ...]:
-    """Return what a quantity comes to where its terms sum up to an amount."""
+def _values(quantity: Quantity, amount: float, values: Mapping[str, float]) -> tuple[float, ...]:
+    """Outputs of a quantity whose terms sum up to an amount."""
     if isinstance(quantity, Sum):
         return (amount + quantity.constant,)
     if isinstance(quantity, AtLeast):

@@ -67,6 +67,6 @@ def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownS
     view = view_of(record)
     assert view is not None
     stated, beside = restated_view(record, {} if rows is None else {"rows": rows})
-    blocks = tuple(view.blocks(stated, beside))
+    blocks = tuple(view.blocks(stated, **beside))
     charts = view.charts(stated, **beside) if view.charts is not None else ()
     return ShownStudy(record, blocks, tuple(charts))

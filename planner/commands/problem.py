@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 
 from planner import shipped
@@ -15,6 +14,7 @@ from planner.inputs import Inputs
 from planner.loader import load, load_with_findings, scenario_names, yaml12
 from planner.loader.plausible import FAILURES, implausible
 from planner.paths import job_path, steps_of
+from planner.terminal import coloured
 
 _MOST_TOLD = 20
 
@@ -30,7 +30,7 @@ def report_findings(
 ) -> tuple[str, bool]:
     """Return the findings as text or JSON, and whether any of them is an error.
 
-    Errors are all told; of what is none so many as fit a page, unless ``full``.
+    All errors; of the other findings a page, unless ``full``.
 
     Args:
         path: the problem file.
@@ -38,7 +38,7 @@ def report_findings(
         scenario: a named scenario of the file.
         against: an example; settings that the file has as the example has them are findings.
         as_json: whether to return the findings as JSON.
-        full: whether to tell every finding.
+        full: show every finding.
 
     Raises:
         InputError: there is no such example.
@@ -110,7 +110,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
 def _findings(
     path: Path, settings: tuple[str, ...], scenario: str | None
 ) -> tuple[int, list[Finding]]:
-    """Return how many items are on hand and every finding, with what had to be left out."""
+    """The number of items and every finding, left-out items among them."""
     try:
         inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
         if any(finding.severity == "error" for finding in findings):
@@ -153,8 +153,8 @@ def report_sizes(
     *,
     as_json: bool,
     full: bool = False,
-) -> tuple[str, tuple[str, ...]]:
-    """Return sizes, intervals and what each rule asks for, and the words that its lines begin with.
+) -> str:
+    """Return sizes, intervals, the demand of each rule and its appliances.
 
     Args:
         problem: the problem file.
@@ -167,12 +167,11 @@ def report_sizes(
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
-    from planner.outputs import blocks, size_screen
+    from planner.outputs.screen import show
+    from planner.outputs.views.size import view
     from planner.size import size_report
 
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
-        return json.dumps(asdict(sized), indent=2, ensure_ascii=False), ()
-    shown = size_screen.first(sized)
-    whole = partial(size_screen.render, sized)
-    return blocks.render(shown, whole, full=full).rstrip("\n"), shown.labels
+        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
+    return show(view(sized), full=full, styled=coloured()).rstrip("\n")

@@ -15,7 +15,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader.market import load_catalogs, load_prices
-from planner.outputs.answer import of_limit
+from planner.outputs.views.plan import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text
 from planner.quotes.importing import QuoteOptions, read_quote
@@ -88,7 +88,7 @@ def json_text(quote: Quote) -> str:
 
 
 def _known(problem: Path | None) -> tuple[Mapping[str, Item], Mapping[str, Price]]:
-    """Return the products that are known, and what they cost."""
+    """The known products and their prices."""
     if problem is None:
         items = load_catalogs(list(shipped.catalog_files().values())).items
         return items, load_prices(list(shipped.price_files().values()), items).prices
@@ -97,7 +97,7 @@ def _known(problem: Path | None) -> tuple[Mapping[str, Item], Mapping[str, Price
 
 
 def _off_the_whole(quote: Quote) -> Iterator[str]:
-    """Yield what is taken off a whole quote, and so off no product's price."""
+    """Yield discounts on the whole quote, which are in no product's price."""
     for line in quote.lines:
         if line.kind == "discount" and line.amount:
             yield (
@@ -112,9 +112,9 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 
 
 def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
-    """Return a price book of what a quote says, with the yearly costs that it does not tell.
+    """Return a price book of a quote, with yearly costs of the book that it does not have.
 
-    What it keeps of the price in ``book`` is written out, so that the file can be read alone.
+    The yearly costs are written out, so that the file can be read alone.
     """
     return "\n".join(_price_lines(quote, book)) + "\n"
 
@@ -163,7 +163,7 @@ def _price(price: Quoted, quote: Quote) -> Iterator[str]:
 
 
 def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
-    """Return what a book says of support and subscription of a product, where a quote does not."""
+    """The book's support and subscription of a product where a quote has none."""
     if book is None:
         return {}
     kept: dict[str, str] = {}
@@ -187,7 +187,7 @@ def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
 
 
 def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
-    """Yield which yearly costs are those of the book, because a quote does not tell them."""
+    """Yield products whose yearly costs are the book's."""
     for what, name in (("support", "support_per_year"), ("subscriptions", "per_year")):
         items = [each.item for each in quote.prices if name in _kept(each, book.get(each.item))]
         if items:
@@ -261,7 +261,7 @@ def write_rfq(
 
 
 def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
-    """Return what a request for quotes says of a problem and the needs of its best plan."""
+    """Return the request for quotes of a problem, with the needs of its best plan."""
     asked = [
         Asked("GPU systems", tuple(_systems(inputs, job))),
         Asked("Storage", tuple(_storage(inputs, plan, job))),
@@ -278,7 +278,7 @@ def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
 
 
 def two_figures(value: float) -> str:
-    """Return a need rounded up to two figures, so that no plan is too small for it."""
+    """Return a need rounded up to two figures."""
     if value <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
@@ -316,7 +316,7 @@ def _precisions(inputs: Inputs) -> str:
 
 
 def _positions(site: Site, rack: Rack, count: int) -> str:
-    """Return how many racks may stand, how high, and what each may draw."""
+    """Rack positions with height and power."""
     groups = [(group.count, group.height_ru, group.power_kw) for group in site.positions]
     parts = []
     for many, height_ru, power_kw in groups or [(count, None, rack.power_kw)]:

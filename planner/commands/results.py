@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,13 @@ from planner.commands.running import show_progress
 from planner.commands.solve import Sheet, created_today, list_written, study_sheet
 from planner.commands.views import VIEWS, View
 from planner.errors import StoppedError
-from planner.outputs.blocks import render
+from planner.outputs.blocks import Table
 from planner.outputs.restated import restated_view
+from planner.outputs.screen import show
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier
 from planner.studies.request import Found, Request
-from planner.terminal import say
+from planner.terminal import coloured, say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ def run_study(
     refuse(command, request.paths[0])
     with show_progress(command, counts, quiet=quiet) as progress:
         found = study(replace(request, progress=progress))
-        text, strong = found.text, tuple[str, ...]()
+        text, styled = found.text, False
         if not text and as_json:
             text = _json(found.records)
         elif not text:
-            text, strong = _screens(found, full=full)
+            text, styled = _screens(found, full=full), coloured()
         written = found.written
         if request.folder is not None and found.records and not written:
             written = _write(found, request.folder, found.stem or request.stem)
     if text:
-        say(text, strong=strong)
+        say(text, styled=styled)
     list_written(written, quiet=quiet)
     if found.stopped:
         raise StoppedError(found.stopped)
@@ -82,23 +82,16 @@ def _json(records: Sequence[BaseModel]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _screens(found: Found, *, full: bool) -> tuple[str, tuple[str, ...]]:
-    """Return records as people read them, and the words that their lines begin with."""
+def _screens(found: Found, *, full: bool) -> str:
+    """Return records as people read them; of several records the first screens have no tables."""
     screens: list[str] = []
-    labels: list[str] = []
     for record in found.records:
-        view = VIEWS[type(record)]
         stated, shown = restated_view(record, found.shown)
-        whole = partial(view.text, stated, shown)
-        if view.first is None:
-            screens.append(whole())
-            continue
-        first = view.first(stated, **shown)
-        if len(found.records) > 1:  # one page for all of them
-            first = replace(first, below=())
-        labels += first.labels
-        screens.append(render(first, whole, full=full))
-    return "\n\n".join(screen.rstrip("\n") for screen in screens), tuple(labels)
+        blocks = VIEWS[type(record)].blocks(stated, **shown)
+        if len(found.records) > 1 and not full:
+            blocks = [each for each in blocks if not isinstance(each, Table)]
+        screens.append(show(blocks, full=full, styled=coloured()))
+    return "\n\n".join(screen.rstrip("\n") for screen in screens)
 
 
 def _write(found: Found, folder: Path, stem: str) -> tuple[Path, ...]:
@@ -145,7 +138,7 @@ def page_of_study(found: Found, folder: Path, stem: str, plan: Plan | None) -> d
 
 
 def _record_stem(view: View, record: BaseModel, stem: str) -> str:
-    """Return how the names of a record's own files begin; a study may have several frontiers."""
+    """The stem of a record's files; a study may have several frontiers."""
     name = view.file_stem(stem)
     return f"{name}-{record.x_name}" if isinstance(record, Frontier) else name
 

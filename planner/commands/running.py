@@ -1,4 +1,4 @@
-"""What a long command does at the terminal: it shows how far it has come, and handles Ctrl-C.
+"""Progress of a long command on the terminal, and Ctrl-C.
 
 A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press must
 end a command. So the exception is raised again until the command says that it was handled. Progress
@@ -23,7 +23,7 @@ from planner.studies.pool import Progress
 _AGAIN_S = 1.0
 
 AFTER_S, EVERY_S = 1.0, 0.25
-"""How long a command may take without a word, and how often its line is written anew."""
+"""Seconds until progress is shown, and between its updates."""
 
 
 def catch_interrupts() -> None:
@@ -47,10 +47,10 @@ def _stop(number: int, frame: FrameType | None) -> None:
 def show_progress(
     command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
 ) -> Iterator[Progress]:
-    """Show on a terminal how far a command has come, once it has run for a second.
+    """Show the progress of a command on a terminal, once it has run for a second.
 
-    Yields the callback that takes how many of how many are done; rate and time left follow. Until
-    it is called the solves of this process are counted.
+    Yields the callback that takes the numbers of parts done and of all parts. Until it is called
+    the boxes of the search are counted.
 
     Args:
         command: its name.
@@ -75,7 +75,7 @@ def show_progress(
 
 @dataclass
 class ProgressLine:
-    """How far a command has come, and since when it runs, by ``time.monotonic``."""
+    """Progress of a command since ``begun``, by ``time.monotonic``."""
 
     command: str
     counts: str = ""
@@ -86,7 +86,7 @@ class ProgressLine:
     shown: float = -math.inf
 
     def tell(self, done: int, asked: int) -> None:
-        """Hear how many of how many are done."""
+        """Take the numbers of parts done and of all parts."""
         self.done, self.asked = done, asked
         self._show()
 
@@ -102,7 +102,7 @@ class ProgressLine:
             terminal.show(self.line(now))
 
     def line(self, now: float) -> str:
-        """Return how far it has come by a moment: what is done, the rate, the time left."""
+        """Return the progress at a time: parts done, rate, time left."""
         passed_s = max(now - self.begun, 1e-9)
         done, what = (self.done, self.counts) if self.asked else (_boxes(), "boxes")
         many = f"{done:,} of {self.asked:,} {what}" if self.asked else f"{done:,} {what}"
@@ -116,13 +116,13 @@ class ProgressLine:
 
 
 def _boxes() -> int:
-    """Return how many boxes were looked at; the search is not loaded for that."""
+    """Boxes of the search so far; it is not imported for that."""
     effort = sys.modules.get("planner.optimizer.effort")
     return 0 if effort is None else int(effort.Effort.boxes)
 
 
 def _rate(each_s: float) -> str:
-    """Return a rate as a person counts: a second, or a minute where that is less than one."""
+    """A rate per second, or per minute where that is below one."""
     if each_s >= 1.0:
         return f"{each_s:,.0f}/s"
     return f"{60.0 * each_s:,.{0 if each_s >= 1 / 6 else 1}f}/min"

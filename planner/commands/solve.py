@@ -18,9 +18,10 @@ from planner.commands.running import show_progress
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
-from planner.outputs import answer, plan_json
+from planner.outputs import plan_json
 from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import restated_view
+from planner.outputs.views import plan as plan_view
 from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.request import Request, one_of, stem_of
@@ -76,7 +77,7 @@ def run(
         say(plan_json.to_bytes(plan, inputs_to_text(inputs)).decode(), nl=False)
     else:
         styled = coloured()
-        say(answer.render(plan, parts, styled=styled), nl=False, styled=styled)
+        say(plan_view.render(plan, parts, styled=styled), nl=False, styled=styled)
     list_written([*files], quiet=quiet)
     return EXIT_CODES[plan.status]
 
@@ -205,13 +206,13 @@ def _study_sheets(
 
 
 def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
-    """Return what adds the sheet of a record, with money as the record shows it.
+    """Return the sheet of a record, with money in its currency.
 
     Args:
         view: of such records.
         record: the record.
         pictures: its charts as PNG.
-        shown: what its view takes besides.
+        shown: further arguments of its view.
     """
     from planner.workbook import tables
 
@@ -219,7 +220,7 @@ def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown
     name = view.name.replace("-", " ").capitalize()
 
     def add(book: Book) -> None:
-        tables.add(book, name, view.blocks(stated, shown), pictures)
+        tables.add(book, name, view.blocks(stated, **shown), pictures)
         if "rows" in shown:
             data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
         else:

@@ -235,7 +235,6 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.fleet import charts
     from planner.outputs.charts.telemetry import trace as trace_chart
     from planner.outputs.telemetry_files import (
         checkpoints_csv,
@@ -245,6 +244,7 @@ def _write(
         jobs_yaml,
         overrides_yaml,
     )
+    from planner.outputs.views.fleet import charts
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

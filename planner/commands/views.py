@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from planner.outputs import (
-    alternatives_text,
-    bids_text,
-    compare_text,
-    explain_text,
-    frontier_text,
-    simulation_text,
-    sweep_text,
-    telemetry_text,
-    tornado_text,
-    uncertain_text,
-    verification_text,
+from planner.outputs import bids_text
+from planner.outputs.blocks import Block
+from planner.outputs.charts import bids
+from planner.outputs.views import (
+    alternatives,
+    comparison,
+    explain,
+    frontier,
+    rules,
+    simulation,
+    sweep,
+    telemetry,
+    tornado,
+    uncertain,
+    verification,
 )
-from planner.outputs.blocks import Block, FirstScreen, Heading, Text, screen
-from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
-from planner.outputs.charts import simulation as simulation_charts
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -39,8 +39,7 @@ class View:
 
     Attributes:
         name: of its JSON Schema; files end in it unless ``suffix`` says otherwise.
-        whole: returns all of a record, as blocks or text.
-        first: returns its first screen; without one the whole is it.
+        blocks: returns a record as blocks; takes the rows of a sweep besides.
         charts: returns its charts.
         table: what `to_frame` gives by default, where that is not the first table.
         has_json: whether ``-o`` writes the record as JSON.
@@ -50,8 +49,7 @@ class View:
     """
 
     name: str
-    whole: Callable[..., Iterable[Block] | str]
-    first: Callable[..., FirstScreen] | None = None
+    blocks: Callable[..., list[Block]]
     charts: Callable[..., Any] | None = None
     table: str = ""
     has_json: bool = False
@@ -60,72 +58,47 @@ class View:
     suffix: str | None = None
 
     def file_stem(self, stem: str) -> str:
-        """Return how the names of a result's files begin."""
+        """Return the stem of a result's files."""
         suffix = self.name if self.suffix is None else self.suffix
         return f"{stem}.{suffix}" if suffix else stem
-
-    def text(self, record: Any, shown: Mapping[str, Any]) -> str:
-        """Return all of a record as a screen shows it."""
-        found = self.whole(record, **shown)
-        return found if isinstance(found, str) else screen(found)
-
-    def blocks(self, record: Any, shown: Mapping[str, Any]) -> Iterator[Block]:
-        """Yield the blocks of a record, those of its first screen where its whole is a text."""
-        found = self.whole(record, **shown)
-        page = self.first(record, **shown) if self.first is not None else None
-        if not isinstance(found, str):
-            yield from found
-        elif page is None or page.entire:
-            heading, _, rest = found.partition("\n")
-            yield Heading(heading)
-            yield Text(tuple(" ".join(part.split()) for part in rest.split("\n\n")))
-        else:
-            yield Heading(page.title)
-            yield Text(tuple(f"{label}: {text}" for label, text in page.answer if text))
-            yield from page.below
 
 
 VIEWS: dict[type[BaseModel], View] = {
     Comparison: View(
         "comparison",
-        compare_text.render_comparison,
-        compare_text.first_comparison,
+        comparison.view,
         table="figures",
         suffix="",
     ),
     RulesTable: View(
         "rules",
-        compare_text.render_rules,
-        compare_text.first_rules,
+        rules.view,
         rules.charts,
         has_json=True,
         has_page=True,
     ),
-    Alternatives: View("alternatives", alternatives_text.render, alternatives_text.first),
-    Audit: View("audit", verification_text.render_audit, verification_text.first_audit),
-    Verification: View("verification", verification_text.render_verification),
-    Explanation: View("explanation", explain_text.render, explain_text.first, suffix="explain"),
-    Sweep: View("sweep", sweep_text.view, sweep_text.first, sweep.charts, has_page=True),
+    Alternatives: View("alternatives", alternatives.view),
+    Audit: View("audit", verification.audit),
+    Verification: View("verification", verification.verification),
+    Explanation: View("explanation", explain.view, suffix="explain"),
+    Sweep: View("sweep", sweep.view, sweep.charts, has_page=True),
     Frontier: View(
         "frontier",
-        frontier_text.view,
-        frontier_text.first,
+        frontier.view,
         frontier.charts,
         has_json=True,
         has_page=True,
     ),
     Tornado: View(
         "tornado",
-        tornado_text.view,
-        tornado_text.first,
+        tornado.view,
         tornado.charts,
         has_json=True,
         has_page=True,
     ),
     Uncertain: View(
         "uncertain",
-        uncertain_text.view,
-        uncertain_text.first,
+        uncertain.view,
         uncertain.charts,
         table="outcomes",
         has_json=True,
@@ -134,20 +107,16 @@ VIEWS: dict[type[BaseModel], View] = {
     Bids: View(
         "bids",
         bids_text.view,
-        bids_text.first,
         bids.charts,
         table="bids",
         has_json=True,
         has_page=True,
     ),
-    Characterization: View(
-        "characterization", telemetry_text.render, telemetry_text.first, table="jobs"
-    ),
+    Characterization: View("characterization", telemetry.view, table="jobs"),
     Simulation: View(
         "simulation",
-        simulation_text.render,
-        simulation_text.first,
-        simulation_charts.charts,
+        simulation.view,
+        simulation.charts,
         has_json=True,
         has_workbook=False,
     ),
@@ -155,5 +124,5 @@ VIEWS: dict[type[BaseModel], View] = {
 
 
 def view_of(record: object) -> View | None:
-    """Return what is made of a result, None where it is no study's."""
+    """Return the view of a result, None where it is no study's."""
     return next((VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS), None)

@@ -6,8 +6,13 @@ file, or a ``Plan`` that ``solve`` returned. Results are the records that the co
 their tables to pandas.
 
 Options have the names, the defaults and the spelling of the command line: ``time_limit="30 s"``,
-``gap="0.1 %"``; what is not given is as the command has it. ``settings`` are ``--set``, as
-``{path: value}`` or as texts ``path=value``.
+``gap="0.1 %"``. These are the same everywhere:
+
+    settings: changes of the problem, as ``--set``: ``{path: value}`` or texts ``path=value``
+    scenario: a named scenario of the problem file
+    gap: largest gap to prove, as a share
+    time_limit: of each solve, such as "30 s"; of explain and alternatives in all
+    workers: number of processes, 0 for one per core; or the address of a Dask scheduler
 
 Every function raises ``InputError`` where a file, a model or an option is wrong, and
 ``VerificationError`` where a plan does not agree with its independent re-computation.
@@ -27,20 +32,25 @@ from planner import api
 from planner.commands.portfolio import is_portfolio
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
-from planner.library.asking import (
+from planner.library.sources import (
     File,
     PlanSource,
     ProblemSource,
     Settings,
     TraceSource,
+    as_csv,
     as_texts,
     by_path,
+    file_path,
+    flat,
+    in_files,
     in_memory,
+    kind,
     record_of,
     request_of,
+    text,
     varied,
 )
-from planner.library.sources import as_csv, file_path, flat, in_files, kind, text
 from planner.outputs.plan_json import carrying
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
@@ -71,14 +81,7 @@ class SweepTable(Sweep):
 
 
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
-    """Return a problem with the catalogs and prices it names, checked; whatever asks of it many
-    times reads files once.
-
-    Args:
-        problem: a file, a problem made in Python, or inputs to change.
-        settings: changes laid over it.
-        scenario: a named scenario of the file.
-    """
+    """Return a problem with its catalogs and prices, validated, to use many times."""
     scenario = text(scenario, "the name of a scenario")
     if isinstance(problem, (str, os.PathLike)):
         path = file_path(problem, "a problem file")
@@ -114,14 +117,9 @@ def solve(
     solver: Solver = "highs",
     explain_none: bool = True,
 ) -> Plan:
-    """Return the best plan of a problem, verified; it carries what it was made from, as its file.
+    """Return the best plan of a problem, verified, with its inputs as in the plan file.
 
     Args:
-        problem: what to plan.
-        settings: changes laid over it.
-        scenario: a named scenario of the file.
-        gap: the largest gap to prove, as a share.
-        time_limit: when to stop with the best plan so far, such as "30 s".
         solver: which solver proves it.
         explain_none: where there is no plan, whether to find out why, which takes longer.
     """
@@ -145,11 +143,6 @@ def solve_portfolio(
     Without a plan its ``status`` is ``infeasible``, or ``limit`` where the time limit came first.
 
     Args:
-        problem: a problem file with ``sites``, ``periods`` or several jobs.
-        settings: changes laid over it.
-        scenario: a named scenario of the file.
-        gap: the largest gap to prove, as a share; by default 1e-6, of a large problem 0.5 %.
-        time_limit: when to stop with the best plan so far, such as "5 min".
         solver: HiGHS, or CBC as a cross-check.
     """
     from planner.portfolio import api as portfolio
@@ -171,13 +164,10 @@ def size(
     settings: Settings = (),
     scenario: str | None = None,
 ) -> SizeReport:
-    """Return the sizing model of a problem, without solving: sizes, intervals, what rules ask for.
+    """Return the sizing of a problem without solving: sizes, intervals, demands of each rule.
 
     Args:
-        problem: what to size.
         gpus: for so many GPUs; by default for the most that the site can hold.
-        settings: changes laid over it.
-        scenario: a named scenario of the file.
     """
     if gpus is not None and (isinstance(gpus, bool) or not isinstance(gpus, int)):
         message = f"expected a whole number of GPUs, found {kind(gpus)}"
@@ -222,15 +212,10 @@ def sweep(
     """Return the best plan of every scenario of a grid, each to a proven gap, as rows of a table.
 
     Args:
-        problem: what to vary.
         vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
             several the grid of all.
         scenarios: a CSV file or a DataFrame of scenarios, one a row.
         named: named scenarios of the problem file, or ``["all"]``.
-        settings, scenario: what is laid over it.
-        gap: the largest gap to prove for each, as a share.
-        time_limit: how long each may take.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.commands.sweep import solve_grid
 
@@ -261,13 +246,8 @@ def frontier(
     """Return the Pareto frontier of useful work against storage bandwidth, cost or power.
 
     Args:
-        problem: what to plan.
         against: the axis.
         points: most points.
-        settings, scenario: what is laid over the problem.
-        gap: the largest gap to prove for each point, as a share.
-        time_limit: of each solve.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.studies.frontier import AGAINST, run
 
@@ -292,13 +272,8 @@ def tornado(
     """Return the effect of each input, low and high, on the best plan, the largest first.
 
     Args:
-        problem: what to plan.
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
         by: step of inputs without ends, as a share.
-        settings, scenario: what is laid over the problem.
-        gap: the largest gap to prove for each plan, as a share.
-        time_limit: of each solve.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.studies.tornado import run
 
@@ -322,19 +297,14 @@ def uncertain(
     time_limit: str | None = None,
     workers: int | str = 0,
 ) -> Uncertain:
-    """Return what becomes of the best plan under random draws of the inputs.
+    """Return the best plan and its figures under random draws of the inputs.
 
     Args:
-        problem: what to plan.
         dist: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
         method: Latin hypercube or Sobol.
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
-        settings, scenario: what is laid over the problem.
-        gap: the largest gap to prove for each plan, as a share.
-        time_limit: of each solve.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.studies.uncertain import run
 
@@ -363,26 +333,18 @@ def explain(
     keep: Sequence[str] = (),
     gap: float | str | None = None,
     time_limit: str | None = None,
-    workers: int | str = 0,
 ) -> Explanation:
-    """Return why the best plan is what it is; without a plan, a minimal set of conflicting limits.
+    """Return the explanation of the best plan, or a minimal set of conflicting limits without one.
 
     Args:
-        problem: what to plan.
-        settings, scenario: what is laid over it.
         step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
         why_not: items whose absence to explain exactly.
         weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
-        gap: the largest gap to prove, as a share.
-        time_limit: of the whole explanation.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
     """
     from planner.studies.explain import run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
     found = run(
         request,
         step=as_texts(step),
@@ -404,9 +366,6 @@ def compare(
 
     Args:
         files: plans, problems, workbooks, or lists of them.
-        settings, scenario: what is laid over the problem files.
-        gap: the largest gap to prove, as a share.
-        time_limit: of each solve.
     """
     from planner.studies.compare import run
 
@@ -422,14 +381,7 @@ def compare_rules(
     gap: float | str | None = None,
     time_limit: str | None = None,
 ) -> RulesTable:
-    """Return storage sized by the job, by vendors' rules and otherwise: `compare --rules`.
-
-    Args:
-        problem: what to plan.
-        settings, scenario: what is laid over it.
-        gap: the largest gap to prove, as a share.
-        time_limit: of each solve.
-    """
+    """Return storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
     from planner.studies.rules import run
 
     request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
@@ -449,12 +401,8 @@ def alternatives(
     """Return plans near the optimum that differ from it: `compare --near`.
 
     Args:
-        problem: what to plan.
         within: distance from the optimum, as a share.
         most: most plans, the best included.
-        settings, scenario: what is laid over the problem.
-        gap: the largest gap to prove, as a share.
-        time_limit: of the whole search.
     """
     from planner.studies.alternatives import run
 
@@ -481,8 +429,6 @@ def bid(
         quantities: as quoted, or free at the quoted prices.
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
-        settings, scenario: what is laid over the problem.
-        time_limit: of each solve.
     """
     from planner.studies.bids import run
 
@@ -509,7 +455,6 @@ def verify(
     Args:
         plan: a plan file, or a plan in memory.
         solve_again: whether to prove the bound by the other solver.
-        time_limit: of that solve.
     """
     from planner.studies.verification import run
 
@@ -528,8 +473,6 @@ def audit(
 
     Args:
         workbook: a workbook of planner.
-        gap: the largest gap to prove of the optimum, as a share.
-        time_limit: of that solve.
         solve_again: whether to compare with the optimum under the edited inputs.
     """
     from planner.studies.verification import run_audit

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -18,10 +17,12 @@ from pydantic import BaseModel
 
 from planner import terminal
 from planner.commands.views import view_of
-from planner.outputs import answer, console, size_screen
-from planner.outputs.blocks import MOST_NOTES, FirstScreen, render
+from planner.outputs.blocks import MOST_NOTES, Block, Heading
 from planner.outputs.page import fragment
 from planner.outputs.restated import restated, restated_columns
+from planner.outputs.screen import show
+from planner.outputs.views import plan as plan_view
+from planner.outputs.views import size
 from planner.outputs.words import clean
 from planner.schema.base import Record, Shown
 from planner.schema.comparison import Comparison, Series
@@ -135,9 +136,19 @@ __all__ = ["fitted", "frame", "html", "parts", "text"]
 def text(result: Shown) -> str:
     """Return a result as the screen of its command shows it."""
     if isinstance(result, Plan):
-        return answer.render(result).rstrip("\n")
-    page, whole = _first(_stated(result))
-    return (whole() if page is None else render(page, whole)).rstrip("\n")
+        return plan_view.render(result).rstrip("\n")
+    blocks = _blocks(_stated(result))
+    return repr(result) if blocks is None else show(blocks).rstrip("\n")
+
+
+def _blocks(result: Shown) -> list[Block] | None:
+    """Return a result as blocks, None where it is none or a sweep without its rows."""
+    if isinstance(result, Plan):
+        return plan_view.no_plan(result)
+    if isinstance(result, SizeReport):
+        return size.view(result)
+    of, beside = view_of(result), _rows(result)
+    return None if of is None or beside is None else of.blocks(result, **beside)
 
 
 def fitted(result: Shown, columns: int) -> str:
@@ -154,19 +165,16 @@ def html(result: Shown) -> str:
     result = _stated(result)
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
-    page, whole = _first(result) if not isinstance(result, Plan) else (None, partial(text, result))
-    if page is None or page.entire:
-        heading, _, rest = whole().partition("\n")
-        return tag("h3", escaped(heading)) + tag("pre", escaped(rest.strip("\n")))
-    of, beside = view_of(result), _rows(result) or {}
-    charts = of.charts(result, **beside) if of is not None and of.charts else ()
+    of, beside, blocks = view_of(result), _rows(result) or {}, _blocks(result)
+    if blocks is None:
+        return tag("pre", escaped(repr(result)))
+    drawn = of.charts(result, **beside) if of is not None and of.charts else ()
+    title = next((each.text for each in blocks if isinstance(each, Heading)), "")
     parts = [
-        tag("h3", escaped(page.title)),
-        _answer(page.answer),
-        fragment(page.below),
-        _notes(page.notes),
-        *map(_picture, charts),
-        _folded("In full", tag("pre", escaped(whole()))),
+        tag("h3", escaped(title)),
+        fragment(each for each in blocks if isinstance(each, Heading) or not each.detail),
+        *map(_picture, drawn),
+        _folded("In full", tag("pre", escaped(show(blocks, full=True)))),
     ]
     return "\n".join(filter(None, parts))
 
@@ -175,19 +183,8 @@ def _stated(result: Shown) -> Any:
     return restated(result) if isinstance(result, Record) else result
 
 
-def _first(result: Shown) -> tuple[FirstScreen | None, Callable[[], str]]:
-    """Return the first screen of a result, None where there is no such thing, and all of it."""
-    if isinstance(result, SizeReport):
-        return size_screen.first(result), partial(size_screen.render, result)
-    of, beside = view_of(result), _rows(result)
-    if of is None or beside is None:
-        return None, partial(repr, result)
-    whole = partial(of.text, result, beside)
-    return (of.first(result, **beside) if of.first else None), whole
-
-
 def _rows(result: Shown) -> dict[str, Any] | None:
-    """Return what views take besides the record, None where a sweep is without its rows."""
+    """The rows of a sweep by name, empty for other records, None for a sweep without its rows."""
     if not isinstance(result, Sweep):
         return {}
     table: Mapping[str, Sequence[Any]] | None = getattr(result, "table", None)
@@ -198,9 +195,9 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
-    yield tag("h3", escaped(console.headline(plan)))
-    yield _answer(answer.answer_lines(plan, totals, plan.jobs[0]))
-    yield _notes([*console.idle_texts(plan), *plan.warnings])
+    yield tag("h3", escaped(plan_view.headline(plan)))
+    yield _answer(plan_view.answer_lines(plan, totals, plan.jobs[0]))
+    yield _notes([*plan_view.idle_texts(plan), *plan.warnings])
     bill = frame(plan)[list(_BILL)]
     money = f" {plan.shown_in.code}"
     heads = {name: head + (money if "usd" in name else "") for name, head in _BILL.items()}

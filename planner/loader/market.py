@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -143,27 +143,31 @@ def _refuse_results(own: str, document: Document) -> None:
 def load_catalogs(files: list[Path]) -> Catalogs:
     """Return the merged catalogs of ``files`` and of what they include."""
     documents = _with_includes(files, "catalog", shipped.catalog_files())
-    raw, homes = _raw_items(documents)
-    _check_parents(documents, raw)
+    written = _written_items(documents)
+    resolved = {name: _resolved(name, written) for name in written}
     result = Catalogs()
     for path, document in documents:
-        _resolve_extends(document, raw)
+        if isinstance(document.data.get("items"), tuple):
+            items = enumerate(document.data["items"])
+            whole = tuple(_whole(item, document, at, written, resolved) for at, item in items)
+            document.data = {**document.data, "items": whole}
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
         result.files.append((path, document.digest))
         _add(result, catalog, document)
+    homes = {name: item.document for name, item in written.items()}
     merged: dict[tuple[str, ...], dict[str, Source]] = {}  # near-clones extend the same few items
-    for item_id, chain in _chains(raw).items():
+    for item_id, (_, chain) in resolved.items():
         homes_of = tuple(homes[ancestor].file for ancestor in chain)
         if homes_of not in merged:
             merged[homes_of] = _sources(item_id, chain, homes, result)
         result.sources[item_id] = merged[homes_of]
-    _cross_check(result, homes)
+    _cross_check(result, written)
     return result
 
 
 def _sources(
-    item_id: str, chain: list[str], homes: Mapping[str, Document], result: Catalogs
+    item_id: str, chain: Sequence[str], homes: Mapping[str, Document], result: Catalogs
 ) -> dict[str, Source]:
     """Return the sources that an item and those it extends may cite."""
     merged: dict[str, Source] = {}
@@ -205,84 +209,74 @@ def _with_includes(
     return list(seen.items())
 
 
-Raw = dict[str, dict[str, Any]]
+class _Written(NamedTuple):
+    """An item as its file has it."""
+
+    data: dict[str, Any]
+    document: Document
+    at: int
+
+    def place(self, *steps: str) -> tuple[str, int | None]:
+        """File and line of a part."""
+        return self.document.file, self.document.line(("items", self.at, *steps))
 
 
-def _raw_items(documents: list[tuple[Path, Document]]) -> tuple[Raw, dict[str, Document]]:
-    """Return every item's data as written, and the document it stands in."""
-    raw: Raw = {}
-    homes: dict[str, Document] = {}
-    places: dict[str, str] = {}
+Resolved = tuple[dict[str, Any], tuple[str, ...]]
+"""An item's data with what it extends, and the ids of these, the oldest first, itself the last."""
+
+
+def _written_items(documents: list[tuple[Path, Document]]) -> dict[str, _Written]:
+    """Return every item by id; what has none is left to the schema."""
+    found: dict[str, _Written] = {}
     for _, document in documents:
         items = document.data.get("items", ())
         for index, item in enumerate(items if isinstance(items, tuple) else ()):
             if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-                continue  # the schema reports it
-            name, line = item["id"], document.line(("items", index))
-            if name in raw:
-                first = places[name]
-                message = f"the id '{name}' is used twice (first in {first})"
+                continue
+            here = _Written(item, document, index)
+            first = found.setdefault(item["id"], here)
+            if first is not here:
+                file, line = first.place()
+                message = f"the id '{item['id']}' is used twice (first in {file}:{line})"
                 path, fix = f"items.{index}.id", "rename one of them"
-                raise InputError(Finding("duplicate-id", message, document.file, line, path, fix))
-            raw[name], homes[name], places[name] = item, document, f"{document.file}:{line}"
-    return raw, homes
+                raise InputError(Finding("duplicate-id", message, *here.place(), path, fix))
+    return found
 
 
-def _chains(raw: Raw) -> dict[str, list[str]]:
-    """Return for every item the ids it extends, oldest first, and itself."""
-    chains: dict[str, list[str]] = {}
-    for name in raw:
-        chain = [name]
-        while isinstance(parent := raw[chain[0]].get("extends"), str) and parent in raw:
-            if parent in chain:
-                break
-            chain.insert(0, parent)
-        chains[name] = chain
-    return chains
-
-
-def _check_parents(documents: list[tuple[Path, Document]], raw: Raw) -> None:
-    """Refuse items that extend what no catalog holds, at the line that says so."""
-    for _, document in documents:
-        items = document.data.get("items", ())
-        for index, item in enumerate(items if isinstance(items, tuple) else ()):
-            parent = item.get("extends") if isinstance(item, dict) else None
-            if isinstance(parent, str) and parent not in raw:
-                line = document.line(("items", index, "extends"))
-                hint = did_you_mean(parent, list(raw))
-                message, path = f"no item '{parent}'", f"items.{index}.extends"
-                raise InputError(Finding("unknown-id", message, document.file, line, path, hint))
-
-
-def _resolve_extends(document: Document, raw: Raw) -> None:
-    """Replace each item that extends another by the merged data."""
-    items = document.data.get("items", ())
-    if not isinstance(items, tuple):
-        return
-    merged = []
-    for index, item in enumerate(items):
-        if isinstance(item, dict) and isinstance(item.get("extends"), str):
-            place = (document.file, document.line(("items", index, "extends")))
-            item = _extended(item, raw, place, ())
-        merged.append(item)
-    document.data = {**document.data, "items": tuple(merged)}
-
-
-def _extended(
-    item: dict[str, Any], raw: Raw, place: tuple[str, int | None], below: tuple[str, ...]
-) -> dict[str, Any]:
-    parent = item.get("extends")
+def _resolved(name: str, written: Mapping[str, _Written], below: tuple[str, ...] = ()) -> Resolved:
+    """Return an item laid over those that it extends."""
+    item, chain = written[name], (*below, name)
+    parent = item.data.get("extends")
     if not isinstance(parent, str):
-        return item
-    if parent in below or parent == item.get("id"):
-        circle = " -> ".join((*below, str(item.get("id")), parent))
-        message, fix = f"circular extends: {circle}", "remove one of these extends"
-        raise InputError(Finding("circular-extends", message, *place, fix=fix))
-    if len(below) >= MAX_EXTENDS:
+        return item.data, (name,)
+    if parent not in written:
+        path, hint = f"items.{item.at}.extends", did_you_mean(parent, list(written))
+        place = item.place("extends")
+        raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, path, hint))
+    place = written[chain[0]].place("extends")
+    if parent in chain:
+        message = f"circular extends: {' -> '.join((*chain, parent))}"
+        raise InputError(
+            Finding("circular-extends", message, *place, fix="remove one of these extends")
+        )
+    if len(chain) > MAX_EXTENDS:
         message, fix = f"extends is more than {MAX_EXTENDS} deep", "extend the first item directly"
         raise InputError(Finding("deep-extends", message, *place, fix=fix))
-    base = _extended(raw[parent], raw, place, (*below, str(item.get("id"))))
-    return _merged(base, item)
+    base, ancestors = _resolved(parent, written, chain)
+    return _merged(base, item.data), (*ancestors, name)
+
+
+def _whole(
+    item: Any,
+    document: Document,
+    index: int,
+    written: Mapping[str, _Written],
+    resolved: Mapping[str, Resolved],
+) -> Any:
+    name = item.get("id") if isinstance(item, dict) else None
+    known = written.get(name) if isinstance(name, str) else None
+    mine = known is not None and known.document is document and known.at == index
+    return resolved[name][0] if mine and name else item
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -318,14 +312,15 @@ def file_and_line(place: str) -> tuple[str, int | None]:
     return file, int(line) if line.isdigit() else None
 
 
-def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
+def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
     from planner.loader.catalog_checks import check_family, check_item
 
     problems: list[Finding] = []
     for item in result.items.values():
         known = result.sources[item.id]
         for message, hint, part in check_item(item, known, result.items, result.families):
-            place = _place_of(homes[item.id], item.id, part)
+            home = written[item.id]
+            place = home.document.place(("items", home.at, *steps_of(part)))
             problems.append(Finding("catalog", message, *place, item.id, hint))
     for family in result.families.values():
         file, line = file_and_line(result.places[family.id])
@@ -333,12 +328,6 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
             problems.append(Finding("catalog", message, file, line, family.id, hint))
     if problems:
         raise InputError(problems)
-
-
-def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | None]:
-    """Return the file and line of a dotted part of an item."""
-    ids = [item.get("id") for item in document.data["items"]]
-    return document.place(("items", ids.index(item_id), *steps_of(part)))
 
 
 def price_documents(files: list[Path]) -> list[tuple[Path, Document]]:

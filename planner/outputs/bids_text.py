@@ -8,7 +8,17 @@ from dataclasses import replace
 
 from planner.currency import currency_among, currency_of
 from planner.figures import FIGURES, RATIOS
-from planner.outputs.blocks import PAGE, Block, Column, FirstScreen, Heading, Table, Text, screen
+from planner.outputs.blocks import (
+    MOST_NOTES,
+    PAGE,
+    Block,
+    Column,
+    Heading,
+    Table,
+    Text,
+    proof_block,
+)
+from planner.outputs.screen import show
 from planner.outputs.words import (
     breach_text,
     counted,
@@ -41,34 +51,18 @@ TO_WIN = "Break-even prices"
 
 
 def view(found: Bids) -> list[Block]:
-    """Return what an evaluation of bids says."""
-    blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
-    blocks.append(_table(found))
-    blocks += [
-        Text(tuple(broken_limits(found)), title="Broken limits", points=True),
+    """Return an evaluation of bids as blocks."""
+    return [
+        Heading(_heading(found)),
+        Text(tuple(answer(found)), points=True),
+        _spare_table(found),
         Text(tuple(to_win(found)), title=TO_WIN, points=True),
+        Text(tuple(broken_limits(found)), title="Broken limits", points=True, first=MOST_NOTES),
         _mix(found),
         _lacks(found),
-        Text(tuple(findings(found)), title="Findings", points=True, most=_MOST_FINDINGS),
-        Text(tuple(_how(found)), title="Method"),
+        Text(tuple(findings(found)), title="Findings", points=True, most=_MOST_FINDINGS, first=3),
+        proof_block(_how(found)),
     ]
-    return blocks
-
-
-def first(found: Bids) -> FirstScreen:
-    """Return what one page says: the answer, the bids side by side, what to look at."""
-    return FirstScreen(
-        _heading(found),
-        below=(
-            Text(tuple(answer(found)), points=True),
-            _first_table(found),
-            Text(tuple(to_win(found)), title=TO_WIN,
-                 points=True),
-        ),
-        notes=(*broken_limits(found), *findings(found)),
-        proof=tuple(_how(found)),
-        full="broken limits, the best mix, gaps of each bid, method",
-    )  # fmt: skip
 
 
 _SPARE = (
@@ -78,7 +72,7 @@ _SPARE = (
 """Columns that a narrow screen does without, the last first."""
 
 
-def _first_table(found: Bids) -> Table:
+def _spare_table(found: Bids) -> Table:
     table = _table(found)
     order = {found.shown_in.named(label): place for place, label in enumerate(_SPARE, 1)}
     columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
@@ -207,7 +201,7 @@ def _mixed(found: Bids) -> str:
 
 
 def _which_lacks(found: Bids) -> str:
-    """Return which lots the first bid does not have, and takes at the book's prices."""
+    """Lots that the first bid takes at the book's prices."""
     lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
             if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
     return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
@@ -218,7 +212,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """Return which bids an award names."""
+    """Return the bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
@@ -448,7 +442,7 @@ _KINDS: dict[LineKind, tuple[str, str]] = {
 
 def render_quote(quote: Quote) -> str:
     """Return the screen of a quote."""
-    return screen(view_quote(quote))
+    return show(list(view_quote(quote)), full=True)
 
 
 def view_quote(quote: Quote) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.figures import capital
 from planner.outputs import plan_page
-from planner.outputs.blocks import Block, Heading, Table, Text
+from planner.outputs.blocks import Block, Facts, Heading, Table, Text
 from planner.outputs.charts.model import Chart
 from planner.outputs.parts import Part, facts, table_part, text_part
 from planner.outputs.restated import restated
@@ -171,15 +171,25 @@ def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
     """Return a study: its finding, its charts, then all it says and its tables."""
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
-    texts = [each for each in parts if each["kind"] == "text"]
-    said = next((each for each in texts if not each["points"] and each["texts"]), None)
-    finding = said["texts"].pop(0) if said is not None else _ended(study)
+    texts = [each for each in parts if each["kind"] in ("text", "facts")]
+    finding = _finding(texts) or _ended(study)
     drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
              for chart in shown.charts]  # fmt: skip
-    tables = [each for each in parts if each["kind"] != "text"]
+    tables = [each for each in parts if each["kind"] == "table"]
     about = text_part(_about(study, inputs), "muted")
     found = (text_part(finding, "note"), about, *drawn, *texts, *tables)
     return Section(place, shown.title, found, of=f"study {number}")
+
+
+def _finding(parts: Sequence[Part]) -> str:
+    """Return the first fact or paragraph, and take it out."""
+    for part in parts:
+        if part["kind"] == "facts" and part["rows"]:
+            label, text = part["rows"].pop(0)
+            return f"{label}: {text}" if label else str(text)
+        if part["kind"] == "text" and not part["points"] and part["texts"]:
+            return str(part["texts"].pop(0))
+    return ""
 
 
 def _ended(study: AnyStudy) -> str:
@@ -220,7 +230,9 @@ def _chart(place: str, chart: Chart, titled: bool) -> Part:
 def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
     """Yield blocks as parts of a page."""
     for block in blocks:
-        if isinstance(block, Text) and "page" in block.on and any(block.texts):
+        if isinstance(block, Facts) and block.shown:
+            yield facts(block.shown)
+        elif isinstance(block, Text) and "page" in block.on and any(block.texts):
             texts = [text for text in block.texts if text]
             yield {"kind": "text", "title": block.title, "texts": texts, "points": block.points,
                    "style": ""}  # fmt: skip

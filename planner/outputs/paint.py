@@ -38,7 +38,8 @@ def rendered(parts: Iterable[RenderableType], *, styled: bool = False) -> str:
         legacy_windows=False,
     )
     for part in parts:
-        console.print(part, overflow="fold")
+        whole = getattr(part, "no_wrap", None) is True
+        console.print(part, overflow="ignore" if whole else "fold", crop=not whole)
     lines = console.file.getvalue().split("\n")  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in lines)
 

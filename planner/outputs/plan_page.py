@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planner.currency import bare
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
-from planner.outputs.alternatives_text import bought_text
-from planner.outputs.answer import question_text as asked_in_words
-from planner.outputs.answer import standing_idle
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.words import gap, short
 from planner.outputs.parts import (
@@ -25,7 +22,10 @@ from planner.outputs.parts import (
 )
 from planner.outputs.scope import binding_limits, decided_lines, own_lines
 from planner.outputs.sensitivity_words import STATUS
-from planner.outputs.why_text import decided, needed, units
+from planner.outputs.views.alternatives import bought_text
+from planner.outputs.views.plan import question_text as asked_in_words
+from planner.outputs.views.plan import standing_idle
+from planner.outputs.views.storage_options import decided, needed, units
 from planner.outputs.words import (
     about,
     amount_of,

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from planner.outputs import sweep_files
 from planner.outputs.bill import harmless
 from planner.outputs.sweep_files import COMPRESSION
-from planner.outputs.telemetry_text import value_of
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -30,6 +29,7 @@ from planner.outputs.telemetry_words import (
     span,
     stated,
 )
+from planner.outputs.views.telemetry import value_of
 from planner.outputs.words import DAY_S, clean, counted, duration
 from planner.schema.sensitivity import Column
 from planner.schema.telemetry import (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +18,6 @@ from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_unit
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
-from planner.terminal import width
 
 if TYPE_CHECKING:
     from planner.schema.verification import Breach
@@ -79,24 +77,6 @@ NETWORKS = {
 """What a plan's networks are called."""
 
 DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
-
-
-def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
-    """Return a text in lines that fit the screen; a number stays with its percent sign."""
-    whole = text.replace(" %", "\u00a0%")  # which the wrapper does not take for a space
-    lines = textwrap.wrap(whole, width(), initial_indent=first, subsequent_indent=rest)
-    return [line.replace("\u00a0", " ") for line in lines]
-
-
-def points(*texts: str) -> list[str]:
-    """Return texts as the points of a list, in lines that fit the screen."""
-    return [line for text in texts for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
-
-
-def titled_points(title: str, texts: Iterable[str]) -> str:
-    """Return points under their title; nothing without any."""
-    lines = points(*texts)
-    return "\n".join([title, *lines]) if lines else ""
 
 
 def number(value: float | None, digits: int = 0) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
 from planner.outputs.blocks import Heading, Table, Text
-from planner.outputs.blocks import screen as to_screen
+from planner.outputs.screen import show
 from planner.portfolio import api
 from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Limit, Program
@@ -100,7 +100,7 @@ def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Margina
     """Return the screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
-    return to_screen(
+    return show(
         [
             Heading(f"{plan.problem}: what holds the plan back"),
             Text(tuple(texts), "Binding limits, each moved a step and solved again", points=True),
@@ -110,7 +110,8 @@ def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Margina
                     *(f"{j.job}: {j.note}" for j in plan.jobs if j.note),
                 )
             ),
-        ]
+        ],
+        full=True,
     )
 
 
@@ -235,9 +236,8 @@ def sweep_screen(points: Sequence[Point]) -> str:
         figures("capex MUSD", ((plan.capex_usd or 0.0) / 1e6 for plan in plans), 2),
         words("gap", (None if plan.gap is None else f"{plan.gap:.1e}" for plan in plans)),
     )
-    return to_screen(
-        [Heading("Portfolio sweep"), Table(f"Sweep: {UNITS[plans[0].objective]}", columns)]
-    )
+    table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
+    return show([Heading("Portfolio sweep"), table], full=True)
 
 
 # Simulation
@@ -314,4 +314,4 @@ def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
     )
     note = "Lending idle shares betters this by up to a point; jobs with repair are left out."
     table = Table("Goodput, each job with its guaranteed share", columns, notes=(note,))
-    return to_screen([Heading(f"{plan.problem}: simulation"), table])
+    return show([Heading(f"{plan.problem}: simulation"), table], full=True)

@@ -9,9 +9,9 @@ from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
-from planner.outputs import blocks
 from planner.outputs.blocks import Block, Column, Heading, Table, Text
 from planner.outputs.page import fragment
+from planner.outputs.screen import show
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
@@ -70,7 +70,7 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
 
 def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
     """Return the screen of a plan."""
-    return blocks.screen(view(plan, full=full))
+    return show(view(plan, full=full), full=True)
 
 
 def _title(plan: PortfolioPlan) -> str:

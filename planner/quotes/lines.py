@@ -359,7 +359,7 @@ def _choose_price_breaks(
                 line.remarks.append(f"{reason}: add to the mapping quantities: {{{key}: ...}}")
             elif line is chosen:
                 line.figures["quantity"] = float(many)
-                line.remarks.append("quantity from the mapping")
+                line.remarks.append("its quantity is that of the mapping")
             else:
                 superseded.setdefault(line.row.sheet, set()).add(line.row.number)
                 line.remarks.append(f"the price from {first_unit:g} units on, not of {many:,}")

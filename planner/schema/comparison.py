@@ -26,7 +26,7 @@ InMeasure = Annotated[float, InUnit("measure.unit")]
 
 
 class Bought(Record):
-    """So many units of a product: ``model`` without the vendor's name, ``product`` with it."""
+    """Units of a product: ``model`` without the vendor's name, ``product`` with it."""
 
     sku: str
     model: str
@@ -35,7 +35,7 @@ class Bought(Record):
 
 
 class Measure(Record):
-    """What the rows of a table are measured by, and whether more of it is better."""
+    """Measure of the rows of a table, and whether more of it is better."""
 
     name: Literal["useful_pflops", "useful_gpus", Minimized]
     label: str
@@ -44,11 +44,10 @@ class Measure(Record):
 
 
 class Outcome(Record):
-    """What a plan buys and how the job runs on it; None means not known or not asked for.
+    """Purchase and operation of a plan; None: not known or not asked for.
 
-    ``measured`` is the plan's value in the measure of the table, ``difference`` how far it lies
-    above that of the demand law's plan, as a share of it. ``gap`` is what is proven of the plan:
-    differences that are no larger mean nothing. ``overlap`` is drain over interval.
+    ``measured``: value in the table's measure; ``difference``: excess over the demand law's plan,
+    as a share; below ``gap`` it means nothing. ``overlap``: drain over interval.
     """
 
     systems: tuple[Bought, ...]
@@ -77,9 +76,8 @@ class Outcome(Record):
 class RuleRow(Record):
     """One way to size or choose the storage, and the best plan that it allows.
 
-    ``settings`` are laid over the problem by ``--set``, after those of the whole table. ``own``
-    marks what the problem itself asks for. Without an ``outcome`` the ``reason`` says why there is
-    no plan; ``status`` is None where the problem left nothing to solve.
+    ``settings`` are for ``--set``. ``own``: the problem itself asks for it. ``status`` is None
+    where there was nothing to solve; ``reason`` says why there is no plan.
     """
 
     group: RowGroup
@@ -94,10 +92,9 @@ class RuleRow(Record):
 
 
 class RulesTable(Shown, InCurrency):
-    """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
+    """The same problem by the demand law (first), vendors' rules and other means.
 
-    ``argument`` is the worst rule, the best and the worst vendor in a line each; ``input_sha256``
-    is that of a plan of the same inputs.
+    ``argument``: the worst rule, the best and the worst vendor in a line each.
     """
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
@@ -114,12 +111,10 @@ class RulesTable(Shown, InCurrency):
 
 
 class Side(Record):
-    """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
+    """One of the plans compared: ``key`` is its letter, ``source`` its file.
 
-    ``edits`` are the cells of a workbook that hold something else than the solved plan, ``broken``
-    the limits that it breaks;
-    ``given_away`` is how far the plan stays behind the best on purpose, as a share of it;
-    ``verdict`` is what speaks against it.
+    ``edits``: changed cells of a workbook, ``broken``: limits that it breaks; ``given_away``: share
+    behind the best on purpose; ``verdict``: objections to the plan.
     """
 
     key: str
@@ -135,7 +130,7 @@ class Side(Record):
 
 
 class Series(Record):
-    """A figure in every plan, and how far each lies above the first; None where it is not known."""
+    """A figure in every plan, and its excess over the first; None where it is not known."""
 
     values: tuple[InItsUnit | str | None, ...]
     changes: tuple[InItsUnit | None, ...]
@@ -165,7 +160,7 @@ class LineRow(Record):
 
 
 class LimitSide(Record):
-    """What one plan reaches of a limit, what it is allowed, and whether that binds."""
+    """Value and limit of one plan, and whether the limit binds."""
 
     value: InItsUnit
     limit: InItsUnit
@@ -184,10 +179,7 @@ class LimitRow(Record):
 
 
 class Comparison(Shown, InCurrency):
-    """Plans side by side; every change is against the first.
-
-    All rows are listed; those that are ``equal`` are the same in every plan there is.
-    """
+    """Plans side by side; every change is against the first; ``equal`` rows are listed too."""
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
     sides: tuple[Side, ...]
@@ -198,10 +190,9 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A way in which a plan is extreme or different, and how to get such a plan.
+    """A direction in which a plan is extreme or different.
 
-    ``detail`` tells what it is about, such as the vendor. ``setting`` is what ``--set`` would take;
-    None where a problem file cannot ask for it, as for the fewest storage units.
+    ``setting`` is for ``--set``; None where a problem file cannot ask for it.
     """
 
     name: DirectionName | Literal["best"]
@@ -211,12 +202,11 @@ class Way(Record):
 
 
 class Alternative(Record):
-    """A complete plan of the problem, verified, that lies within the tolerance of the best.
+    """A complete verified plan within the tolerance of the best.
 
-    ``plan`` carries the value of the problem's own objective with the bound of the best there is;
-    ``shortfall`` is how far behind that bound it is at most, as a share of the bound. ``distance``
-    is how different it is from the plans before it in the list: 1 for another storage vendor, 1 for
-    another GPU type, and the relative difference in storage units and in GPU systems.
+    ``shortfall``: largest distance behind the bound of the best, as a share. ``distance`` to the
+    plans before it: 1 for another storage vendor, 1 for another GPU type, plus the relative
+    differences in storage units and GPU systems.
     """
 
     ways: tuple[Way, ...]
@@ -227,12 +217,11 @@ class Alternative(Record):
 
 
 class Direction(Record):
-    """What was looked for in one direction, and how that ended.
+    """A direction searched, and how that ended.
 
-    ``ended`` is "within" where a plan was found, "beyond" where the best one lies outside the
-    tolerance, "no_plan" where there is none and "not_found" where the search did not settle it.
-    ``shortfall`` is that of the plan found, at most; ``at_least`` is proven of every plan there.
-    ``proven`` says that the plan found is the best or the extreme there, not only one near it.
+    "within": a plan was found; "beyond": the best one lies outside the tolerance; "no_plan";
+    "not_found": undecided. ``shortfall``: of the plan found; ``at_least``: proven of every plan
+    there; ``proven``: the plan found is the extreme there.
     """
 
     name: DirectionName
@@ -247,9 +236,8 @@ class Direction(Record):
 class Alternatives(Shown, InCurrency):
     """Plans within a share of the best, from the most to the least different.
 
-    ``bound`` is what no plan's objective passes; ``worst`` the worst value within the tolerance.
-    ``found`` counts all different plans, those beyond ``--most`` included. ``message`` says why
-    there are none.
+    ``worst``: worst value within the tolerance; ``found``: number of different plans, shown or not;
+    ``message``: why there are none.
     """
 
     schema_version: int = ALTERNATIVES_SCHEMA_VERSION

@@ -1,7 +1,4 @@
-"""Why a plan holds what it holds and nothing else, and what holds it. Additive changes only.
-
-What one more unit of each limit is worth, and the least that would make a wish come true.
-"""
+"""Why a plan is the best: marginal values of limits, forced plans, items not bought."""
 
 from typing import Annotated, Literal
 
@@ -21,7 +18,7 @@ InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
 
 
 class Bought(Record):
-    """So many of a GPU system or storage item."""
+    """Units of a GPU system or storage item."""
 
     sku: str
     model: str
@@ -30,7 +27,7 @@ class Bought(Record):
 
 
 class Figures(Record):
-    """What a plan is worth and takes. None where a figure is not known or not defined."""
+    """Figures of a plan; None: not known or not defined."""
 
     gpus_used: int
     goodput: float
@@ -46,10 +43,7 @@ class Figures(Record):
 
 
 class Certificate(Record):
-    """A value of the objective with the bound that no plan of its kind passes.
-
-    ``gap`` is their distance as a share of the value.
-    """
+    """A value of the objective with its bound; ``gap``: their distance as a share."""
 
     value: InItsUnit
     bound: InItsUnit
@@ -57,11 +51,10 @@ class Certificate(Record):
 
 
 class Forced(Record):
-    """The best plan with something else forced.
+    """The best plan with something else forced; of plans as good a cheap one.
 
-    ``setting`` is what ``--set`` would take. ``figures`` are those of a plan with the value in
-    ``certificate``; of plans as good it is a cheap one. ``loss`` is how much worse its objective is
-    than the plan's, as a share of it (negative: better, which the plan's gap allows).
+    ``setting`` is for ``--set``. ``loss``: share by which its objective is worse than the plan's;
+    negative: better, which the plan's gap allows.
     """
 
     kind: ForcedKind
@@ -77,11 +70,10 @@ class Forced(Record):
 
 
 class BreakEven(Record):
-    """The highest price at which an item is part of a plan as good as the best without it.
+    """Highest price at which an item is part of a plan as good as the best without it.
 
-    "As good" is what the problem's own order says: the objective first, and where plans tie in it,
-    capex. At ``enters_at_usd`` such a plan is known, at ``not_at_usd`` and above none exists: both
-    are proven, for a unit after discount. ``reason`` says why there are no prices.
+    "As good": the objective first, then capex. At ``enters_at_usd`` such a plan is known, at
+    ``not_at_usd`` and above none exists: both proven, for a unit after discount.
     """
 
     outcome: Literal["found", "no_price_helps", "not_computed"]
@@ -96,15 +88,11 @@ class BreakEven(Record):
 class Item(Record):
     """Why an item of the catalogs is not in the plan.
 
-    ``left_out``: it cannot be planned with (``reason``). ``no_plan``: no plan holds a single unit
-    of it (``reason`` says what stands in the way, where told). ``worse``: the best plan with it is
-    worse than the plan by a share of the objective of at least ``at_least`` and, where known, at
-    most ``at_most``. ``as_good``: such a plan ties with the best, but costs ``extra_capex_usd``
-    more or comes later in the order of ties (``reason``: its vendor is not preferred). ``open``:
-    bounds alone do not tell worse (or no plan) from as good.
-    With a GPU system the job runs on it: alone where it runs on one type. ``exact`` says that the
-    best plan with it was found and proven, not only bounded. ``net_usd`` and ``list_usd`` are the
-    price of a unit today, after and before discount.
+    ``left_out``: it cannot be planned (``reason``). ``no_plan``: no plan holds a unit of it.
+    ``worse``: the best plan with it is worse by a share from ``at_least`` to ``at_most``.
+    ``as_good``: it ties, but costs ``extra_capex_usd`` more or comes later in the order of ties.
+    ``open``: bounds do not decide. A GPU system is one that the job runs on. ``exact``: the best
+    plan with it was found and proven. ``net_usd`` and ``list_usd``: price of a unit today.
     """
 
     sku: str
@@ -124,10 +112,10 @@ class Item(Record):
 
 
 class WhyNot(Record):
-    """A plan side by side with what it is not.
+    """A plan beside those with other vendors, types and items.
 
-    ``tie`` is the share of the objective within which plans count as equally good. ``message`` says
-    why nothing could be compared.
+    ``tie``: share of the objective within which plans count as equally good; ``message``: why
+    nothing could be compared.
     """
 
     schema_version: int = WHY_NOT_SCHEMA_VERSION
@@ -146,13 +134,12 @@ class WhyNot(Record):
 
 
 class Moved(Record):
-    """The best objective with a limit a step looser or tighter, everything else as it is.
+    """The best objective with a limit a step looser or tighter, all else unchanged.
 
-    ``change`` is how much more (or less) of the objective the best plan then has; the true change
-    lies between ``change_least`` and ``change_most``, which are proven. ``known`` says how:
-    ``solved`` anew; ``plan_fits``: the best plan still meets the tighter limit; ``no_limit_helps``:
-    even without this and others that do not bind no plan is better; ``no_plan`` is left;
-    ``at_its_end``: it cannot be moved that way; ``not_decided``: the search was cut short.
+    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew;
+    ``plan_fits``: the best plan still meets the limit; ``no_limit_helps``: even without all limits
+    that do not bind no plan is better; ``no_plan``; ``at_its_end``: it cannot move;
+    ``not_decided``.
     """
 
     to_text: str
@@ -167,10 +154,8 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """The least that a limit must be loosened before it pays at all.
-
-    At ``to_text`` there is a plan better by ``gain`` at least, at ``short_text`` there is none.
-    """
+    """Least loosening of a limit that pays: at ``to_text`` a plan is better by ``gain``, at
+    ``short_text`` none is."""
 
     to_text: str
     short_text: str
@@ -179,7 +164,7 @@ class NextStep(Record):
 
 
 class Marginal(Record):
-    """What moving one limit is worth. ``binding`` is the plan's own word."""
+    """Worth of moving one limit."""
 
     path: str
     label: str
@@ -195,11 +180,7 @@ class Marginal(Record):
 
 
 class Without(Record):
-    """The best plan without a lever of the problem, or with it fixed elsewhere.
-
-    ``change`` is of the objective, from the best plan with the lever; ``setting`` is what leaves it
-    out as ``--set`` takes it. ``known`` is "no_plan" where there is none then.
-    """
+    """The best plan with a lever of the problem fixed elsewhere, by ``setting``."""
 
     label: str
     setting: str
@@ -211,12 +192,10 @@ class Without(Record):
 
 
 class Explanation(Shown, Record):
-    """Why this plan, or why none.
+    """Why this plan, or why none (``plan.infeasibility``).
 
-    ``value`` and ``bound`` are of the best objective, without what ``objective.indifference`` may
-    give away, and ``gpus_used`` of a plan that has it; worths are counted from there.
-    ``plan.infeasibility`` says why there is no plan. ``undecided`` names questions that were cut
-    short: by the time limit, or because an answer takes more work than is allowed.
+    ``value``, ``bound`` and ``gpus_used`` are of the best objective without near-optimal tolerance;
+    worths are counted from there. ``undecided`` names questions that were cut short.
     """
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION

@@ -1,7 +1,6 @@
-"""Results of sensitivity studies. Additive changes only, as with the plan.
+"""Results of sweeps, frontiers, tornadoes and uncertainty studies. Additive changes only.
 
-A sweep is a table with one row per scenario (Parquet, CSV); ``Sweep`` says what its columns are. A
-frontier, a tornado and an uncertainty study are small enough to be whole records.
+Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
 """
 
 from typing import Annotated, Literal
@@ -19,8 +18,7 @@ SENSITIVITY_SCHEMA_VERSION = 1
 RowStatus = Literal[
     "optimal", "feasible", "infeasible", "unbounded", "no_solution", "invalid", "failed"
 ]
-"""How a scenario ended. ``invalid``: the input is refused; ``failed``: an error of planner itself,
-or a plan that its verification refused."""
+"""``invalid``: the input is refused; ``failed``: an error, or a plan that the verifier refused."""
 
 Kind = Literal["input", "answer", "count", "total", "job", "text"]
 
@@ -30,10 +28,7 @@ PLANNED = ("optimal", "feasible")
 
 
 class Column(Record):
-    """A column of a table: its name there, what to call it, the unit of its numbers.
-
-    ``path`` is the place in the problem, catalogs or prices that an input varies.
-    """
+    """A column of a table; ``path`` is the place of a varied input."""
 
     name: str
     label: str
@@ -47,11 +42,10 @@ VARIED = "objective, which varies"
 
 
 class Study(Shown, InCurrency):
-    """What every sensitivity study says about the problem it varies.
+    """Head of every sensitivity study.
 
-    ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
-    the largest distance between a value and its bound, as a share. ``input_sha256`` is that of a
-    plan of the same inputs. ``products`` names GPU systems and storage by their ids.
+    ``base``: best objective of the problem as it stands, None without a plan; ``gap_asked``:
+    largest distance between a value and its bound, as a share; ``products``: names by item id.
     """
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
@@ -74,7 +68,7 @@ EXACT_GAP = 2e-6
 
 
 class Sweep(Study):
-    """A table of scenarios: its columns, how many rows ended how, and whether all are there."""
+    """A table of scenarios: columns, rows by status; all of them unless interrupted."""
 
     kind: Literal["sweep"] = "sweep"
     columns: tuple[Column, ...]
@@ -91,10 +85,9 @@ class Sweep(Study):
 
 
 class FrontierPoint(Record):
-    """A plan that no other passes: for no more ``x`` there is no more ``y`` than ``bound``.
+    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``.
 
-    ``from_x`` and ``to_x`` are the ends of the stretch of x on which it is the best plan to the
-    gap asked for; ``to_x`` is None at the open end.
+    It is the best plan from ``from_x`` to ``to_x`` (None: the open end), to the gap asked for.
     """
 
     x: InX
@@ -119,10 +112,7 @@ class FrontierPoint(Record):
 
 
 class FrontierMark(Record):
-    """A rule for storage, and the best plan that follows it with the least storage it allows.
-
-    ``x``, ``y`` and ``bound`` are None where there is none; ``reason`` then says why.
-    """
+    """A storage rule and its best plan with the least storage; without one ``reason`` says why."""
 
     name: str
     label: str
@@ -133,12 +123,11 @@ class FrontierMark(Record):
 
 
 class Frontier(Study):
-    """Best useful work against something that is held or limited, every point proven.
+    """Pareto frontier of useful work against an axis, every point proven.
 
-    ``x_name`` is "storage" (delivered write bandwidth bought, the goldilocks curve), "cost"
-    (capex) or "power" (at the meter). ``knee`` is the place in ``points`` where the curve bends
-    most, ``best`` that of the most useful work; ``knee_rule`` says how the knee is found. ``marks``
-    are vendors' rules beside the storage curve.
+    ``x_name``: "storage" (delivered write bandwidth bought), "cost" (capex) or "power" (facility).
+    ``knee`` and ``best`` are places in ``points``: strongest bend, most useful work. ``marks`` are
+    vendors' rules beside the storage curve.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -158,7 +147,7 @@ class Frontier(Study):
 
 
 class End(Record):
-    """One end of a swing: the input as the problem file has it, how it ended, the best there."""
+    """One end of a swing: the input as the problem file has it, and the best plan there."""
 
     text: str
     value: InItsUnit | str
@@ -170,10 +159,10 @@ class End(Record):
 
 
 class Swing(Record):
-    """What the best plan does when one input goes from low to high, all else as it stands.
+    """Best objective as one input goes from low to high, all else unchanged.
 
-    ``width`` is the distance between the two objectives, None where an end has no plan; the truth
-    lies between ``least_width`` and ``most_width``.
+    ``width``: distance of both objectives, None where an end has no plan; proven to lie between
+    ``least_width`` and ``most_width``.
     """
 
     path: str
@@ -197,10 +186,9 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An input that is not known: its distribution in words, and what was drawn of it.
+    """An uncertain input: its distribution in words, and the range drawn.
 
-    With the unit "x" these are factors of values as they stand; with "choice" they are the places
-    of the drawn texts in the distribution, from 1 on.
+    Unit "x": factors of values as they stand; "choice": places in the distribution, from 1 on.
     """
 
     path: str
@@ -213,7 +201,7 @@ class UncertainInput(Record):
 
 
 class Percentiles(Record):
-    """A distribution of an outcome over the scenarios that have one; ``count`` of them."""
+    """Distribution of an outcome over the ``count`` scenarios that have one."""
 
     name: str
     label: str
@@ -230,11 +218,9 @@ class Percentiles(Record):
 
 
 class BreakRate(Record):
-    """How often the nominal plan breaks a limit when it is bought and the input turns out so.
+    """Frequency with which the nominal plan breaks a limit over all valid scenarios.
 
-    ``share`` is that of all scenarios whose input is not refused, those without any plan included.
-    ``worst`` is by how much the limit is passed at worst, as a share of it; None where it is never
-    broken or that is no matter of more or less.
+    ``worst``: largest excess as a share of the limit; None where it is no matter of more or less.
     """
 
     limit: str
@@ -245,14 +231,12 @@ class BreakRate(Record):
 
 
 class CandidatePlan(Record):
-    """A plan that is best somewhere, kept as it is in every scenario.
+    """A plan that is best somewhere, kept in every scenario; only its operation is decided again.
 
-    Only interval and GPUs in use (and the mode, where it is open) are decided again. ``regret`` is
-    how far behind the best plan known of each scenario it stays, as a share of that and at most 1;
-    a scenario in which it breaks a limit counts as the whole (1). ``worst`` is its value in its
-    worst scenario, None where it breaks a limit in one. ``feasible`` is the share of scenarios in
-    which it meets every limit, ``best_in`` their number in which no known plan is better by more
-    than the gap asked for. Scenarios without any plan are left out.
+    Regret: distance behind the best plan known of a scenario, as a share, 1 where a limit breaks.
+    ``worst``: value in its worst scenario, None where it breaks a limit in one. ``feasible``: share
+    of scenarios in which it meets every limit; ``best_in``: number in which no known plan is better
+    by more than the gap. Scenarios without any plan are left out.
     """
 
     name: str
@@ -267,9 +251,9 @@ class CandidatePlan(Record):
 
 
 class Index(Record):
-    """Share of the objective's variance that an input explains alone (first), and in all (total).
+    """Share of the objective's variance explained by an input alone (first) and in all (total).
 
-    `scipy.stats.sobol_indices`; the intervals are 95 % half-widths of 200 resamples.
+    `scipy.stats.sobol_indices`; confidences are 95 % half-widths of 200 resamples.
     """
 
     path: str
@@ -281,13 +265,11 @@ class Index(Record):
 
 
 class Uncertain(Study):
-    """What a problem's answer becomes where inputs are not known exactly.
+    """Best plans, broken limits and regret where inputs are not known exactly.
 
-    ``outcomes`` are those of the best plan of each scenario, ``nominal_outcomes`` those of the plan
-    of the problem as it stands, bought as it is, whatever limits it breaks. ``least_regret`` is the
-    place of the candidate with the least regret in its worst scenario (of equal ones, on average),
-    ``best_worst_case`` that of the best worst value among those that meet every limit in all
-    scenarios. ``largest_gap`` is the largest distance between a scenario's plan and its bound.
+    ``outcomes``: of the best plan of each scenario; ``nominal_outcomes``: of the plan of the
+    problem as it stands, whatever limits it breaks. ``least_regret`` and ``best_worst_case`` are
+    places in ``candidates``. ``largest_gap``: between any scenario's plan and its bound.
     """
 
     kind: Literal["uncertain"] = "uncertain"

@@ -1,4 +1,4 @@
-"""What a simulation of a plan found. Additive changes only, as with the plan."""
+"""Result of a simulation. Additive changes only, as with the plan."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ FailureKind = Literal["exponential", "weibull", "empirical"]
 
 
 class Estimate(Record):
-    """The mean over all runs with its confidence interval, and how far single runs are apart."""
+    """Mean over all runs with its 95 % confidence interval, and percentiles of single runs."""
 
     mean: float
     low: float
@@ -20,13 +20,12 @@ class Estimate(Record):
 
 
 class LossBudget(Record):
-    """Shares of wall-clock time that are lost; with goodput they make up all of it.
+    """Shares of wall-clock time lost; with goodput they add up to 1.
 
-    ``stall`` counts captures and waits for a drain, ``slowdown`` computing slowed by a drain,
-    ``rework`` computing lost back to the newest checkpoint captured, ``drain`` what is lost further
-    back because that one was not safe yet. ``waiting`` is standing still because more units are out
-    for repair than spares stand by, ``shrunk`` computing lost because fewer replicas run meanwhile,
-    ``other`` lost time besides failures and checkpoints.
+    ``stall``: captures and waits for a drain; ``slowdown``: computing slowed by a drain;
+    ``rework``: back to the newest capture; ``drain``: further back because that one was not safe;
+    ``waiting``: more units in repair than spares; ``shrunk``: fewer replicas run; ``other``: lost
+    time besides.
     """
 
     stall: float
@@ -41,10 +40,7 @@ class LossBudget(Record):
 
 
 class FailuresAssumed(Record):
-    """When a job fails: the kind, its shape (Weibull), the file and how many times it holds.
-
-    ``variation`` is the standard deviation of times between interruptions over their mean.
-    """
+    """Law of the failures; ``variation``: standard deviation over mean of their times."""
 
     kind: FailureKind
     mean_s: float
@@ -76,8 +72,8 @@ class RepairSeen(Record):
 
 
 class LocalSeen(Record):
-    """Checkpoints kept locally: each ``every``-th goes to the shared storage, ``settle_s`` after
-    its capture. ``remote_share`` of the interruptions need that storage; ``remote_per_year`` did.
+    """Local checkpoints: each ``every``-th goes to the shared storage, ``settle_s`` after its
+    capture; ``remote_share`` of the interruptions need that storage, ``remote_per_year`` did.
     """
 
     every: int
@@ -89,12 +85,11 @@ class LocalSeen(Record):
 
 
 class JobSimulated(Record):
-    """A job: how it runs, what the formula predicts, and what came out.
+    """A job: its operation, the formula's prediction, and the simulated outcome.
 
-    ``planned_goodput`` is what its plan states, None for a job that is no plan's. ``predicted`` is
-    the formula's for what was simulated: this interval, this mean time between interruptions,
-    without memory, all appliances up, no other job. ``waits`` is the part of ``loss.stall`` that is
-    waiting. Counts are per year of simulated time.
+    ``predicted``: by the formula for this interval and mean time between interruptions, without
+    memory, all appliances up. ``waits``: part of ``loss.stall`` that is waiting. Counts are per
+    year.
     """
 
     name: str
@@ -119,10 +114,10 @@ class JobSimulated(Record):
 
 
 class IntervalTried(Record):
-    """Another interval under the same failures, against the one that was simulated.
+    """Another interval under the same failures, against the simulated one.
 
-    ``low`` and ``high`` bound ``difference`` so that all of the intervals' bounds hold together.
-    ``breaks`` are limits of the plan that it does not keep.
+    ``low`` and ``high`` bound ``difference``, for all intervals together. ``breaks``: limits of the
+    plan that it breaks.
     """
 
     factor: float
@@ -136,11 +131,10 @@ class IntervalTried(Record):
 
 
 class Simulation(Shown, Record):
-    """A plan's job run event by event many times, beside what the formula predicts.
+    """A plan's job run failure by failure many times, beside the formula's prediction.
 
-    ``best`` is the place in ``intervals`` of the one with the highest goodput of those that break
-    no limit, ``better`` whether it beats the simulated one by more than the noise. ``planned`` and
-    ``outages`` are (every, lasting) and (between failures, repair) in s.
+    ``best``: place in ``intervals`` of the highest goodput without broken limits; ``better``:
+    whether it beats the simulated one by more than the noise.
     """
 
     kind: Literal["simulation"] = "simulation"

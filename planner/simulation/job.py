@@ -139,7 +139,7 @@ class JobRun:
 
 
 def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
-    """Return the delivered write and read bandwidth of a plan's working appliances."""
+    """Delivered write and read bandwidth of a plan's working appliances."""
     stores = [line for line in plan.lines if line.section == "Storage" and line.working]
     job = plan.jobs[0]
     site = plan.site
@@ -184,7 +184,7 @@ def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None 
 
 
 def full_mtti_s(job: JobPlan) -> float:
-    """Return the mean time between interruptions with all replicas running, s."""
+    """Mean time between interruptions with all replicas running, s."""
     shrunk = None if job.repair is None else job.repair.shrunk
     return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
 

@@ -71,14 +71,14 @@ class Failures:
         self._keys = keys.reshape(-1)
 
     def first_after(self, run: Places, time_s: Array) -> Places:
-        """Return the place of the first failure of some runs after some times."""
+        """Place of the first failure of some runs after some times."""
         key = run * self._span_s + np.minimum(time_s, self._span_s / 2)
         place = np.searchsorted(self._keys, key, side="right") - run * self.at_s.shape[1]
         return np.asarray(np.minimum(place, self.at_s.shape[1] - 1))
 
 
 def draw_failures(job: JobRun, length_s: float, seed: int, runs: int, block: int = 0) -> Failures:
-    """Return the failures of some runs.
+    """Failures of some runs.
 
     Args:
         job: the job.
@@ -103,7 +103,7 @@ def draw_failures(job: JobRun, length_s: float, seed: int, runs: int, block: int
 
 
 def mark_failures(job: JobRun, times: Array, generator: np.random.Generator) -> Failures:
-    """Return failures at given times, with their effects drawn."""
+    """Failures at given times, with their effects drawn."""
     shape, classes = times.shape, job.classes
     out_s, rack = np.zeros(shape), np.zeros(shape, np.intp)
     if not classes:
@@ -122,7 +122,7 @@ def mark_failures(job: JobRun, times: Array, generator: np.random.Generator) -> 
 
 
 def warm_s(job: JobRun) -> float:
-    """Return the time until as many units are out as usual, s; 0 without repair."""
+    """Time until as many units are out as usual, s; 0 without repair."""
     repairs = (each.repair.mean_s for each in job.classes if each.repair is not None)
     return _WARM * max(repairs, default=0.0)
 
@@ -134,7 +134,7 @@ def simulate(
     seed: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Array]:
-    """Return the parts of each run's length and its counts, by ``TIMES`` and ``COUNTS``.
+    """Parts of each run's length and its counts, by ``TIMES`` and ``COUNTS``.
 
     Args:
         variants: the job with each interval to try; all meet the same failures.
@@ -200,7 +200,7 @@ class Runs:
         self.running = np.array([*running, 0.0])
 
     def run(self) -> dict[str, Array]:
-        """Return totals by name, of the part of each run that counts: variants by runs."""
+        """Totals by name, of the part of each run that counts: variants by runs."""
         self._compute(np.arange(len(self.now)))
         while (left := np.flatnonzero(self.now < self.length_s)).size:
             resumed = self._restart(left)
@@ -258,7 +258,7 @@ class Runs:
         return cells[self.now[cells] < self.length_s]
 
     def _share_running(self, cells: Places) -> Array:
-        """Return the share of the job that can run with the units that are not out."""
+        """Share of the job that can run with the units that are not out."""
         if self.job.units is None:
             return np.ones(len(cells))
         is_out = self.back_s[cells] > self.now[cells, None]
@@ -272,7 +272,7 @@ class Runs:
         return np.asarray(self.running[np.minimum(out, len(self.running) - 1)])
 
     def _next_failure(self, cells: Places) -> tuple[Places, Array]:
-        """Return the next failure that strikes each cell: its place, and its time."""
+        """Next failure that strikes each cell: its place, and its time."""
         run, given = self.run_of[cells], self.failures
         place = given.first_after(run, self.now[cells])
         if self.job.units is not None and self.job.units.shrinks:
@@ -310,7 +310,7 @@ class Runs:
         self._lose(cells, place, base, reached, failed)
 
     def _after(self, cells: Places, computing_s: Array, lasts_s: Array) -> Stretch:
-        """Return the state after a stretch whose last part, if any, is waiting for a growth."""
+        """State after a stretch whose last part, if any, is waiting for a growth."""
         speed, job = self.speed[cells], self.job
         if job.local is None:
             return after_one_level(job, self.compute[cells], speed, computing_s, lasts_s)
@@ -438,7 +438,7 @@ class Runs:
 
 
 def _every(job: JobRun) -> int:
-    """Return the captures from one drained copy to the next; more than planned where a drain takes
+    """Captures from one drained copy to the next; more than planned where a drain takes
     longer than that."""
     if job.local is None:
         return 1

@@ -38,11 +38,11 @@ class LocalState:
 
     @classmethod
     def empty(cls, cells: int) -> LocalState:
-        """Return the state at the start of a run."""
+        """State at the start of a run."""
         return cls(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.full(cells, np.nan))
 
     def of(self, cells: Places) -> LocalState:
-        """Return the state of some cells."""
+        """State of some cells."""
         return LocalState(*(getattr(self, name)[cells] for name in self.__dataclass_fields__))
 
     def put(self, cells: Places, other: LocalState | None, rows: Flags) -> None:
@@ -119,7 +119,7 @@ def _beyond_rounding(time_s: Array) -> Array:
 def after_one_level(
     job: JobRun, compute: Array, speed: Array, computing_s: Array, lasts_s: Array
 ) -> Stretch:
-    """Return the end of a stretch of a job with one level of checkpoints.
+    """End of a stretch of a job with one level of checkpoints.
 
     Capture k ends at compute + stall + (k-1) (stall + max(compute, drain)), and is safe a drain
     later.
@@ -166,7 +166,7 @@ def after_two_levels(
     state: LocalState,
     before: tuple[Array, Array],
 ) -> Stretch:
-    """Return the end of a stretch of a job with a local level.
+    """End of a stretch of a job with a local level.
 
     Capture k ends at k intervals and is safe locally ``settle`` later. The copies whose number is a
     multiple of ``every`` then drain one after another: copy j is due at first + j period and begins
@@ -231,7 +231,7 @@ class _Drains:
     def at(
         self, time_s: Array, work_at: Callable[[Array], Array], safe: Array
     ) -> tuple[Array, LocalState]:
-        """Return the work on the shared storage at some time, and the drain under way."""
+        """Work on the shared storage at some time, and the drain under way."""
         state, drain_s = self.state, self.drain_s
         newest = np.floor((time_s - self.first) / self.period + _ROUND)
         done = np.floor((time_s - drain_s - self.first) / self.period + _ROUND)
@@ -263,7 +263,7 @@ class _Drains:
         return safe, LocalState(state.number, left, sending, queued)
 
     def overlap(self, time_s: Array) -> Array:
-        """Return the computing up to some time during which a drain is under way."""
+        """Computing up to some time during which a drain is under way."""
         busy = self.state.left
         found = self._computed(np.minimum(time_s, busy))
         together = busy + self.lagging * self.drain_s

@@ -1,4 +1,4 @@
-"""How much of its time a job waits for hardware: units in repair, and units that stand by.
+"""Availability of a job with hardware in repair: spares, waiting, running with fewer replicas.
 
 Of the job's interruptions a share takes one spare unit (a GPU system, or a tray of it) out for a
 repair. Others stand by and take its place; the job waits while more are out than stood by. Nothing
@@ -23,23 +23,18 @@ FULL = 1e200
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
-    """Return the units that would be out on average if the job never waited.
+    """Units out on average if the job never waited.
 
     Args:
         failures_per_gpu_day: job-interrupting failures per GPU and day.
-        gpus: GPUs the job uses.
-        out_s: repair time an interruption causes on average, s: the share of interruptions that
-            take a unit out, times the mean of its repair; a sum over classes where there are some.
+        out_s: repair time per interruption, s: the share of interruptions that take a unit out,
+            times the mean of its repair; a sum over classes where there are some.
     """
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
 
 def erlang_b(places: int, load: float) -> float:
-    """Return the share of time in which all places of a loss system are taken.
-
-    Args:
-        places: units that can be out, at least 0.
-        load: units out on average if there were no end of places.
+    """Share of time in which all places of a loss system are taken.
 
     Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
     """
@@ -50,18 +45,18 @@ def erlang_b(places: int, load: float) -> float:
 
 
 def waiting(spares: int, load: float) -> float:
-    """Return the share of time in which the job waits: more units are out than stood by."""
+    """Share of time in which the job waits: more units are out than stood by."""
     return erlang_b(spares + 1, load)
 
 
 def availability(spares: int, load: float) -> float:
-    """Return the share of time in which the job does not wait for a repair."""
+    """Share of time in which the job does not wait for a repair."""
     inverse, before = _inverse(spares, load)
     return min(1.0, (spares + 1) / load * before / inverse)
 
 
 def _inverse(spares: int, load: float) -> tuple[float, float]:
-    """Return 1/B at one place more than the spares, and 1/B at the spares.
+    """1/B at one place more than the spares, and 1/B at the spares.
 
     Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
     """
@@ -74,17 +69,13 @@ def _inverse(spares: int, load: float) -> tuple[float, float]:
 
 
 def units_out(spares: int, load: float) -> float:
-    """Return the units that are out for repair on average."""
+    """Units in repair on average."""
     return load * availability(spares, load)
 
 
 @lru_cache(maxsize=256)
 def most_spares(load: float, waiting: float) -> int:
-    """Return the least spares with which the job waits no more than a share of its time.
-
-    Args:
-        waiting: share of time, more than 0.
-    """
+    """The fewest spares with which the job waits no more than a share of its time, above 0."""
     spares, blocked = 0, load / (1.0 + load)
     while blocked > waiting:
         spares += 1
@@ -93,10 +84,10 @@ def most_spares(load: float, waiting: float) -> int:
 
 
 def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
-    """Return at most the share of time in which some rack has fewer units than the job needs.
+    """Upper bound of the share of time in which some rack has fewer units than the job needs.
 
     The spares of a rack take the place of units of that rack alone, and the job needs all racks.
-    Repairs go on while it waits, so this is an upper bound; it is close up to 0.02.
+    Repairs go on while it waits, so it is no exact share; it is close up to 0.02.
 
     Args:
         racks: racks in use, in parts of one where the last is not full.
@@ -108,7 +99,7 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
 
 
 def waiting_odds(spares: int, load: float) -> float:
-    """Return the time a job waits for repairs as a share of the time it does not."""
+    """Time a job waits for repairs over the time it does not."""
     inverse, before = _inverse(spares, load)
     return load / (spares + 1) / before if inverse < FULL else 0.0
 
@@ -127,7 +118,7 @@ class Shrinking(NamedTuple):
     least: int = 1
 
     def running(self, out: int) -> int:
-        """Return how many replicas run while so many units are out, 0 where the job waits."""
+        """Replicas that run while ``out`` units are out, 0 where the job waits."""
         held = self.unit_gpus * max(0, self.units - out) // self.replica_gpus
         return min(self.replicas, held) if held >= self.least else 0
 
@@ -148,13 +139,13 @@ class Restarts(NamedTuple):
     more_s: float
 
     def left_out(self) -> float:
-        """Return for which share of the longest restart a unit that failed before it is out."""
+        """Share of the longest restart for which a unit that failed before it is out."""
         longest = max(each_s for _, each_s in self.after_failures) / self.repair_s
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
 
 
 class Return(NamedTuple):
-    """What a unit that is back finds, of those that let more replicas run.
+    """State of the job when a repaired unit is back that lets more replicas run.
 
     With the probability ``alone`` the job computes, after restarts that ``began_per_s``: so much
     more likely it is early in an interval. Failures come at ``fails_per_s`` until the unit is used,
@@ -172,16 +163,16 @@ class Return(NamedTuple):
     meanwhile: float
 
     def planned(self, interval_s: float) -> float:
-        """Return how likely a restart of its own follows at the next capture."""
+        """Chance of a restart of its own at the next capture."""
         passes = self.alone * self._passes(self.fails_per_s + self.others_per_s, interval_s)
         return passes / (1.0 + self.meanwhile * passes)
 
     def waits_s(self, interval_s: float) -> float:
-        """Return how long it waits for the next capture or a failure, whichever is first."""
+        """Wait for the next capture or a failure, whichever is first, s."""
         return self.alone * (1.0 - self._passes(self.fails_per_s, interval_s)) / self.fails_per_s
 
     def _passes(self, per_s: float, interval_s: float) -> float:
-        """Return how likely the next capture comes before any of what comes so often.
+        """Chance that the next capture comes before an event of a rate.
 
         The time since an interval began has the density e^(-began t), cut off at its end.
         """
@@ -190,7 +181,7 @@ class Return(NamedTuple):
 
 
 class Shrunk(NamedTuple):
-    """What a job that shrinks does on average.
+    """Averages of a job that shrinks.
 
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
     its failures that kept work sees: of replicas that run, weighted by what they do; ``resized``
@@ -215,14 +206,12 @@ class Shrunk(NamedTuple):
     units_out: float
 
     def back(self, how: Restarts, mtti_s: float) -> Return:
-        """Return what a unit finds that is back and lets more replicas run; there are some.
+        """State of the job when a repaired unit is back; some let more replicas run.
 
         Backwards in time the units out are the same loss system with repairs for failures: so the
         failures before are those of software, and of the units that are out.
 
-        Args:
-            how: how the job restarts.
-            mtti_s: mean time between the interruptions that kept work sees, s.
+        ``mtti_s``: mean time between the interruptions that kept work sees.
         """
         each_per_s = 1.0 / self.failing / mtti_s / self.restarts
         fails, after = (self.grown - self.late) * each_per_s, self.grown * each_per_s
@@ -235,19 +224,13 @@ class Shrunk(NamedTuple):
         return Return(alone, rate, fails, others_per_s, stands_s, math.exp(again), meanwhile)
 
     def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Return the planned restarts to grow per mean time of repair.
-
-        Args:
-            how: how the job restarts.
-            interval_s: start of one checkpoint to the start of the next, s.
-            mtti_s: mean time between the interruptions that kept work sees, s.
-        """
+        """Planned restarts to grow per mean time of repair."""
         if not self.restarts:
             return 0.0
         return self.restarts * self.back(how, mtti_s).planned(interval_s)
 
     def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Return the share of the work of all replicas that units back do not do before a capture.
+        """Share of the work of all replicas that repaired units do not do before a capture.
 
         They wait for it, or for a failure, whichever is first.
         """
@@ -257,7 +240,7 @@ class Shrunk(NamedTuple):
         return late * self.back(how, mtti_s).waits_s(interval_s)
 
     def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Return what the work of all replicas loses, restarts to grow included."""
+        """Loss of the work of all replicas, restarts to grow included."""
         if not self.restarts:
             return self.idle
         back = self.back(how, mtti_s)
@@ -266,7 +249,7 @@ class Shrunk(NamedTuple):
         return self.idle + stands * back.planned(interval_s) + late * back.waits_s(interval_s)
 
     def spared(self, how: Restarts) -> float:
-        """Return the share of the failures of all replicas that restarts see less than work does.
+        """Share of the failures of all replicas that restarts see less than work does.
 
         Those that a failure has put out make none, until they are back.
         """
@@ -274,14 +257,15 @@ class Shrunk(NamedTuple):
 
 
 def none_of(expected: float) -> float:
-    """Return (1 - e^-x)/x: how likely none comes in an even part of a time in which x are
-    expected."""
+    """(1 - e^-x)/x: chance of no event in an even part of a time in which x are expected."""
     return -math.expm1(-expected) / expected if expected > 0.0 else 1.0
 
 
 def rework_factor(intervals: float) -> float:
-    """Return x/(e^x - 1): how likely nothing fails before the next capture, at any moment in which
-    the job computes; x is the interval over the mean time between failures."""
+    """x/(e^x - 1): chance of no failure before the next capture, at any moment of computing.
+
+    ``intervals`` x: the interval over the mean time between failures.
+    """
     return intervals / math.expm1(intervals) if 0.0 < intervals < 700.0 else float(intervals <= 0.0)
 
 
@@ -290,7 +274,7 @@ NEGLIGIBLE = 1e-18
 
 
 def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
-    """Return what a job that shrinks does on average.
+    """Average a job that shrinks.
 
     With j units out d(j) replicas run and only these fail, so p(j + 1)/p(j) is load d(j)/d(0) over
     j + 1; whatever the law of the repair times is. A unit that comes back and lets a replica more
@@ -334,7 +318,7 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
 
 
 def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
-    """Return what swaps leave of the goodput: restarts take longer where hardware failed.
+    """Factor of swaps on goodput: restarts take longer where hardware failed.
 
     Args:
         hardware_share: share of interruptions after which a unit is swapped.
@@ -348,7 +332,7 @@ def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
 
 @lru_cache(maxsize=256)
 def longest_swap_per_mtti(hardware_share: float) -> float:
-    """Return the longest swap, as a share of the MTTI, up to which the optimum can be proven.
+    """The longest swap, as a share of the MTTI, up to which the optimum can be proven.
 
     Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
     g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from planner.sizing.checks import Preset
+from typing import Literal, NamedTuple
 
 FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]
+
+
+class Preset(NamedTuple):
+    """A figure that a problem may name, in the unit of its table."""
+
+    name: str
+    value: float
+    meaning: str
+    source: str
+
 
 REPLICATED_BYTES_PER_PARAMETER = 2.0
 """The bf16 copy: the only part that a sharded optimizer keeps on every data-parallel replica."""

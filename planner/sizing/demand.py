@@ -16,7 +16,7 @@ _CEIL_TOLERANCE = 1e-9
 
 
 def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) -> float:
-    """Return the write bandwidth at which saving fills no more than its share of the interval.
+    """The write bandwidth at which saving fills no more than its share of the interval.
 
     Args:
         most: largest allowed share: of a drain, or of the stall of a synchronous save.
@@ -38,7 +38,7 @@ def capacity_tb(
     parameters: float,
     fill_limit: float,
 ) -> float:
-    """Return the usable capacity a job needs, in TB.
+    """The usable capacity a job needs, in TB.
 
     Args:
         dataset_tb: training data, TB.
@@ -54,12 +54,12 @@ def capacity_tb(
 
 
 def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
-    """Return the checkpoint bytes written per day in TB, for the endurance of the media."""
+    """The checkpoint bytes written per day in TB, for the endurance of the media."""
     return checkpoint_gb / 1e3 * DAY_S / interval_s
 
 
 def appliances_needed(demand: float, per_appliance: float) -> int:
-    """Return the fewest whole appliances that meet a demand, deaf to float noise.
+    """The fewest whole appliances that meet a demand, deaf to float noise.
 
     Args:
         demand: what is asked for, in any unit.
@@ -141,7 +141,7 @@ VENDOR_RULES: dict[str, VendorRule] = {
 
 
 def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
-    """Return the (read, write) bandwidth in GB/s that a rule asks for.
+    """The (read, write) bandwidth in GB/s that a rule asks for.
 
     Args:
         rule: one of `VENDOR_RULES`, or the user's own.

@@ -88,10 +88,9 @@ class FabricSize(NamedTuple):
 
 
 def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
-    """Return how many ports of a leaf go down to devices and how many up to spines.
+    """Ports of a leaf down to devices and up to spines.
 
     Args:
-        radix: ports of the leaf.
         oversubscription: ports down per port up, 1 for none.
     """
     # A ratio such as 5/3 is no exact float: 64/(1 + 5/3) must not become 25 uplinks.
@@ -101,7 +100,7 @@ def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=65_536)
 def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
-    """Return the fat tree over all leaves, or None where three tiers are not enough.
+    """The fat tree over all leaves, or None where three tiers are not enough.
 
     Every leaf has the same number of links to every spine of its group, every spine to every core
     it is joined to, and every core to every group.
@@ -129,7 +128,7 @@ def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | No
 
 
 def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
-    """Return the tree with the fewest spines and cores; of equals, the one with fewest groups.
+    """The tree with the fewest spines and cores; of equals, the one with fewest groups.
 
     Groupings that have as many spines as the best has switches are not looked at further.
     """
@@ -172,7 +171,7 @@ def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -
 
 
 def _groupings(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
-    """Return the ways to put leaves below common spines: groups, and the leaves of each.
+    """The ways to put leaves below common spines: groups, and the leaves of each.
 
     Whole rails to a group, or each rail in equal shares.
     """
@@ -184,7 +183,7 @@ def _groupings(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, i
 
 
 def _cores(groups: int, spines: int, spine_up: int, radix: int) -> int | None:
-    """Return the fewest cores, or None where no core has a port for every group.
+    """The fewest cores, or None where no core has a port for every group.
 
     A core is joined to ``b`` spines of every group, by one ``c``-th of the uplinks of each, which
     takes ``groups * b * spine_up / c`` of its ports; there are ``spines / b * c`` such cores.
@@ -201,14 +200,11 @@ def _cores(groups: int, spines: int, spine_up: int, radix: int) -> int | None:
 
 @lru_cache(maxsize=256)
 def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
-    """Return every size of a compute fabric for 1 to ``most`` systems, by rising capacity.
+    """Every size of a compute fabric for 1 to ``most`` systems, by rising capacity.
 
     The last holds ``most`` or is the largest there is. A size that holds no more systems than a
     smaller one is left out.
 
-    Args:
-        design: switches, ports and rails.
-        most: the most systems that may have to be connected.
     """
     return _held(_compute_sizes(design, _rounded(most)), most)
 
@@ -271,14 +267,11 @@ def _rail_groups(design: ComputeDesign, down: int) -> Iterator[FabricSize]:
 
 @lru_cache(maxsize=256)
 def port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
-    """Return every size of a storage or in-band fabric for 1 to ``most_parts`` port parts.
+    """Every size of a storage or in-band fabric for 1 to ``most_parts`` port parts.
 
     The last holds ``most_parts`` or is the largest there is. A size that holds no more than a
     smaller one is left out.
 
-    Args:
-        design: switches and how ports are counted.
-        most_parts: the most port parts that may have to be connected.
     """
     return _held(_port_sizes(design, _rounded(most_parts)), most_parts)
 
@@ -304,26 +297,22 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
 
 
 def _pair(up: int) -> Tree:
-    """Return two leaves without spines, joined by as many links as one has uplinks."""
+    """Two leaves without spines, joined by as many links as one has uplinks."""
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
 
 
 def bundle_uplinks(radix: int, oversubscriptions: Sequence[float]) -> int:
-    """Return the most uplinks of which leaves of several ratios have whole numbers of bundles."""
+    """The most uplinks of which leaves of several ratios have whole numbers of bundles."""
     return math.gcd(*(split_ports(radix, ratio)[1] for ratio in oversubscriptions))
 
 
 @lru_cache(maxsize=256)
 def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
-    """Return the tree over each number of bundles of uplinks, from 1 to ``most``.
+    """The tree over each number of bundles of uplinks, from 1 to ``most``.
 
     A bundle stands for a leaf with so many uplinks. Leaves of several ratios have spines in common
     so: each has as many bundles as its uplinks make, and every bundle is spread evenly.
 
-    Args:
-        radix: ports of every switch.
-        uplinks: those of one bundle.
-        most: the most bundles there can be.
     """
     sizes = []
     for bundles in range(1, most + 1):
@@ -335,11 +324,7 @@ def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
 
 
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
-    """Return the smallest size that holds so many systems or parts; None where there are none.
-
-    Args:
-        sizes: what `compute_sizes` or `port_sizes` returned.
-        amount: systems or port parts.
+    """The smallest size that holds so many systems or parts; None where there are none.
 
     Raises:
         ValueError: even the largest size is too small.
@@ -365,24 +350,24 @@ def _rising(candidates: Iterator[FabricSize], most: int) -> Iterator[FabricSize]
 
 
 def _rounded(most: int) -> int:
-    """Return the next power of two: sizes are kept for as many, and cut where fewer are asked."""
+    """The next power of two: sizes are kept for as many, and cut where fewer are asked."""
     return 1 << max(0, most - 1).bit_length() if most > 0 else 0
 
 
 def _held(sizes: tuple[FabricSize, ...], most: int) -> tuple[FabricSize, ...]:
-    """Return rising sizes up to the first that holds ``most``."""
+    """Rising sizes up to the first that holds ``most``."""
     return sizes[: bisect_left(sizes, most, key=lambda size: size.capacity) + 1] if most > 0 else ()
 
 
 @lru_cache(maxsize=4_096)
 def _divisors(number: int) -> tuple[int, ...]:
-    """Return all divisors, rising."""
+    """All divisors, rising."""
     low = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
     return tuple(low + [number // n for n in reversed(low) if n * n != number])
 
 
 def _divisor_from(number: int, least: int) -> int | None:
-    """Return the smallest divisor that is at least ``least``, or None."""
+    """The smallest divisor that is at least ``least``, or None."""
     divisors = _divisors(number)
     index = bisect_left(divisors, least)
     return divisors[index] if index < len(divisors) else None
@@ -409,13 +394,9 @@ Link = tuple[SwitchPort, SwitchPort]
 
 
 def system_port(design: ComputeDesign, size: FabricSize, system: int, port: int) -> SwitchPort:
-    """Return where a port of a system is plugged in, in one plane.
+    """Switch port of a port of a system, in one plane.
 
-    Args:
-        design: what the fabric was sized for.
-        size: the size it has.
-        system: number of the system.
-        port: number of its port in the plane; neighbouring ports are on different rails.
+    Neighbouring ports of a system are on different rails.
     """
     tree, number = size.tree, system * design.ports_per_system + port
     if size.units == 0:  # a switch alone, or a pair that shares every system
@@ -435,11 +416,9 @@ def system_port(design: ComputeDesign, size: FabricSize, system: int, port: int)
 def free_ports(
     design: ComputeDesign, size: FabricSize, systems: int, count: int
 ) -> tuple[SwitchPort, ...]:
-    """Return ports of leaves in one plane that neither systems nor uplinks use.
+    """Ports of leaves in one plane that neither systems nor uplinks use.
 
     Args:
-        design: what the fabric was sized for.
-        size: the size it has.
         systems: systems in it, numbered from 0.
         count: how many ports are wanted, as for the fabric manager.
 
@@ -491,7 +470,7 @@ def switch_links(tree: Tree, leaf_down_ports: int, leaves_per_rail: int) -> Iter
 
 
 def _group(leaf: int, group_leaves: int, leaves_per_rail: int) -> tuple[int, int]:
-    """Return the group of a leaf and its place there: whole rails together, or a rail in shares."""
+    """The group of a leaf and its place there: whole rails together, or a rail in shares."""
     if leaves_per_rail <= group_leaves:
         return divmod(leaf, group_leaves)
     rail, place = divmod(leaf, leaves_per_rail)

@@ -11,25 +11,18 @@ HOURS_PER_YEAR = 8760.0
 
 
 def heat_btu_per_h(it_power_kw: float) -> float:
-    """Return the heat an IT load gives off, in BTU/h.
-
-    Args:
-        it_power_kw: IT power, kW.
-    """
+    """The heat an IT load gives off, in BTU/h."""
     return it_power_kw * BTU_PER_H_PER_KW
 
 
 @lru_cache(maxsize=1024)
 def discounted_years(start_years: float, end_years: float, discount_rate: float) -> float:
-    """Return what one unit of money per year, paid from ``start_years`` to ``end_years``, is worth.
+    """Present value of one unit of money per year, paid from ``start_years`` to ``end_years``.
 
     Each year's share is paid at the end of that year of the term, so without a discount rate this
     is ``end - start``. An annuity in arrears, with part years in proportion.
 
-    Args:
-        start_years: when the payments begin, years from the start of the term.
-        end_years: when they end; nothing is paid where that is not later.
-        discount_rate: interest per year as a share, 0 for none.
+    Nothing is paid where the end is not later; ``discount_rate``: interest per year, a share.
     """
     worth = 0.0
     for year in range(1, math.ceil(end_years) + 1):

@@ -56,7 +56,7 @@ MOST_NEAR = 32
 
 
 def ceil(value: float) -> int:
-    """Return the least whole number that is not less, rounding noise aside."""
+    """The least whole number that is not less, rounding noise aside."""
     return math.ceil(value - NOISE)
 
 
@@ -68,7 +68,7 @@ class RackWorth(NamedTuple):
     times: tuple[float, ...]
 
     def of(self, counts: Sequence[float]) -> float:
-        """Return what counts are worth: they take no fewer racks."""
+        """Worth of counts in racks: they take no fewer."""
         return sum(price * count for price, count in zip(self.each, counts, strict=True))
 
 
@@ -97,18 +97,18 @@ class Packing:
         self.mixed = np.array(self.shares) @ self.mixes.T
 
     def least(self, counts: Counts) -> int:
-        """Return the least racks that hold so many of each kind."""
+        """The least racks that hold so many of each kind."""
         return sum(times for _, times in self.racks(counts))
 
     def racks(self, counts: Counts) -> Racks:
-        """Return the contents of the least racks that hold so many of each kind."""
+        """The contents of the least racks that hold so many of each kind."""
         if counts not in self.known:
             _make_room(self.known)
             self.known[counts] = self._filled(counts)
         return self.known[counts]
 
     def prices_of(self, counts: Sequence[float]) -> RackWorth:
-        """Return the prices at which counts are worth most, or so near that it rounds the same."""
+        """The prices at which counts are worth most, or so near that it rounds the same."""
         key = tuple(counts)
         if key not in self.priced:
             _make_room(self.priced)
@@ -143,12 +143,12 @@ def _make_room(kept: dict[Any, Any]) -> None:
 
 @lru_cache(maxsize=64)
 def packing(shares: Shares) -> Packing:
-    """Return the packing of kinds, the same one for the same shares."""
+    """The packing of kinds, the same one for the same shares."""
     return Packing(shares)
 
 
 def _mixes(sides: int) -> NDArray[np.float64]:
-    """Return weights of the first sides that come to 1: each side alone first, then mixtures."""
+    """Weights of the first sides that come to 1: each side alone first, then mixtures."""
     steps = itertools.product(range(MIXTURE + 1), repeat=sides)
     alone = [tuple(MIXTURE * (n == side) for n in range(sides)) for side in range(sides)]
     mixed = [mix for mix in steps if sum(mix) == MIXTURE and mix not in alone]
@@ -156,7 +156,7 @@ def _mixes(sides: int) -> NDArray[np.float64]:
 
 
 def _limiting(shares: Shares) -> Shares:
-    """Return the shares on those sides that can be full before some other side is, these first."""
+    """The shares on those sides that can be full before some other side is, these first."""
     kept: list[tuple[float, ...]] = []
     for side in sorted({*zip(*shares, strict=True)}, key=lambda side: (-sum(side), side)):
         if not any(all(a <= b for a, b in zip(side, other, strict=True)) for other in kept):
@@ -167,7 +167,7 @@ def _limiting(shares: Shares) -> Shares:
 
 
 def _first_fit(kinds: Packing, counts: Counts) -> Racks:
-    """Return racks filled first-fit, kind after kind, the largest first; alike ones together."""
+    """Racks filled first-fit, kind after kind, the largest first; alike ones together."""
     racks: list[tuple[Counts, int]] = []
     for kind in kinds.largest_first:
         left, filled = counts[kind], []
@@ -191,7 +191,7 @@ def _with(pattern: Counts, kind: int, more: int) -> Counts:
 
 
 def _room(kinds: Packing, pattern: Counts) -> Sides:
-    """Return what a content leaves of a rack on each side."""
+    """Room left in a rack on each side."""
     room = EMPTY
     for count, share in zip(pattern, kinds.shares, strict=True):
         room = _less(room, share, count)
@@ -203,7 +203,7 @@ def _less(room: Sides, share: Sides, count: int) -> Sides:
 
 
 def _fitting(room: Sides, share: Sides) -> int:
-    """Return how many of a kind fit into room."""
+    """Devices of a kind that fit into room."""
     fit = math.inf
     for left, each in zip(room, share, strict=True):
         if each > 0 and left < fit * each:
@@ -212,7 +212,7 @@ def _fitting(room: Sides, share: Sides) -> int:
 
 
 def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> list[Worth]:
-    """Return, from each place on, what room is worth at most in the kinds that are still to come.
+    """From each place on, the highest worth of room in the kinds still to come.
 
     However sides are weighed, a rack has 1 of the mixture, and what a device is worth for its part
     of that is a price of mixed room. Of mixtures the best one for an empty rack is taken.
@@ -231,7 +231,7 @@ def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> lis
 
 
 def _at_most(room: Sides, worth: Worth) -> float:
-    """Return what room is worth at most."""
+    """The highest worth of room."""
     most, (first, second, third) = math.inf, room
     for a, b, c in worth:
         value = a * first + b * second + c * third
@@ -301,7 +301,7 @@ class _Pricing:
         self.basis = np.diag([float(kinds.alone[k]) for k in self.here])
 
     def run(self, slack: float) -> RackWorth:
-        """Return the prices, and the patterns of the basis with their multiplicities."""
+        """The prices, and the patterns of the basis with their multiplicities."""
         for _ in range(MOST_PIVOTS):
             each = np.maximum(np.linalg.solve(self.basis.T, np.ones(len(self.here))), 0.0)
             value = float(each @ self.counts)
@@ -319,7 +319,7 @@ class _Pricing:
         return RackWorth(tuple(self._all(each)), patterns, tuple(times.tolist()))
 
     def _all(self, values: NDArray[np.float64]) -> list[float]:
-        """Return values of the kinds that take part as values of all kinds."""
+        """Values of the kinds that take part as values of all kinds."""
         known = dict(zip(self.here, values.tolist(), strict=True))
         return [known.get(k, 0.0) for k in range(len(self.kinds.shares))]
 
@@ -341,7 +341,7 @@ class _Search:
         self.tried, self.cut_short = 0, False
 
     def run(self, found: Racks) -> Racks:
-        """Return the least racks, given some that hold everything."""
+        """The least racks, given some that hold everything."""
         fewest, most = ceil(self.prices.of(self.counts)), sum(times for _, times in found)
         rounded = self._rounded(fewest, MOST_ROUNDED)
         if rounded is not None:
@@ -357,7 +357,7 @@ class _Search:
         return found
 
     def _rounded(self, racks: int, most_tried: int) -> Racks | None:
-        """Return so many racks: most as the relaxation says, then fewer and fewer, then none."""
+        """A number of racks: most as in the relaxation, then fewer and fewer, then none."""
         whole, back = [int(times + NOISE) for times in self.prices.times], 0
         while True:
             kept = [max(0, times - back) for times in whole]
@@ -372,14 +372,14 @@ class _Search:
             back = 2 * back + 1
 
     def _beside(self, kept: Sequence[int]) -> Counts:
-        """Return what does not stand in so many racks of each pattern of the relaxation."""
+        """Counts outside a number of racks of each pattern of the relaxation."""
         left = self.counts
         for pattern, times in zip(self.prices.patterns, kept, strict=True):
             left = tuple(n - times * held for n, held in zip(left, pattern, strict=True))
         return left
 
     def _fill(self, counts: Counts, racks: int) -> list[Counts] | None:
-        """Return contents of so many racks that hold the counts, None where none are found."""
+        """Contents of a number of racks that hold the counts, None where none are found."""
         chosen: list[Counts] = []
         lefts, ways = [counts], [self._contents(counts, racks)]
         while any(lefts[-1]):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
-    """Return the GPUs' share of a system's rated power, at most 1.
+    """The GPUs' share of a system's rated power, at most 1.
 
     Args:
         tdp_kw: rated power of one GPU, kW.
@@ -24,7 +24,7 @@ def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
 
 
 def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
-    """Return the share of a system's rated power that is drawn with its GPUs capped.
+    """The share of a system's rated power that is drawn with its GPUs capped.
 
     The cap acts on the GPUs, not on processors, switches, fans and losses of the system.
 
@@ -55,7 +55,7 @@ class ScaleLaw(NamedTuple):
     even: bool = False
 
     def share(self, gpus: float, bubble: float = 0.0, filled: int | None = None) -> float:
-        """Return the share at so many GPUs.
+        """The share at so many GPUs.
 
         Args:
             gpus: GPUs of the job, N.
@@ -71,7 +71,7 @@ class ScaleLaw(NamedTuple):
         return 1.0 / (1.0 + bubble * gpus)
 
     def pieces(self) -> list[tuple[float, float, float]]:
-        """Return a table as straight pieces in logarithms: (log N where it begins, log share there,
+        """A table as straight pieces in logarithms: (log N where it begins, log share there,
         slope); the first begins at one GPU.
         """
         rows = [(math.log(gpus), math.log(share)) for gpus, share in self.table]
@@ -82,7 +82,7 @@ class ScaleLaw(NamedTuple):
 
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
-    """Return a law that is nowhere below one, and concave in logarithms: of a table the rows that
+    """A law that is nowhere below one, and concave in logarithms: of a table the rows that
     no straight line between two others passes above, of even shares of micro-batches any shares."""
     if not law.table:
         return law._replace(even=False) if law.even else law
@@ -102,7 +102,7 @@ def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
 
 
 def pipeline_bubble(pipeline: int, replica_gpus: int, micro_batches: int) -> float:
-    """Return b of the share ``1 / (1 + N b)`` that a pipeline's bubble leaves of a GPU's rate.
+    """b of the share ``1 / (1 + N b)`` that a pipeline's bubble leaves of a GPU's rate.
 
     With d = N / m replicas a step gives each B / d micro-batches; filling and draining p stages
     takes p - 1 of one micro-batch's time each (Narayanan et al., "Efficient Large-Scale
@@ -145,7 +145,7 @@ class MemoryNeed(NamedTuple):
     usable: float
 
     def least_replicas(self, parameters_per_gpu: float, memory_gb: float) -> int | None:
-        """Return the least d with ``held + shared/d + activations <= usable memory``.
+        """The least d with ``held + shared/d + activations <= usable memory``.
 
         Args:
             parameters_per_gpu: parameters that a GPU has of one replica.

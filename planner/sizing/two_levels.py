@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from planner.sizing.checks import require_non_negative, require_positive, require_share
-from planner.sizing.goodput import GoodputLoss
+from planner.sizing.goodput import STOPPED, GoodputLoss
 
 Recovers = Literal["yes", "peer", "no"]
 """Whether a class of failures leaves a local copy: any, only one on a peer, or none."""
@@ -24,15 +23,15 @@ _LARGE = 30.0
 def remote_share(
     shares: Mapping[str, float], recovers: Mapping[str, Recovers], copies: int
 ) -> float:
-    """Return the share of interruptions that need the remote level.
+    """Share of interruptions that need the remote level.
 
     Args:
-        shares: share of all interruptions by class; they add up to 1.
-        recovers: what each class leaves of the local level.
+        shares: share of all interruptions by class; their sum is 1.
+        recovers: local copies that each class leaves.
         copies: local copies of each checkpoint; the second and further ones are on peers.
 
     Raises:
-        ValueError: the shares do not add up, or a class is not told what it leaves.
+        ValueError: the shares do not add up, or a class has no entry in ``recovers``.
     """
     if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-6):
         raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
@@ -44,25 +43,18 @@ def remote_share(
 
 
 def survives(recovers: Recovers, copies: int) -> bool:
-    """Say whether a local copy survives a class of failures.
-
-    Args:
-        recovers: what the class leaves of the local level.
-        copies: local copies of each checkpoint.
-    """
+    """Whether a local copy survives a class of failures."""
     return recovers == "yes" or (recovers == "peer" and copies > 1)
 
 
 def derived_stall_s(
     overhead_s: float, checkpoint_gb: float, writing_gpus: float, copy_gb_per_s: float
 ) -> float:
-    """Return how long GPUs stop while the state is copied to the memory of their hosts, s.
+    """Stall while the state is copied to the memory of hosts, s, beside an overhead.
 
     Args:
-        overhead_s: what stopping and agreeing takes beside the copy, s.
-        checkpoint_gb: checkpoint size, GB.
-        writing_gpus: GPUs that hold what is saved, each its even part.
-        copy_gb_per_s: from one GPU to its host, GB/s.
+        writing_gpus: GPUs that save, each its even part.
+        copy_gb_per_s: from one GPU to its host.
     """
     return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
 
@@ -70,13 +62,11 @@ def derived_stall_s(
 def local_part_gb(
     checkpoint_gb: float, copies: int, system_gpus: float, writing_gpus: float
 ) -> float:
-    """Return what one GPU system writes locally per checkpoint, its peers' copies included, GB.
+    """Local writes of one GPU system per checkpoint, its peers' copies included, GB.
 
     Args:
-        checkpoint_gb: checkpoint size, GB.
-        copies: local copies of each checkpoint.
         system_gpus: GPUs of a system that the job can use.
-        writing_gpus: GPUs that hold what is saved, each its even part.
+        writing_gpus: GPUs that save, each its even part.
     """
     return copies * checkpoint_gb * system_gpus / writing_gpus
 
@@ -117,19 +107,6 @@ class TwoLevels:
     hardware_share: float = 0.0
     swap_s: float = 0.0
 
-    def __post_init__(self) -> None:
-        require_positive(interval_s=self.interval_s, every=self.every, mtti_s=self.mtti_s)
-        require_non_negative(
-            stall_s=self.stall_s,
-            local_drain_s=self.local_drain_s,
-            drain_s=self.drain_s,
-            local_restart_s=self.local_restart_s,
-            restart_s=self.restart_s,
-            restore_s=self.restore_s,
-            swap_s=self.swap_s,
-        )
-        require_share(remote_share=self.remote_share)
-
     @property
     def remote_interval_s(self) -> float:
         """Start of one remote checkpoint to the start of the next."""
@@ -137,17 +114,12 @@ class TwoLevels:
 
     @property
     def stopped_share(self) -> float:
-        """The share of time in which GPUs stand still for a checkpoint or are slowed by a drain."""
+        """Share of time in which GPUs stop for a checkpoint or are slowed by a drain."""
         slowed_s = self.drain_slowdown * self.drain_s
         return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
 
     def spared(self, rate: float, fewer_per_s: float) -> tuple[float, float]:
-        """Return by how much `restarts` are less with so many fewer failures per second.
-
-        Args:
-            rate: failures per second before.
-            fewer_per_s: so many less.
-        """
+        """Decrease of `restarts` where failures fall from ``rate`` by ``fewer_per_s``."""
         swapped = self.hardware_share * math.exp(-rate * self.swap_s)
         none = 1.0 - self.hardware_share + swapped
         swaps = math.log1p(swapped * math.expm1(self.swap_s * fewer_per_s) / none)
@@ -155,8 +127,7 @@ class TwoLevels:
         return self.local_restart_s * fewer_per_s + swaps, far_s * fewer_per_s + swaps
 
     def restarts(self, rate: float) -> tuple[float, float]:
-        """Return -log of how likely no failure comes during a restart from either level, swaps
-        included: what it takes over the MTTI.
+        """-log of the chance of no failure during a restart from either level, swaps included.
 
         Args:
             rate: failures per second that restarts see.
@@ -168,7 +139,7 @@ class TwoLevels:
 
 
 def goodput(levels: TwoLevels) -> float:
-    """Return the share of wall-clock time kept as progress with two levels of checkpoints.
+    """Share of wall-clock time kept as progress with two levels of checkpoints.
 
     Exact for memoryless failures of both kinds, which may strike during either restart, where a
     local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
@@ -208,13 +179,9 @@ def _log_goodput(levels: TwoLevels) -> float:
 
 
 def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
-    """Return by how much the logarithm of `goodput` is higher if restarts see fewer failures.
+    """Increase of the logarithm of `goodput` if restarts see ``fewer_per_s`` fewer failures.
 
-    Args:
-        levels: how the job saves.
-        fewer_per_s: by so many a second.
-
-    Each factor by what of it changes, so that nothing cancels.
+    Factor by factor, so that nothing cancels.
     """
     rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
     restart, far = levels.restarts(rate)
@@ -239,15 +206,11 @@ def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
 def loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
     """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
 
-    Args:
-        levels: the job's times.
-        waiting: share of time waited for repairs.
-
-    What a cause takes is what its times take when they are added in the order rework, drains,
-    restarts, restore; so the parts depend on that order, their sum does not.
+    The times of causes are added in the order rework, drains, restarts, restore: the parts depend
+    on that order, their sum does not. ``waiting``: share of time waited for repairs.
     """
     if levels.stopped_share >= 1:
-        return GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
+        return STOPPED
     swapped = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
     free = replace(swapped, swap_s=0.0)
     at_once = replace(free, local_restart_s=0.0)
@@ -258,18 +221,11 @@ def loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
     steps += [_log_goodput(each) for each in (started, read)]
     parts = [math.log1p(-levels.stopped_share), steps[0]]
     parts += [after - before for before, after in itertools.pairwise(steps)]
-    parts.append(math.log1p(-waiting))
-    whole = math.fsum(parts)
-    each_log = math.expm1(whole) / whole if whole else 1.0
-    return GoodputLoss(*(abs(part * each_log) for part in parts))
+    return GoodputLoss.from_logs([*parts, math.log1p(-waiting)])
 
 
 def first_order_goodput(levels: TwoLevels) -> float:
-    """Return the first-order goodput, for comparison only: what each kind of failure costs, times
-    how often it comes.
-
-    Args:
-        levels: the job's times.
+    """First-order goodput, for comparison only: cost of each kind of failure times its rate.
 
     Source: Meta's form (arXiv 2410.21680, HPCA'25) with both levels' drains and restarts.
     """
@@ -291,7 +247,7 @@ def first_order_goodput(levels: TwoLevels) -> float:
 
 
 def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
-    """Return log{k I q2 C0 / [(1 + y)^k - 1]}: what rework, the local drain and restart leave."""
+    """log{k I q2 C0 / [(1 + y)^k - 1]}: factor of rework, the local drain and restart."""
     share = math.log(q2) - _log_mix(restart + lag, q2)
     log_steps = every * math.log1p(_grown(interval, share))
     head = math.log(every) + math.log(interval) - lag + _log_mix(restart, q2) + share
@@ -299,7 +255,7 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
 
 
 def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
-    """Return the logarithm of the chance that a remote checkpoint is safe in time.
+    """Logarithm of the chance that a remote checkpoint is safe in time.
 
     Args:
         restarts: whether a local restart begins the drain anew.
@@ -310,41 +266,32 @@ def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
 
 
 def restarted(restart: float, q2: float) -> float:
-    """Return -log[1 + q2 (e^R - 1)]: what restarts from the remote level leave.
-
-    Args:
-        restart: restart from the remote level, its restore read included, over the MTTI.
-    """
+    """-log[1 + q2 (e^R - 1)]: factor of restarts from the remote level, restore read included."""
     if restart > _LARGE:
         return -(restart + math.log(q2))
     return -math.log1p(q2 * math.expm1(restart))
 
 
 def _log_mix(x: float, q2: float) -> float:
-    """Return log(q2 + q1 e^-x)."""
+    """log(q2 + q1 e^-x)."""
     return math.log1p((1.0 - q2) * math.expm1(-x))
 
 
 def _grown(interval: float, log_share: float) -> float:
-    """Return y = (e^I - 1) h, at most what a float holds."""
+    """y = (e^I - 1) h, at most the largest float."""
     return math.exp(min(_log_expm1(interval) + log_share, 700.0))
 
 
 def _log_expm1(x: float) -> float:
-    """Return log(e^x - 1) without overflow."""
+    """log(e^x - 1) without overflow."""
     return x + math.log1p(-math.exp(-x)) if x > _LARGE else math.log(math.expm1(x))
 
 
 def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
-    """Return the local interval within the bounds that has the highest goodput, in seconds.
+    """The local interval within bounds that has the highest goodput, s.
 
-    Goodput has a single peak in the logarithm of the interval, because its logarithm is concave in
-    it: golden sections find it.
-
-    Args:
-        levels: how the job saves; its own interval does not matter.
-        low_s: shortest interval allowed, s.
-        high_s: longest interval allowed, s.
+    The logarithm of goodput is concave in that of the interval: golden sections find its peak. The
+    interval of ``levels`` itself does not matter.
 
     Raises:
         ValueError: the bounds cross.
@@ -368,13 +315,7 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
 
 
 def peak_s(worth: Callable[[float], float], low_s: float, high_s: float) -> float:
-    """Return the time within bounds that is worth most, s.
-
-    Args:
-        worth: of the logarithm of a time; concave in it.
-        low_s: shortest time allowed, s.
-        high_s: longest time allowed, s.
-    """
+    """The time within bounds, s, at which a concave function of its logarithm is highest."""
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     left, right = math.log(low_s), math.log(high_s)
     inner, outer = right - golden * (right - left), left + golden * (right - left)

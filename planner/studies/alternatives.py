@@ -6,27 +6,29 @@ the objective within the tolerance. Of the plans found those that differ most ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from planner.api import Options, solve_with
 from planner.assemble import assemble
-from planner.assemble.rivals import with_options
+from planner.assemble.storage_options import with_options
 from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
-from planner.inputs import Change, Inputs
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
-from planner.studies.changes import apply, no_worse, storage_of, systems_of
+from planner.studies.changes import no_worse, storage_of, systems_of
 from planner.studies.explain import QUESTION_WORK
 from planner.studies.pool import Progress, ignore
+from planner.studies.purchases import value_of
 from planner.studies.request import Found, Request
 from planner.verifier import verify
 
@@ -90,7 +92,7 @@ class Candidate:
 
 
 def distance(case: Case, one: Run, other: Run) -> float:
-    """Return how different two plans are, from 0 to 4.
+    """Difference of two plans, from 0 to 4.
 
     The shares of storage vendors and of GPU types not in common, and the relative differences in
     storage units and in GPU systems.
@@ -112,7 +114,7 @@ def _relative(one: int, other: int) -> float:
 
 
 def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return candidates with equal purchases and GPUs in use merged."""
+    """Candidates with equal purchases and GPUs in use merged."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for candidate in candidates:
         run = candidate.operation
@@ -125,7 +127,7 @@ def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def most_different(case: Case, candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Return the first candidate, then each time the one farthest from those before it."""
+    """The first candidate, then each time the one farthest from those before it."""
     rest = list(candidates)
     chosen = [rest.pop(0)] if rest else []
     while rest and len(chosen) < most:
@@ -141,19 +143,15 @@ def most_different(case: Case, candidates: Sequence[Candidate], most: int) -> li
 
 @dataclass
 class Search:
-    """The search for plans near the best: the problem, its bound, and what was found so far."""
+    """The search for plans near the best: the problem, its bound, and the plans found so far."""
 
     inputs: Inputs
+    case: Case
     options: Options
     bound: float
     within: float
     candidates: list[Candidate] = field(default_factory=list)
     directions: list[Direction] = field(default_factory=list)
-
-    @cached_property
-    def case(self) -> Case:
-        """The problem's case."""
-        return resolve(self.inputs)
 
     @property
     def worst(self) -> float:
@@ -161,35 +159,36 @@ class Search:
         return self.bound * (1.0 + (-self.within if self.case.maximise else self.within))
 
     def shortfall(self, value: float) -> float:
-        """Return how far behind the bound a value is, as a share of the bound."""
+        """Distance of a value behind the bound, as a share of the bound."""
         behind = self.bound - value if self.case.maximise else value - self.bound
         return max(0.0, behind) / max(abs(self.bound), 1e-12)
 
-    def value(self, run: Run) -> float:
-        """Return a plan's value in the problem's own objective."""
-        name = self.case.objective
-        return natural(name, measure(self.case, name)(run))
+    def shortfall_of(self, run: Run) -> float:
+        """Distance of a plan of the whole problem behind the bound, as a share of it."""
+        return self.shortfall(value_of(self.case, run))
 
-    def whole(self, run: Run) -> Run:
-        """Return an operation of a case with fewer offers as one of the problem."""
-        units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
-        return replace(run, units=units)
-
-    def good_enough(self, run: Run) -> bool:
-        """Whether a plan is within the tolerance."""
-        return self.shortfall(self.value(self.whole(run))) <= self.within + FLOOR_NOISE
+    def changed(self, changes: Sequence[Change]) -> Case | None:
+        """Case of the changed problem; None where it contradicts."""
+        try:
+            return resolve(applied(self.inputs, changes, recorded=True))
+        except InputError:
+            return None
 
     def solve(self, case: Case, *, ties: bool) -> Certificate:
-        """Return the best plan of a case."""
+        """Best plan of a case, as one of the whole problem."""
         effort = self.options.effort.part(QUESTION_WORK)
-        return optimise(case, gap=self.options.gap, effort=effort, ties=ties)
+        found = optimise(case, gap=self.options.gap, effort=effort, ties=ties)
+        if found.operation is None:
+            return found
+        units = {o.id: found.operation.units.get(o.id, 0) for o in self.case.offers()}
+        return replace(found, operation=replace(found.operation, units=units))
 
     def keep(
         self, run: Run, name: DirectionName, detail: str, setting: tuple[str, ...] | None
     ) -> None:
         """Keep a plan as a candidate."""
         way = Way(name=name, label=LABELS[name], detail=detail, setting=setting)
-        self.candidates.append(Candidate(self.whole(run), [way]))
+        self.candidates.append(Candidate(run, [way]))
 
     def note(self, name: DirectionName, ended: str, **known: Any) -> None:
         """Record how a direction ended."""
@@ -202,16 +201,14 @@ def search(found: Search, held: Run, progress: Progress) -> None:
     case = found.case
     vendors = {item.id: item.vendor for item in case.flash}
     types = {system.id: found.inputs.item(system.id).model for system in case.systems}
-    here = {vendor for name, vendor in vendors.items() if held.units[name]}
-    other_vendors = set(vendors.values()) - here
+    other_vendors = set(vendors.values()) - {vendors[name] for name in vendors if held.units[name]}
     other_types = {name for name in types if not held.units[name]}
-    ends = [*extremes(found.inputs, case, found.worst)]
+    ends = list(extremes(found.inputs, case, found.worst))
     asked, done = len(other_vendors) + len(other_types) + len(ends), len(other_vendors)
     by_vendor = {vendor: vendor for vendor in vendors.values()}
     _others(found, "storage_vendor", other_vendors, vendors, by_vendor, partial(storage_of, case))
     progress(done, asked)
-    own_type = {name: name for name in types}
-    _others(found, "gpu_type", other_types, own_type, types, systems_of)
+    _others(found, "gpu_type", other_types, {name: name for name in types}, types, systems_of)
     for place, extreme in enumerate(ends, done + len(other_types)):
         progress(place, asked)
         _extreme(found, extreme)
@@ -226,7 +223,7 @@ def _others(
     label_of: Mapping[str, str],
     only: Callable[[Collection[str]], tuple[Change, ...]],
 ) -> None:
-    """Keep the best plan without what earlier plans hold, as long as it is good enough.
+    """Keep the best plan without the keys of earlier plans, as long as it is good enough.
 
     Args:
         left: keys (vendors, types) that may be used.
@@ -235,7 +232,7 @@ def _others(
         only: the changes that leave only some keys on offer.
     """
     while left:
-        case = _changed(found, only(left))
+        case = found.changed(only(left))
         proof = None if case is None else found.solve(case, ties=False)
         if case is None or proof is None or proof.operation is None:
             late = proof is not None and proof.status != "infeasible"
@@ -248,14 +245,13 @@ def _others(
         if within:
             settled = found.solve(case, ties=True).operation or run
             # What ties may give away goes beyond the tolerance.
-            run = settled if found.good_enough(settled) else run
-        run = found.whole(run)
+            run = settled if found.shortfall_of(settled) <= found.within + FLOOR_NOISE else run
         keys = {key: label_of[key] for item, key in key_of.items() if run.units[item]}
         detail = ", ".join(keys.values())
         found.note(
             name,
             "within" if within else "beyond",
-            shortfall=found.shortfall(found.value(run) if within else value),
+            shortfall=found.shortfall_of(run) if within else found.shortfall(value),
             at_least=found.shortfall(bound),
             proven=proof.status == "optimal",
             detail=detail,
@@ -267,27 +263,21 @@ def _others(
     return None
 
 
-def _changed(found: Search, changes: Sequence[Change]) -> Case | None:
-    try:
-        return resolve(apply(found.inputs, changes))
-    except InputError:
-        return None
-
-
 def _extreme(found: Search, extreme: Extreme) -> None:
     """Keep the extreme plan of a direction."""
-    case = _changed(found, extreme.changes)
+    case = found.changed(extreme.changes)
     if case is not None and extreme.least is not None:
         policy = replace(case.policy, within=0.0, disliked=())
         case = replace(case, objective=extreme.least, indifference=0.0, policy=policy)
     answer = None if case is None else found.solve(case, ties=True)
-    if answer is None or answer.operation is None or not found.good_enough(answer.operation):
+    run = None if answer is None else answer.operation
+    shortfall = math.inf if run is None else found.shortfall_of(run)
+    if answer is None or run is None or shortfall > found.within + FLOOR_NOISE:
         found.note(extreme.name, "not_found")
         return
-    shortfall = found.shortfall(found.value(found.whole(answer.operation)))
     found.note(extreme.name, "within", shortfall=shortfall, proven=answer.status == "optimal")
     settings = tuple(change.setting for change in extreme.changes)
-    found.keep(answer.operation, extreme.name, "", settings if extreme.least is None else None)
+    found.keep(run, extreme.name, "", settings if extreme.least is None else None)
 
 
 def alternatives(
@@ -298,7 +288,7 @@ def alternatives(
     most: int = SEVERAL,
     progress: Progress = ignore,
 ) -> Alternatives:
-    """Return the best plan and plans nearly as good that differ from it, each verified.
+    """The best plan and plans nearly as good that differ from it, each verified.
 
     Args:
         within: how far behind the bound a plan may be, as a share of the objective.
@@ -310,8 +300,7 @@ def alternatives(
     """
     options = options.started()
     case = resolve(inputs)
-    effort = options.part(FOR_THE_PLAN).effort
-    answer = optimise(case, gap=options.gap, effort=effort)
+    answer = optimise(case, gap=options.gap, effort=options.part(FOR_THE_PLAN).effort)
     if answer.operation is None:
         plan = solve_with(inputs, options)
         return _head(inputs, case, within, plan).model_copy(update={"message": plan.message})
@@ -322,24 +311,21 @@ def alternatives(
     base = _head(inputs, case, within, best)
     if answer.bound is None:
         return base.model_copy(update={"message": UNPROVEN})
-    found = Search(inputs, options, natural(case.objective, answer.bound), within)
+    found = Search(inputs, case, options, natural(case.objective, answer.bound), within)
     found.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
     search(found, answer.operation, progress)
     different = merge_equal(found.candidates)
-    shown = most_different(case, different, most)
-    plans = [best, *(_plan(found, answer, each.operation) for each in shown[1:])]
-    records = []
-    for candidate, plan in zip(shown, plans, strict=True):
-        value = found.value(candidate.operation)
-        records.append(
-            Alternative(
-                ways=tuple(candidate.ways),
-                plan=plan,
-                value=value,
-                shortfall=found.shortfall(value),
-                distance=candidate.distance,
-            )
+    records: list[Alternative] = []
+    for candidate in most_different(case, different, most):
+        run = candidate.operation
+        record = Alternative(
+            ways=tuple(candidate.ways),
+            plan=_plan(found, answer, run) if records else best,
+            value=value_of(case, run),
+            shortfall=found.shortfall_of(run),
+            distance=candidate.distance,
         )
+        records.append(record)
     return base.model_copy(
         update={
             "bound": found.bound,
@@ -352,7 +338,7 @@ def alternatives(
 
 
 def _head(inputs: Inputs, case: Case, within: float, plan: Plan) -> Alternatives:
-    """Return the record without plans."""
+    """Record without plans."""
     return Alternatives(
         currency=plan.currency,
         problem=plan.problem,
@@ -368,7 +354,7 @@ def _head(inputs: Inputs, case: Case, within: float, plan: Plan) -> Alternatives
 
 
 def _plan(found: Search, best: Certificate, run: Run) -> Plan:
-    """Return a candidate as a complete plan under the bound of the best, verified."""
+    """A candidate as a complete plan under the bound of the best, verified."""
     case = found.case
     assert best.bound is not None
     value = measure(case, case.objective)(run)
@@ -385,7 +371,7 @@ def _plan(found: Search, best: Certificate, run: Run) -> Plan:
 
 
 def run(request: Request, *, within: float, most: int) -> Found:
-    """Return plans of a problem that are nearly as good as the best and differ from it.
+    """Plans of a problem that are nearly as good as the best and differ from it.
 
     Raises:
         InputError: the problem is wrong.

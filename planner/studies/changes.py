@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import Change, Inputs, applied, value_at
+from planner.inputs import Change, Inputs, value_at
 from planner.limits import BY_NAME, COUNTED_IN
 
 
-def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
-    """Return the inputs with every change made and recorded in the provenance of their plans."""
-    return applied(inputs, changes, recorded=True)
-
-
 def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
-    """Return what leaves only the storage of some vendors on offer."""
+    """Changes that leave only the storage of some vendors on offer."""
     members = {item.id for item in case.flash if item.vendor in vendors}
     families = tuple(sorted({item.family for item in case.flash if item.id in members}))
     changes = [Change("consider.storage_families", families, f"[{', '.join(families)}]")]
@@ -29,13 +24,13 @@ def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
 
 
 def systems_of(ids: Collection[str]) -> tuple[Change, ...]:
-    """Return what leaves only some GPU systems on offer."""
+    """Changes that leave only some GPU systems on offer."""
     names = tuple(sorted(ids))
     return (Change("consider.gpu_systems", names, f"[{', '.join(names)}]"),)
 
 
 def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0) -> Change:
-    """Return the change that lets no plan be worse than so in an objective.
+    """Change that lets no plan be worse than a value of an objective.
 
     Args:
         inputs: the problem; what it asks for already stays asked for.

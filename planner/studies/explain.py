@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.assemble.limits import binding
@@ -25,8 +23,8 @@ from planner.paths import job_path
 from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
-from planner.studies.pool import Progress, all_results, ignore
-from planner.studies.reassembly import operation_of
+from planner.studies.pool import Progress, ignore
+from planner.studies.purchases import operation_of
 from planner.studies.request import Found, Request
 from planner.studies.why_not import why_not as items_not_bought
 from planner.units import QuantityError
@@ -372,33 +370,34 @@ class OpenLever(NamedTuple):
     change: Change
 
 
+def _fixed(label: str, path: str, value: object, text: str = "") -> OpenLever:
+    return OpenLever(label, Change(path, value, text or f"{value}"))
+
+
 def open_levers(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
     """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
     job = inputs.problem.job
     yield from _fabrics(inputs, plan)
     if job.power is not None and job.power.asked != (1.0,):
-        yield OpenLever("GPUs at full power", Change(job_path("power.points"), 1.0, "100 %"))
+        yield _fixed("GPUs at full power", job_path("power.points"), 1.0, "100 %")
     precision = job.training.precision
     if isinstance(precision, tuple) and len(precision) > 1:
-        change = Change(job_path("training.precision"), precision[0], precision[0])
-        yield OpenLever(f"{precision[0]} alone", change)
-    local = job.checkpoint.local
-    if local is not None and local.use != "no":
-        change = Change(job_path("checkpoint.local.use"), "no", "no")
-        yield OpenLever("checkpoints on storage alone", change)
+        yield _fixed(f"{precision[0]} alone", job_path("training.precision"), precision[0])
+    if job.levels is not None:
+        yield _fixed("checkpoints on storage alone", job_path("checkpoint.local.use"), "no")
     if job.repair is not None and job.repair.when_short == "shrink":
-        change = Change(job_path("repair.when_short"), "wait", "wait")
-        yield OpenLever("waiting where units are short", change)
+        yield _fixed("waiting where units are short", job_path("repair.when_short"), "wait")
     if any(limit.name == "endurance" for limit in plan.limits):
-        yield OpenLever("drives written without limit", Change("storage.endurance", "off", "off"))
+        yield _fixed("drives written without limit", "storage.endurance", "off")
     repair = plan.jobs[0].repair if plan.jobs else None
-    if repair is not None and repair.in_rack and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
-        item = inputs.item(plan.jobs[0].gpu_type)
-        if item.provides.gpus is not None:
-            every = item.provides.gpus.value
-            change = Change(job_path("gpus.per_system"), every, f"{every}")
-            yield OpenLever("every GPU of each system used", change)
-    yield from _spares(inputs, None if repair is None or repair.in_rack else repair.spares)
+    if repair is None:
+        return
+    if not repair.in_rack:
+        yield from _spares(inputs, repair.spares)
+    elif job.gpus.most_of(plan.jobs[0].gpu_type) is None:
+        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
+        if gpus is not None:
+            yield _fixed("every GPU of each system used", job_path("gpus.per_system"), gpus.value)
 
 
 def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
@@ -408,27 +407,25 @@ def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
     if asked is None or not built:
         return
     for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
-        change = Change(f"{path}.switches", (name,), f"[{name}]")
-        yield OpenLever(f"a compute fabric of {inputs.item(name).model}", change)
+        label = f"a compute fabric of {inputs.item(name).model}"
+        yield _fixed(label, f"{path}.switches", (name,), f"[{name}]")
     for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield OpenLever(f"{planes} planes of it", Change(f"{path}.planes", planes, f"{planes}"))
+        yield _fixed(f"{planes} planes of it", f"{path}.planes", planes)
     ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
     for ratio in sorted(ratios):
-        change = Change(f"{path}.oversubscription", ratio, f"{ratio:g}")
-        yield OpenLever(f"a compute fabric at {ratio:g}:1", change)
+        label = f"a compute fabric at {ratio:g}:1"
+        yield _fixed(label, f"{path}.oversubscription", ratio, f"{ratio:g}")
 
 
-def _spares(inputs: Inputs, spares: int | None) -> Iterator[OpenLever]:
-    repair = inputs.problem.job.repair
-    if repair is None or repair.spares != "open" or spares is None:
+def _spares(inputs: Inputs, spares: int) -> Iterator[OpenLever]:
+    repair, path = inputs.problem.job.repair, job_path("repair.spares")
+    if repair is None or repair.spares != "open":
         return
-    path = job_path("repair.spares")
     if spares > 0:
-        yield OpenLever("no spares", Change(path, 0, "0"))
+        yield _fixed("no spares", path, 0)
     if spares > 1:
-        label = f"one spare less ({spares - 1})"
-        yield OpenLever(label, Change(path, spares - 1, f"{spares - 1}"))
-    yield OpenLever(f"one spare more ({spares + 1})", Change(path, spares + 1, f"{spares + 1}"))
+        yield _fixed(f"one spare less ({spares - 1})", path, spares - 1)
+    yield _fixed(f"one spare more ({spares + 1})", path, spares + 1)
 
 
 def without(prober: Prober, base: Best, lever: OpenLever) -> Without | str:
@@ -451,97 +448,39 @@ def without(prober: Prober, base: Best, lever: OpenLever) -> Without | str:
 # The study
 
 
-class Questions(NamedTuple):
-    """Questions about a plan: the best there is, limits and levers.
-
-    ``until`` is the end of the time by ``time.time``, which other processes share.
-    """
-
-    inputs: Inputs
-    plan: Plan
-    options: Options
-    steps: Mapping[str, str]
-    base: Best | None
-    limits: tuple[Lever, ...]
-    binding: frozenset[str]
-    levers: tuple[OpenLever, ...]
-    asked: tuple[str, ...]
-    questions: int | None
-    until: float
-
-    def prober(self, known: Sequence[Run] = ()) -> tuple[Prober, Best]:
-        """A prober on the clock of this process, with known plans and the best."""
-        assert self.base is not None
-        runs = [*known, *([] if self.base.run is None else [self.base.run])]
-        return Prober(self.inputs, self.timed, runs), self.base
-
-    @property
-    def timed(self) -> Options:
-        """The options on the clock of this process."""
-        return replace(self.options, deadline=time.monotonic() + self.until - time.time())
+def base_of(prober: Prober, plan: Plan) -> Best | None:
+    """Best plan of the unchanged problem without near-optimal tolerance; None if undecided."""
+    planned = operation_of(resolve(prober.inputs), plan)
+    prober.runs += [] if planned is None else [planned]
+    base = prober.best(())
+    return None if base is None or base.run is None else base
 
 
-def questions_of(
-    inputs: Inputs,
+def marginals(
+    prober: Prober,
+    base: Best,
     plan: Plan,
-    options: Options,
     steps: Mapping[str, str],
-    asked: tuple[str, ...] = (),
-    questions: int | None = QUESTIONS,
-) -> Questions:
-    """Questions about a plan.
+    progress: Progress = ignore,
+) -> tuple[Marginal, ...]:
+    """Worth of a step of each limit, the binding ones first.
 
     Raises:
-        InputError: a step names no limit, or is none.
+        InputError: a step is none of its limit.
     """
-    limits = movable(inputs)
-    check_names(list(steps), limits, "--step")
-    for lever in limits:
-        step_of(lever, steps)
-    base = None
-    if plan.jobs:
-        planned = operation_of(resolve(inputs), plan)
-        base = Prober(inputs, options, [] if planned is None else [planned]).best(())
-    if base is not None and base.run is None:
-        base = None
-    tight = frozenset(limit.name for limit in plan.limits if limit.binding)
-    if base is not None and base.run is not None:
+    limits = movable(prober.inputs)
+    tight = {limit.name for limit in plan.limits if limit.binding}
+    if base.run is not None:
         tight |= binding(base.case, base.run)
     limits.sort(key=lambda lever: lever.limit not in tight)
-    open_ = tuple(open_levers(inputs, plan)) if base is not None else ()
-    until = options.deadline - time.monotonic() + time.time()
-    return Questions(
-        inputs, plan, options, steps, base, tuple(limits), tight, open_, asked, questions, until
-    )
-
-
-def _answer(
-    about: Questions, idle: frozenset[str], known: Sequence[Run], task: tuple[str, int]
-) -> Any:
-    """Answer one question, given by kind and place.
-
-    Args:
-        idle: limits without worth.
-        known: plans met when these were found.
-    """
-    kind, place = task
-    if kind == "why_not":
-        runs = () if about.base is None or about.base.run is None else (about.base.run,)
-        return items_not_bought(
-            about.inputs,
-            about.plan,
-            about.timed,
-            asked=about.asked,
-            questions=about.questions,
-            known=runs,
-        )
-    if kind == "without":
-        return without(*about.prober(), about.levers[place])
-    prober, base = about.prober(known)
-    lever = about.limits[place]
-    binds, step = lever.limit in about.binding, step_of(lever, about.steps)
-    row = marginal(prober, base, lever, step, binds=binds, idle=lever.path in idle)
-    return row, tuple(prober.undecided)
+    idle = without_worth(prober, base, [lever for lever in limits if lever.limit not in tight])
+    rows = []
+    for done, lever in enumerate(limits):
+        progress(done, len(limits))
+        binds, step = lever.limit in tight, step_of(lever, steps)
+        row = marginal(prober, base, lever, step, binds=binds, idle=lever.path in idle)
+        rows.append(row)
+    return tuple(rows)
 
 
 def explain(
@@ -553,8 +492,6 @@ def explain(
     questions: int | None = QUESTIONS,
     plan: Plan | None = None,
     progress: Progress = ignore,
-    jobs: int = 1,
-    dask: str | None = None,
 ) -> Explanation:
     """Explain the best plan of a problem.
 
@@ -564,44 +501,39 @@ def explain(
         questions: proofs for items that were not asked for, None for any number.
         plan: the best plan, where it is known.
         progress: called with the numbers of questions answered and of all.
-        jobs: number of processes, 0 for the number of cores.
-        dask: address of a Dask scheduler.
 
     Raises:
         InputError: a step names no limit of the problem, or an asked name is no item.
         VerificationError: the plan does not agree with its re-computation.
     """
-    options = options.started()
+    steps, options = steps or {}, options.started()
+    limits = movable(inputs)
+    check_names(list(steps), limits, "--step")
+    for lever in limits:
+        step_of(lever, steps)
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
-    options = options.searching(FOR_THE_SEARCH)
-    about = questions_of(inputs, plan, options, steps or {}, asked, questions)
     if not plan.jobs:
         return Explanation(plan=plan)
-    idle, known = frozenset[str](), list[Run]()
-    tasks: dict[Hashable, tuple[str, int]] = {("why_not", 0): ("why_not", 0)}
-    if about.base is not None:
-        prober, base = about.prober()
-        slack = [lever for lever in about.limits if lever.limit not in about.binding]
-        idle = without_worth(prober, base, slack)
-        known = prober.runs[1:]
-        tasks |= {("without", n): ("without", n) for n in range(len(about.levers))}
-        tasks |= {("limit", n): ("limit", n) for n in range(len(about.limits))}
-    do = partial(_answer, about, idle, known)
-    found = all_results(do, tasks, progress, jobs=jobs, dask=dask)
-    rows = [found[key] for key in tasks if tasks[key][0] == "limit"]
-    others = [found[key] for key in tasks if tasks[key][0] == "without"]
-    undecided = [text for _, texts in rows for text in texts]
-    undecided += [each for each in others if isinstance(each, str)]
-    best = about.base
+    prober = Prober(inputs, options.searching(FOR_THE_SEARCH))
+    best = base_of(prober, plan)
+    rows: tuple[Marginal, ...] = ()
+    others: list[Without | str] = []
+    if best is not None:
+        others = [without(prober, best, lever) for lever in open_levers(inputs, plan)]
+        rows = marginals(prober, best, plan, steps, progress)
+    known = () if best is None or best.run is None else (best.run,)
+    undecided = [*prober.undecided, *(each for each in others if isinstance(each, str))]
     return Explanation(
         plan=plan,
         value=None if best is None else best.value,
         bound=None if best is None else best.bound,
         gpus_used=None if best is None else best.gpus_used,
-        marginals=tuple(row for row, _ in rows),
+        marginals=rows,
         without=tuple(each for each in others if isinstance(each, Without)),
         undecided=("the worth of each limit",) if best is None else tuple(undecided),
-        why_not=found["why_not", 0],
+        why_not=items_not_bought(
+            inputs, plan, prober.options, asked=asked, questions=questions, known=known
+        ),
     )
 
 
@@ -634,8 +566,6 @@ def run(
         steps=dict(_pairs("--step", step)),
         asked=tuple(why_not),
         progress=request.progress,
-        jobs=request.jobs,
-        dask=request.dask,
     )
     plan = found.plan
     return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")

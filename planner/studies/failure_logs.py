@@ -28,7 +28,7 @@ _UNIT_FIX = "name the column for its unit (gap_h, gap_s), or write the unit: '3.
 
 
 def read_failures(path: Path, column: str | None = None, form: str | None = None) -> Law:
-    """Return the law of the times between interruptions in a file.
+    """Law of the times between interruptions in a file.
 
     A column holds times between interruptions, in the unit that ends its name (``gap_h``) or each
     cell states (``3.2 h``); or dates, in any order, which `read_times` reads. Of the answer of
@@ -83,7 +83,7 @@ def _column(names: list[str], asked: str | None, path: Path, table: RawTable) ->
 
 
 def _gaps(cells: pd.Series[Any], path: Path, table: RawTable) -> Array | None:
-    """Return times between interruptions, s; None where the cells are dates."""
+    """Times between interruptions, s; None where the cells are dates."""
     unit = _UNIT.search(str(cells.name))
     named = None if unit is None else unit[1] or unit[2]
     if not len(cells):

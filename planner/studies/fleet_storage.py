@@ -21,7 +21,7 @@ _KEPT = {"name", "site", "catalogs", "prices", "consider", "storage", "jobs", "o
 def add_storage(
     study: FleetStudy, inputs: Inputs, progress: Callable[[int, int], None] | None = None
 ) -> FleetStudy:
-    """Return a study with the storage of least power that suffices, for each cluster.
+    """A study with the storage of least power that suffices, for each cluster.
 
     The planner minimises power twice for each cluster, for its demand at the overlap limit and for
     the bandwidth that was seen; the GPUs are those of the table, the items those of the problem's
@@ -72,7 +72,7 @@ def _storage_kw(plan: Plan | None) -> float | None:
 
 
 def _least_power(gpus: int, write_gb_per_s: float, limit: float, inputs: Inputs) -> Plan | None:
-    """Return the plan of least power that delivers a write bandwidth to some GPUs; None where the
+    """Plan of least power that delivers a write bandwidth to some GPUs; None where the
     catalogs hold none."""
     size_gb = write_gb_per_s * limit * _INTERVAL_S
     job = Job.model_validate(

@@ -24,7 +24,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.schema.plan import Plan, Status
 from planner.schema.problem import Objective
-from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+from planner.schema.sensitivity import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.pool import Progress, all_results, ignore
 from planner.studies.questions import case_no_worse
@@ -70,26 +70,48 @@ class Axis(NamedTuple):
     logarithmic: bool
 
     def x(self, case: Case, run: Run) -> float:
-        """Return the place of an operation."""
+        """Place of an operation."""
         return self.natural(measure(case, self.objective)(run))
 
     def natural(self, score: float) -> float:
-        """Return the place that a score of the objective means."""
+        """Place of a score of the objective."""
         return -self.direction * natural(self.objective, score)
 
-    def scale(self, x: float) -> float:
-        """Return x on the scale of evenly spaced places."""
-        return math.log(x) if self.logarithmic else x
+    def apart(self, one: float, other: float) -> float:
+        """Distance of two places on the scale of evenly spaced places."""
+        return abs(math.log(one / other) if self.logarithmic else one - other)
+
+    def hold(self, case: Case, level: float | None) -> Case:
+        """A case held at a level; None holds nothing."""
+        if level is None:
+            return case
+        limit: dict[str, Any] = {self.limit: level}
+        return case.under(case.limits.with_values(**limit))
 
 
-LESS_STORAGE = Axis("least_write", "most_write_gb_per_s", None, -1, logarithmic=True)
-MORE_STORAGE = Axis("most_write", "least_write_gb_per_s", None, 1, logarithmic=True)
-AXES: Mapping[str, Axis] = {
-    "less": LESS_STORAGE,
-    "more": MORE_STORAGE,
-    "cost": Axis("cost", "capex_usd", "budget.capex", -1, logarithmic=False),
-    "power": Axis("least_meter", "facility_power_kw", "site.facility_power", -1, logarithmic=False),
-}
+LESS = Axis("least_write", "most_write_gb_per_s", None, -1, logarithmic=True)
+MORE = Axis("most_write", "least_write_gb_per_s", None, 1, logarithmic=True)
+COST = Axis("cost", "capex_usd", "budget.capex", -1, logarithmic=False)
+POWER = Axis("least_meter", "facility_power_kw", "site.facility_power", -1, logarithmic=False)
+LIMITED = {"cost": COST, "power": POWER}
+
+
+class EndedError(Exception):
+    """The search ended without a frontier; ``status`` says how."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Stop(NamedTuple):
+    """A plan of most work; ``bound`` holds for all plans with x at ``level`` (None: any x)."""
+
+    level: float | None
+    x: float
+    run: Run
+    work: float
+    bound: float
 
 
 class Question(NamedTuple):
@@ -110,34 +132,40 @@ class Question(NamedTuple):
         known: Sequence[Run] = (),
         most_work: float = MOST_WORK,
     ) -> Certificate:
-        """Return the first best plan of a case with its proof."""
+        """Best plan of a case with its proof; equally good plans are not told apart."""
         gap = self.options.gap if gap is None else gap
         effort = self.options.effort.part(most_work)
         return optimise(case, gap=gap, effort=effort, ties=False, known=known)
 
+    def best(self) -> Certificate:
+        """Plan of most work, of equal ones the first by tie-breaks."""
+        gap = min(END_GAP, self.options.gap)
+        return optimise(self.case, gap=gap, effort=self.options.effort)
+
     def work(self, run: Run) -> float:
-        """Return an operation's useful work."""
+        """Useful work of an operation."""
         return math.exp(measure(self.case, self.case.objective)(run))
 
     def aimed(self, case: Case, axis: Axis) -> Case:
-        """Return a case, within reach, that goes as far along an axis as it can."""
+        """A case, within reach, that goes as far along an axis as it can."""
         return replace(case, objective=axis.objective).billed_as(case)
 
-    def within_reach(self, case: Case) -> Case:
-        """Return a case with write bandwidth within reach."""
-        return _held(case, LESS_STORAGE, self.reach_gb_per_s)
+    def end(self, axis: Axis) -> tuple[float, bool]:
+        """Farthest place of any plan, and whether it is proven.
 
-
-def _held(case: Case, axis: Axis, level: float | None) -> Case:
-    """Return a case with an axis held at a level; None holds nothing."""
-    if level is None:
-        return case
-    limit: dict[str, Any] = {axis.limit: level}
-    return case.under(case.limits.with_values(**limit))
+        Raises:
+            EndedError: there is none.
+        """
+        gap = END_GAP if self.reach_gb_per_s is None else FAR_GAP
+        case = self.aimed(LESS.hold(self.case, self.reach_gb_per_s), axis)
+        answer = self.solve(case, gap, most_work=END_WORK)
+        if answer.value is None:
+            raise EndedError(answer.status)
+        return axis.natural(answer.value), answer.status == "optimal"
 
 
 def question_of(inputs: Inputs, options: SweepOptions, *, needs_draw: bool = False) -> Question:
-    """Return a problem with useful work as its objective.
+    """A problem with useful work as its objective.
 
     Args:
         needs_draw: leave out items without a known power draw.
@@ -155,7 +183,7 @@ def _most(work: str) -> Change:
 
 
 def _measure_of_work(inputs: Inputs) -> str:
-    """Return the problem's measure of useful work, else in FLOP/s where known."""
+    """The problem's measure of useful work, else in FLOP/s where known."""
     asked = inputs.problem.objective.maximize
     if asked in ("goodput", "useful_gpus"):
         return asked
@@ -177,24 +205,6 @@ def _with_known_draw(inputs: Inputs) -> Inputs:
 
 
 # Walking along an axis
-
-
-class EndedError(Exception):
-    """The search ended without a frontier; ``status`` says how."""
-
-    def __init__(self, status: str) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Stop(NamedTuple):
-    """A plan of most work; ``bound`` holds for all plans with x at ``level`` (None: any x)."""
-
-    level: float | None
-    x: float
-    run: Run
-    work: float
-    bound: float
 
 
 class Walk(NamedTuple):
@@ -223,13 +233,13 @@ def walk(question: Question, axis: Axis, first: Stop, end: float, most: int) -> 
         level = here * (1.0 + axis.direction * STEP)
         if not complete:
             level = _spread(axis, here, end, left, level)
-        answer = question.solve(_held(question.case, axis, level))
+        answer = question.solve(axis.hold(question.case, level))
         stop = settle(question, axis, level, answer)
         if stop is None:
             stopped = answer.status != "infeasible"
             complete = complete and not stopped
             break
-        strides.append(abs(axis.scale(stop.x) - axis.scale(here)))
+        strides.append(axis.apart(stop.x, here))
         stops.append(stop)
     return Walk(without_dominated(stops), complete, stopped)
 
@@ -238,14 +248,11 @@ def _too_far(axis: Axis, here: float, end: float, strides: Sequence[float], left
     """Whether strides as long as those so far do not lead to the end."""
     if left > STRIDES > len(strides):
         return False
-    if not strides:
-        return True
-    stride = sum(strides) / len(strides)
-    return abs(axis.scale(end) - axis.scale(here)) > stride * left
+    return not strides or axis.apart(end, here) > sum(strides) / len(strides) * left
 
 
 def _spread(axis: Axis, here: float, end: float, left: int, nearest: float) -> float:
-    """Return the next of ``left`` levels, evenly spread in their logarithm; the last is the end."""
+    """Next of ``left`` levels, evenly spread in their logarithm; the last is the end."""
     if left == 1:
         return end
     if min(here, end) <= 0.0:
@@ -255,39 +262,39 @@ def _spread(axis: Axis, here: float, end: float, left: int, nearest: float) -> f
 
 
 def settle(question: Question, axis: Axis, level: float | None, answer: Certificate) -> Stop | None:
-    """Return, of plans with the work of an answer, to the gap, the farthest along the axis.
+    """Of plans with the work of an answer, to the gap, the farthest along the axis.
 
     None where the answer has no plan, or no proof.
     """
     if answer.operation is None or answer.bound is None or answer.value is None:
         return None
-    case, name = _held(question.case, axis, level), question.case.objective
+    case, name = axis.hold(question.case, level), question.case.objective
     bound, work, run = natural(name, answer.bound), natural(name, answer.value), answer.operation
     floor = min(work, bound / (1.0 + question.options.gap) * (1.0 + FLOOR_NOISE))
-    aimed = question.aimed(case_no_worse(question.within_reach(case), floor), axis)
+    reached = LESS.hold(case, question.reach_gb_per_s)
+    aimed = question.aimed(case_no_worse(reached, floor), axis)
     farther = question.solve(aimed, known=[run], most_work=END_WORK).operation
     if farther is not None:
         ahead = axis.x(case, farther) - axis.x(case, run)
         if axis.direction * ahead > 0 or (ahead == 0 and question.work(farther) > work):
             run = farther
-    if axis.objective != "cost":
+    if axis is not COST:
         run = _cheapest(question, axis, run)
     work = question.work(run)
     return Stop(level, axis.x(case, run), run, work, max(bound, work))
 
 
 def _cheapest(question: Question, axis: Axis, run: Run) -> Run:
-    """Return the cheapest plan with the work and the place of another, and no other systems."""
+    """Cheapest plan with the work and the place of another, and no other systems."""
     case = question.case
     systems = tuple(replace(system, high=run.units[system.id]) for system in case.systems)
-    fewer = replace(case, systems=systems).billed_as(case)
-    fixed = _held(fewer, axis, axis.x(case, run))
+    fixed = axis.hold(replace(case, systems=systems).billed_as(case), axis.x(case, run))
     found = question.solve(case_no_worse(fixed, question.work(run)), known=[run]).operation
     return run if found is None else found
 
 
 def without_dominated(stops: Sequence[Stop]) -> list[Stop]:
-    """Return stops without those that a later one betters, which then stands for them."""
+    """Stops without those that a later one betters, which then stands for them."""
     kept: list[Stop] = []
     for stop in stops:
         while kept and kept[-1].work <= stop.work:
@@ -295,20 +302,6 @@ def without_dominated(stops: Sequence[Stop]) -> list[Stop]:
             stop = stop._replace(level=passed.level, bound=max(stop.bound, passed.bound))
         kept.append(stop)
     return kept
-
-
-def _end(question: Question, axis: Axis) -> tuple[float, bool]:
-    """Return the farthest place of any plan, and whether it is proven.
-
-    Raises:
-        EndedError: there is none.
-    """
-    gap = END_GAP if question.reach_gb_per_s is None else FAR_GAP
-    case = question.aimed(question.within_reach(question.case), axis)
-    answer = question.solve(case, gap, most_work=END_WORK)
-    if answer.value is None:
-        raise EndedError(answer.status)
-    return axis.natural(answer.value), answer.status == "optimal"
 
 
 # Curves
@@ -332,40 +325,32 @@ class Start(NamedTuple):
     proven: bool
 
 
-def _best(question: Question) -> Certificate:
-    """Return the plan of most work, of equal ones the first by tie-breaks."""
-    options = question.options
-    return optimise(question.case, gap=min(END_GAP, options.gap), effort=options.effort)
-
-
 def storage_start(question: Question) -> Start:
-    """Return the start of the storage curve.
+    """Start of the storage curve.
 
     Raises:
         EndedError: there is no plan, no proof, or no end.
     """
-    best, name = _best(question), question.case.objective
+    best, name = question.best(), question.case.objective
     if best.operation is None or best.value is None or best.bound is None:
         raise EndedError(best.status)
-    x = LESS_STORAGE.x(question.case, best.operation)
+    x = LESS.x(question.case, best.operation)
     top = Stop(x, x, best.operation, natural(name, best.value), natural(name, best.bound))
     far = question._replace(reach_gb_per_s=FAR * x)
-    low, low_proven = _end(question, LESS_STORAGE)
-    high, high_proven = _end(far, MORE_STORAGE)
+    (low, low_proven), (high, high_proven) = question.end(LESS), far.end(MORE)
     return Start(best, top, far, (low, high), low_proven and high_proven)
 
 
 def storage_side(question: Question, start: Start, axis: Axis, most: int) -> Curve:
-    """Return one side of the storage curve from the best plan on.
+    """One side of the storage curve from the best plan on.
 
     Args:
         most: points on both sides together.
     """
     less = _points_below(start.top.x, start.ends, most - 1)
-    below = axis is LESS_STORAGE
-    if below:
-        asked, end, count = question, start.ends[0], less
-    else:
+    below = axis is LESS
+    asked, end, count = question, start.ends[0], less
+    if not below:
         asked, end, count = start.far, start.ends[1], max(most - 1 - less, LEAST)
     first = settle(asked, axis, None, start.best)
     assert first is not None
@@ -381,7 +366,7 @@ def storage_side(question: Question, start: Start, axis: Axis, most: int) -> Cur
 
 
 def _points_below(x: float, ends: tuple[float, float], most: int) -> int:
-    """Return the points below x: as many as its share of the range in decades."""
+    """Points below x: as many as its share of the range in decades."""
     low, high = max(ends[0], 1e-9), max(ends[1], x)
     whole = math.log(high / low)
     part = math.log(x / low) / whole if whole > 0 else 0.5
@@ -389,33 +374,32 @@ def _points_below(x: float, ends: tuple[float, float], most: int) -> int:
 
 
 def limited_curve(question: Question, axis: Axis, most: int) -> Curve:
-    """Return the frontier against money or power.
+    """Frontier against money or power.
 
     Raises:
         EndedError: there is no plan, no proof, or no end.
     """
-    best = _best(question)
+    best = question.best()
     first = settle(question, axis, None, best)
     if first is None:
         raise EndedError(best.status)
-    end, proven = _end(question, axis)
+    end, proven = question.end(axis)
     found = walk(question, axis, first, end, most)
     points = []
+    assert axis.path is not None
     for stop in reversed(found.stops):
-        inputs, held = question.inputs, ""
-        to_x = question.case.limits[axis.limit] if stop.level is None else stop.level
+        inputs, held, to_x = question.inputs, "", question.case.limits[axis.limit]
         if stop.level is not None:
-            assert axis.path is not None
             inputs = applied(inputs, [Change(axis.path, stop.level, "")])
-            held = axis.path.split(".")[1]
-        case = _held(question.case, axis, stop.level)
+            held, to_x = axis.path.split(".")[1], stop.level
+        case = axis.hold(question.case, stop.level)
         plan = _plan(inputs, case, stop, stop.bound, question.options.gap)
         points.append(_point(plan, stop, stop.x, to_x, held))
     return Curve(tuple(points), found.complete, found.stopped or not proven)
 
 
 def _plan(inputs: Inputs, case: Case, stop: Stop, bound: float, gap: float) -> Plan:
-    """Return a stop as a confirmed plan of a problem whose plans do ``bound`` at most."""
+    """A stop as a confirmed plan of a problem whose plans do ``bound`` at most."""
     score = measure(case, case.objective)(stop.run)
     most = max(math.log(bound), score)
     apart = share(case, score, most)
@@ -426,7 +410,7 @@ def _plan(inputs: Inputs, case: Case, stop: Stop, bound: float, gap: float) -> P
 def _point(
     plan: Plan, stop: Stop, from_x: float, to_x: float | None, held: str = ""
 ) -> FrontierPoint:
-    """Return the point of a stop; ``held`` is the limit of the frontier, not of the problem."""
+    """Point of a stop; ``held`` is the limit of the frontier, not of the problem."""
     job, totals = plan.jobs[0], plan.totals
     assert totals is not None
     return FrontierPoint(
@@ -453,7 +437,7 @@ def _point(
 
 
 def rule_mark(question: Question, name: str) -> FrontierMark:
-    """Return the best plan that follows a vendor's rule, with the least storage it allows."""
+    """Best plan that follows a vendor's rule, with the least storage it allows."""
     inputs = applied(question.inputs, [Change("storage.rule", name, name)])
     label = f"{name} rule"
     try:
@@ -461,7 +445,7 @@ def rule_mark(question: Question, name: str) -> FrontierMark:
     except InputError as error:
         return FrontierMark(name=name, label=label, reason=str(error))
     answer = ruled.solve(ruled.case)
-    stop = settle(ruled, LESS_STORAGE, None, answer)
+    stop = settle(ruled, LESS, None, answer)
     if stop is None:
         why = NO_PLAN if answer.status == "infeasible" else "not settled"
         return FrontierMark(name=name, label=label, reason=why)
@@ -469,7 +453,7 @@ def rule_mark(question: Question, name: str) -> FrontierMark:
 
 
 def knee(xs: Sequence[float], ys: Sequence[float], *, logarithmic: bool) -> int | None:
-    """Return the place of the knee of a rising curve; None where it does not bend.
+    """Place of the knee of a rising curve; None where it does not bend.
 
     Kneedle without smoothing: both axes scaled to 0 to 1, the knee is where y - x is largest.
     """
@@ -518,9 +502,9 @@ def study(
     points: int = POINTS,
     progress: Progress = ignore,
 ) -> list[Frontier]:
-    """Return the most useful work of a problem against what is held or limited.
+    """Most useful work of a problem against what is held or limited; its own limits stay.
 
-    The problem's own limits stay. Every point is proven to the gap, and verified.
+    Every point is proven to the gap, and verified.
 
     Args:
         options: how exactly to solve, how long at most for each plan, and in which processes.
@@ -533,86 +517,45 @@ def study(
         VerificationError: a plan does not agree with its re-computation.
     """
     asked = {name: question_of(inputs, options, needs_draw=name == "power") for name in against}
-    base = answers(inputs, [Scenario(0, ())], replace(options, dask=None, jobs=1))[0]
-    tasks: dict[Hashable, Any] = {}
+    exact = replace(options, dask=None, jobs=1, gap=min(options.gap, EXACT_GAP))
+    base = answers(inputs, [Scenario(0, ())], exact)[0]
+    tasks: dict[Hashable, tuple[Hashable, Question, Start | str | None]] = {}
     for name in against:
         if name != "storage":
-            tasks[name] = (asked[name], None)
+            tasks[name] = (name, asked[name], None)
             continue
         try:
             start = storage_start(asked[name])
         except EndedError as ended:
-            tasks["less"] = (asked[name], ended.status)
-            continue
-        tasks |= {part: (asked[name], start) for part in ("less", "more", *VENDOR_RULES)}
-    found = all_results(
-        partial(_part, points),
-        {part: (part, *given) for part, given in tasks.items()},
-        progress,
-        jobs=options.jobs,
-        dask=options.dask,
-        alone_s=0.0,
-    )
-    return [
-        _frontier(_head(inputs, asked[name], name, base), name, found, options.gap)
-        for name in against
-    ]
+            tasks["less"] = ("less", asked[name], ended.status)
+        else:
+            parts = ("less", "more", *VENDOR_RULES)
+            tasks |= {part: (part, asked[name], start) for part in parts}
+    how: dict[str, Any] = {"jobs": options.jobs, "dask": options.dask, "alone_s": 0.0}
+    found = all_results(partial(_part, points), tasks, progress, **how)
+    heads = [_head(inputs, asked[name], name, base) for name in against]
+    return [_frontier(head, found, options.gap) for head in heads]
 
 
 def _part(
     points: int, asked: tuple[str, Question, Start | str | None]
 ) -> Curve | FrontierMark | str:
-    """Return a part of a frontier, or how the search for it ended without one."""
+    """Part of a frontier, or how the search for it ended without one."""
     part, question, start = asked
     if isinstance(start, str):
         return start
     if start is not None:
-        if part in AXES:
-            return storage_side(question, start, AXES[part], points)
-        return rule_mark(question, part)
+        if part not in ("less", "more"):
+            return rule_mark(question, part)
+        return storage_side(question, start, LESS if part == "less" else MORE, points)
     try:
-        return limited_curve(question, AXES[part], points)
+        return limited_curve(question, LIMITED[part], points)
     except EndedError as ended:
         return ended.status
 
 
-def _frontier(head: Frontier, name: Against, found: Mapping[Hashable, Any], gap: float) -> Frontier:
-    first = found["less" if name == "storage" else name]
-    if isinstance(first, str):
-        status: Any = "no_solution" if first in ("optimal", "feasible") else first
-        return head.model_copy(update={"status": status, "message": MESSAGES[status]})
-    curve, marks = first, ()
-    if name == "storage":
-        curve = _joined(first, found["more"])
-        marks = tuple(found[rule] for rule in VENDOR_RULES)
-    points = curve.points
-    best = max(range(len(points)), key=lambda place: points[place].y)
-    rising = points[: best + 1] if name == "storage" else points
-    bend = knee([p.x for p in rising], [p.y for p in rising], logarithmic=name == "storage")
-    proven = all(point.gap <= gap + GAP_NOISE for point in points) and not curve.stopped
-    return head.model_copy(
-        update={
-            "status": "optimal" if proven else "feasible",
-            "points": points,
-            "knee": bend,
-            "best": best if name == "storage" else len(points) - 1,
-            "knee_rule": _KNEE_RULES[name == "storage"],
-            "complete": curve.complete and not curve.stopped,
-            "marks": marks,
-            "message": STOPPED if curve.stopped else None,
-        }
-    )
-
-
-def _joined(less: Curve, more: Curve) -> Curve:
-    """Return both sides of the storage curve as one; the best plan may begin both."""
-    begun = 1 if less.points[0] == more.points[0] else 0
-    points = (*reversed(less.points), *more.points[begun:])
-    return Curve(points, less.complete and more.complete, less.stopped or more.stopped)
-
-
 def _head(inputs: Inputs, question: Question, against: Against, base: Answer) -> Frontier:
-    """Return the record without points, with the problem's own objective."""
+    """Record without points, with the problem's own objective."""
     x, y = FIGURES[_HORIZONTAL[against]], OBJECTIVES[question.case.objective]
     status: Status = "infeasible"
     return Frontier(
@@ -629,8 +572,37 @@ def _head(inputs: Inputs, question: Question, against: Against, base: Answer) ->
     )
 
 
+def _frontier(head: Frontier, found: Mapping[Hashable, Any], gap: float) -> Frontier:
+    of_storage = head.x_name == "storage"
+    curve = found["less" if of_storage else head.x_name]
+    if isinstance(curve, str):
+        status: Any = "no_solution" if curve in ("optimal", "feasible") else curve
+        return head.model_copy(update={"status": status, "message": MESSAGES[status]})
+    points, complete, stopped = curve
+    if of_storage:  # both sides may begin with the best plan
+        more = found["more"]
+        begun = 1 if points[0] == more.points[0] else 0
+        points = (*reversed(points), *more.points[begun:])
+        complete, stopped = complete and more.complete, stopped or more.stopped
+    best = max(range(len(points)), key=lambda place: points[place].y)
+    rising = points[: best + 1] if of_storage else points
+    proven = all(point.gap <= gap + GAP_NOISE for point in points) and not stopped
+    return head.model_copy(
+        update={
+            "status": "optimal" if proven else "feasible",
+            "points": points,
+            "knee": knee([p.x for p in rising], [p.y for p in rising], logarithmic=of_storage),
+            "best": best if of_storage else len(points) - 1,
+            "knee_rule": _KNEE_RULES[of_storage],
+            "complete": complete and not stopped,
+            "marks": tuple(found[rule] for rule in VENDOR_RULES) if of_storage else (),
+            "message": STOPPED if stopped else None,
+        }
+    )
+
+
 def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
-    """Return the frontiers of a problem, all three where ``against`` is empty.
+    """Frontiers of a problem, all three where ``against`` is empty.
 
     Raises:
         InputError: the problem is wrong.

@@ -58,7 +58,7 @@ def ignore(_: object, __: int) -> None:
 
 
 def cores() -> int:
-    """Return the number of cores this process may use."""
+    """Number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -108,7 +108,7 @@ def all_results(
     progress: Progress = ignore,
     **how: Any,
 ) -> dict[Hashable, Any]:
-    """Return the result of each task by its key; see ``results`` for ``how``.
+    """Result of each task by its key; see ``results`` for ``how``.
 
     Raises:
         PlannerError: raised by a task, or processes died of one.
@@ -296,7 +296,7 @@ def _cluster(address: str) -> Iterator[Executor]:
 
 
 def _connected(address: str) -> Any:
-    """Return a client; a program at this port that never answers is waited for no longer."""
+    """A client; a program at this port that never answers is waited for no longer."""
     from distributed import Client, Security
 
     security: Any = Security
@@ -325,7 +325,7 @@ def _connected(address: str) -> Any:
 
 
 def _threads(executor: Any, address: str) -> int:
-    """Return the number of threads of a cluster's workers, once there is one."""
+    """Number of threads of a cluster's workers, once there is one."""
     try:
         executor._client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
     except TimeoutError:

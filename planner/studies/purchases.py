@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case, Storage, System
 from planner.case.model import Limits, Mode, Policy
+from planner.case.ways import ways_in_plan
 from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.kernel import Kernel
@@ -21,6 +22,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, passed_by
 from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
 from planner.optimizer.optimise import optimise
+from planner.schema.plan import Plan
 from planner.sizing.goodput import mtti_s
 
 Numbers = NDArray[np.float64]
@@ -32,6 +34,19 @@ MOST = 40
 BROKEN = 1.0
 """Regret of a purchase that breaks a limit, and the largest regret."""
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
+
+
+def operation_of(case: Case, plan: Plan) -> Run | None:
+    """Operation that a plan describes; None where there is none."""
+    if not plan.jobs:
+        return None
+    job = plan.jobs[0]
+    bought = {line.sku: line.working for line in plan.lines if line.parent is None}
+    units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_in_plan(case, plan)
+    if job.local is not None:
+        return operate.run_at(case, "local", units, *use, job.local.every)
+    return operate.run_at(case, job.mode, units, *use)
 
 
 def value_of(case: Case, run: Run) -> float:

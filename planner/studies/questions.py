@@ -155,20 +155,17 @@ def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Cas
     """Case of plans with at least one unit of an item (of a GPU system: in use)."""
     inputs, case = inputs or study.inputs, study.case
     item = next((each for each in case.flash if each.id == name), None)
-    unneeded: list[tuple[str, tuple[str, ...]]] = []
+    narrowed = inputs
     if isinstance(item, Storage):
         if (case.exact_families or case.max_families) == 1:
-            unneeded = [("consider.storage_families", (item.family,))]
+            narrowed = changed(inputs, "consider.storage_families", (item.family,))
     elif only_type(study):
-        unneeded = [("consider.gpu_systems", (name,))]
-    for path, value in unneeded:
-        try:
-            narrowed = changed(inputs, path, value)
-            resolve(narrowed)
-        except InputError:  # something else is demanded
-            continue
-        inputs = narrowed
-    return replace(resolve(inputs), must_use=(name,))
+        narrowed = changed(inputs, "consider.gpu_systems", (name,))
+    try:
+        found = resolve(narrowed)
+    except InputError:  # something else is demanded
+        found = resolve(inputs)
+    return replace(found, must_use=(name,))
 
 
 def only_type(study: Study) -> bool:

@@ -26,29 +26,28 @@ if TYPE_CHECKING:
     from planner.schema.plan import Plan
 
 PROBLEMS = (".yaml", ".yml")
-"""How names of problem files end."""
-
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-"""What a system does not take in the name of a file, or takes for a folder."""
-
-
-def _now() -> tuple[float, float]:
-    return time.monotonic(), time.process_time()
-
-
+"""Suffixes of problem files."""
+SOLVERS: tuple[SolverName, ...] = ("highs", "cbc")
 DEFAULT_GAP = 1e-3
 EXACT_ROWS = 500
 """Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
+ChoiceT = TypeVar("ChoiceT", bound=str)
+
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
+"""Characters that some system refuses in the name of a file."""
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How exactly to solve each scenario (a share), how long at most, in how many processes.
+    """How to solve each of many scenarios.
 
-    0 of them: as many as there are cores. ``dask`` is the address of a Dask scheduler whose workers
-    do the work instead.
-    ``ties``: of equally good plans rows state the one that `solve` takes.
-    ``known``: plans to begin with.
+    Attributes:
+        gap: largest MIP gap to prove, as a share.
+        time_limit_s: of each scenario.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler whose workers do the work instead.
+        ties: state the plan that `solve` takes of equally good ones.
+        known: plans to begin with.
     """
 
     gap: float = DEFAULT_GAP
@@ -60,7 +59,7 @@ class SweepOptions:
 
     @property
     def effort(self) -> Effort:
-        """How far to go from now on, for one scenario."""
+        """Search effort of one scenario, from now on."""
         from planner.optimizer.effort import Effort
 
         return Effort.within(self.time_limit_s)
@@ -68,19 +67,19 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """Of which files a study is, what is laid over them, how to solve, whom to tell.
+    """Files of a study, changes, how to solve, where results go.
 
     Attributes:
-        paths: the files it is about, the first the one that is studied.
+        paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver: how to solve.
-        jobs: how many processes to use, 0 for as many as there are cores.
-        dask: the address of a Dask scheduler whose workers do the work instead.
-        folder: where files go, None for none.
-        progress: is told how far the study has come.
-        begun: when the command began, by ``time.monotonic`` and ``time.process_time``.
-        models: what is in memory under the name of a path, instead of a file there; settings and
-            the scenario are of files alone.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler whose workers do the work instead.
+        folder: folder for files, None for none.
+        progress: called with the numbers of tasks done and of all.
+        begun: start of the command by ``time.monotonic`` and ``time.process_time``.
+        models: problems and plans in memory by the path that stands for them; settings and the
+            scenario are of files alone.
     """
 
     paths: tuple[Path, ...]
@@ -93,7 +92,9 @@ class Request:
     dask: str | None = None
     folder: Path | None = None
     progress: Progress = ignore
-    begun: tuple[float, float] = field(default_factory=_now)
+    begun: tuple[float, float] = field(
+        default_factory=lambda: (time.monotonic(), time.process_time())
+    )
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
 
     @property
@@ -117,17 +118,16 @@ class Request:
 
     @property
     def stem(self) -> str:
-        """How the names of the problem's files begin."""
+        """Beginning of the names of the problem's files."""
         return stem_of(self.path, self.scenario)
 
     def each(self) -> SweepOptions:
-        """Return how each of many scenarios is solved."""
+        """How to solve each of many scenarios."""
         gap = DEFAULT_GAP if self.gap is None else self.gap
         return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
 
     def rows(self, scenarios: int) -> SweepOptions:
-        """Return how the rows of a sweep are solved: few, and those asked for exactly, as `solve`
-        does."""
+        """How to solve the rows of a sweep: few, and those asked for exactly, as `solve` does."""
         from planner.schema.sensitivity import EXACT_GAP
 
         gap = self.gap
@@ -136,7 +136,7 @@ class Request:
         return replace(self.each(), gap=gap, ties=gap <= EXACT_GAP)
 
     def options(self, **more: Any) -> Options:
-        """Return how to solve, with the time limit for each solve."""
+        """How to solve, with the time limit for each solve."""
         from planner.api import Options
 
         exact = {} if self.gap is None else {"gap": self.gap}
@@ -144,11 +144,11 @@ class Request:
         return Options(**given, **more)
 
     def running(self, **more: Any) -> Options:
-        """Return how to solve, with one clock for the whole command."""
+        """How to solve, with one clock for the whole command."""
         return self.options(**more).started(self.begun)
 
     def plan(self) -> Plan:
-        """Return the best plan of the problem, for the workbook of a study of scenarios."""
+        """Best plan of the problem, for the workbook of a study of scenarios."""
         from planner.api import Options, solve_with
 
         return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
@@ -156,18 +156,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """The outcome of a study, for the code that shows it and writes its files.
+    """Outcome of a study, for the code that shows it and writes its files.
 
     Attributes:
         records: the results, as ``--json`` prints them.
-        ended: the statuses they ended with; the exit code is the highest of theirs.
-        stem: how the names of its files begin, by default as the problem's.
-        plan: makes the plan that its workbook is about; without it there is no workbook.
-        shown: what views, sheets and charts take besides the record, by name.
+        ended: their statuses; the exit code is the highest of theirs.
+        stem: beginning of the names of its files, by default as the problem's.
+        plan: makes the plan of its workbook; None without a workbook.
+        shown: further arguments of views, sheets and charts, by name.
         title: of the workbook, by default the problem's name.
-        text: what to print where there is no record.
-        written: files that are there already.
-        plans: the plans that it compares, by name.
+        text: printed where there is no record.
+        written: files written already.
+        plans: compared plans by name.
         stopped: message of a study that the user interrupted, with the files written.
     """
 
@@ -195,18 +195,7 @@ def request_for(
     folder: Path | None = None,
     models: Mapping[Path, Inputs | Plan] | None = None,
 ) -> Request:
-    """Return the request of a study; options are as on the command line.
-
-    Args:
-        paths: problem, plan or trace files, the studied one first.
-        settings: ``PATH=VALUE`` changes of the problem.
-        scenario: a named scenario of the problem file.
-        gap: largest gap to prove, as a share or in percent; None for the study's own.
-        time_limit: such as ``30 s``.
-        solver: ``highs`` or ``cbc``.
-        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
-        folder: folder for files, None for none.
-        models: problems and plans in memory, by the path that stands for them.
+    """Request of a study from options as on the command line; see ``Request``.
 
     Raises:
         InputError: an option cannot be read.
@@ -226,107 +215,79 @@ def request_for(
     )
 
 
-SOLVERS: tuple[SolverName, ...] = ("highs", "cbc")
-ChoiceT = TypeVar("ChoiceT", bound=str)
+# Options read from text; each raises an InputError
+
+
+def _wrong(message: str, fix: str | None = None) -> InputError:
+    return InputError(Finding("option", message, fix=fix))
 
 
 def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
-    """Return a word that is one of the choices.
-
-    Raises:
-        InputError: it is none of them.
-    """
+    """A word that is one of the choices."""
     for choice in choices:
         if value == choice:
             return choice
-    message = f"{option} {value!r} is not known"
-    raise InputError(Finding("option", message, fix=f"one of {', '.join(choices)}"))
+    raise _wrong(f"{option} {value!r} is not known", f"one of {', '.join(choices)}")
 
 
 def workers_of(workers: int | str) -> tuple[int, str | None]:
-    """Return a number of processes and the address of a Dask scheduler, None without one.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """Number of processes and address of a Dask scheduler, None without one."""
     text = str(workers)
     if "://" in text:
         return 0, text
     try:
         return whole("--workers", int(text), 0), None
     except ValueError:
-        message = f"--workers '{text[:80]}' is no number"
         fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        raise InputError(Finding("option", message, fix=fix)) from None
+        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
 
 
 def whole(option: str, number: int, least: int = 1) -> int:
-    """Return a whole number.
-
-    Raises:
-        InputError: it is below ``least``.
-    """
+    """A whole number of at least ``least``."""
     if number < least:
-        raise InputError(Finding("option", f"{option} {number} must be {least} or more"))
+        raise _wrong(f"{option} {number} must be {least} or more")
     return number
 
 
 def share(option: str, given: float | str) -> float:
-    """Return a share between 0 and 1; texts may be in percent.
-
-    Raises:
-        InputError: it is none.
-    """
+    """A share between 0 and 1; texts may be in percent."""
     text = given if isinstance(given, str) else repr(given)
     value = quantity(option, text, units.SHARE)
     if not 0 < value < 1:
-        raise InputError(Finding("option", f"{option} {text} must lie between 0 and 1"))
+        raise _wrong(f"{option} {text} must lie between 0 and 1")
     return value
 
 
 def seconds(option: str, text: str) -> float:
-    """Return a time in seconds, more than 0.
-
-    Raises:
-        InputError: the text is none.
-    """
+    """A time in s, more than 0."""
     return _above_0(option, text, units.TIME)
 
 
 def bandwidth(option: str, text: str) -> float:
-    """Return a bandwidth in GB/s, more than 0.
-
-    Raises:
-        InputError: the text is none.
-    """
+    """A bandwidth in GB/s, more than 0."""
     return _above_0(option, text, units.BANDWIDTH)
 
 
 def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
     value = quantity(option, text, dimension)
     if value <= 0:
-        raise InputError(Finding("option", f"{option} {text} must be more than 0"))
+        raise _wrong(f"{option} {text} must be more than 0")
     return value
 
 
 def quantity(option: str, text: str, dimension: units.Dimension) -> float:
-    """Return a quantity in the unit of its dimension.
-
-    Raises:
-        InputError: the text is none.
-    """
+    """A quantity in the unit of its dimension."""
     try:
         return units.parse(text, dimension)
     except units.QuantityError as error:
-        raise InputError(Finding("option", f"{option}: {error}", fix=error.fix)) from None
+        raise _wrong(f"{option}: {error}", error.fix) from None
+
+
+# Records and files
 
 
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
-    """Return what every record of a study says of its problem: its objective, its currency, ...
-
-    Args:
-        gap_asked: how exactly each plan is asked for.
-    """
+    """Fields of every record of a study that describe its problem; ``gap_asked`` is a share."""
     from planner.figures import objective_unit
     from planner.schema.prices import ShownIn
 
@@ -351,13 +312,13 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
 
 
 def stem_of(problem: Path, scenario: str | None) -> str:
-    """Return how the names of a problem's files begin under one of its scenarios."""
+    """Beginning of the names of a problem's files under one of its scenarios."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
     return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
 
 
 def stem_of_side(path: Path, plan: Plan) -> str:
-    """Return how the names of files begin that are made of a plan's file, a workbook or a problem.
+    """Beginning of the names of files made of a plan's file, a workbook or a problem.
 
     A plan's own file names its scenario already.
     """

@@ -51,10 +51,6 @@ class RowQuestion:
         """The changes as ``--set`` takes them."""
         return tuple(change.setting for change in self.changes)
 
-    def applied(self, inputs: Inputs) -> Inputs:
-        """Return the inputs with the changes."""
-        return applied(inputs, self.changes, recorded=True)
-
 
 def row_questions(inputs: Inputs) -> tuple[RowQuestion, ...]:
     """Rows of the table in their order; the demand law is the first.
@@ -368,16 +364,6 @@ def why_none(inputs: Inputs, families: tuple[str, ...]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """A row's plan, or why there is none."""
-
-    ask: RowQuestion
-    own: bool
-    plan: Plan | None
-    reason: str | None
-
-
 def rules_table(
     inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
 ) -> RulesTable:
@@ -393,12 +379,15 @@ def rules_table(
     for place, ask in enumerate(asked):
         progress(place, len(asked))
         answers.append(_answer(ask, inputs, solved, options.turn(len(asked) - place)))
-    plans = [answer.plan for answer in answers if answer.plan is not None]
-    flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)
+    jobs = [plan.jobs[0] for _, plan in answers if plan is not None and plan.jobs]
+    flops = any(job.useful_pflops is not None for job in jobs)
     measure = measure_of(base.objective, flops=flops)
-    demand = answers[0].plan
-    reference = value_in(demand, measure) if demand is not None else None
-    rows = tuple(_row(answer, measure, reference) for answer in answers)
+    demand = answers[0][1]
+    reference = None if demand is None else value_in(demand, measure)
+    rows = tuple(
+        row.model_copy(update={"outcome": plan and outcome(plan, measure, reference)})
+        for row, plan in answers
+    )
     return RulesTable(
         currency=base.currency,
         problem=base.problem,
@@ -415,27 +404,37 @@ def rules_table(
 
 def _answer(
     ask: RowQuestion, inputs: Inputs, solved: list[tuple[Problem, Plan]], options: Options
-) -> _Answer:
-    """Plan of a row; problems that are the same are solved once.
+) -> tuple[RuleRow, Plan | None]:
+    """A row without its outcome, and its plan; equal problems are solved once.
 
     Args:
-        ask: the row.
         solved: problems with their plans; a new one is added.
     """
+    row = RuleRow(
+        group=ask.group,
+        name=ask.name,
+        label=ask.label,
+        asks=ask.asks,
+        own=False,
+        settings=ask.settings,
+        status=None,
+        reason=ask.reason,
+    )
     if ask.reason is not None:
-        return _Answer(ask, False, None, ask.reason)
-    new = ask.applied(inputs)
+        return row, None
+    new = applied(inputs, ask.changes, recorded=True)
     own = new.problem == inputs.problem
-    known = next((plan for problem, plan in solved if problem == new.problem), None)
-    if known is not None:
-        return _Answer(ask, own, known, _why_not(ask, known))
-    try:
-        _check(new)
-        plan = solve_with(new, options)
-    except InputError as error:
-        return _Answer(ask, own, None, "; ".join(found.message for found in error.findings))
-    solved.append((new.problem, plan))
-    return _Answer(ask, own, plan, _why_not(ask, plan))
+    plan = next((plan for problem, plan in solved if problem == new.problem), None)
+    if plan is None:
+        try:
+            _check(new)
+            plan = solve_with(new, options)
+        except InputError as error:
+            why = "; ".join(found.message for found in error.findings)
+            return row.model_copy(update={"own": own, "reason": why}), None
+        solved.append((new.problem, plan))
+    known = {"own": own, "status": plan.status, "reason": _why_not(ask, plan)}
+    return row.model_copy(update=known), plan
 
 
 def _check(inputs: Inputs) -> None:
@@ -459,21 +458,6 @@ def _why_not(ask: RowQuestion, plan: Plan) -> str | None:
     if names:
         return f"{listed(names)} {'does' if len(names) == 1 else 'do'} not allow it"
     return plan.message.split(";")[0].split(":")[0]
-
-
-def _row(answer: _Answer, measure: Measure, reference: float | None) -> RuleRow:
-    ask, plan = answer.ask, answer.plan
-    return RuleRow(
-        group=ask.group,
-        name=ask.name,
-        label=ask.label,
-        asks=ask.asks,
-        own=answer.own,
-        settings=ask.settings,
-        status=plan.status if plan is not None else None,
-        reason=answer.reason,
-        outcome=outcome(plan, measure, reference) if plan is not None else None,
-    )
 
 
 def run(request: Request) -> Found:

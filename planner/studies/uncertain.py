@@ -36,11 +36,11 @@ from planner.studies.purchases import (
     candidates,
     figures_of,
     kept_purchase,
+    operation_of,
     regrets,
     value_of,
     values_of,
 )
-from planner.studies.reassembly import operation_of
 from planner.studies.request import Found, Request, SweepOptions, head_of
 from planner.studies.variants import Answer, Scenario, answers
 

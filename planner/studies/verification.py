@@ -1,18 +1,26 @@
-"""A plan file checked: its figures, its limits, the catalogs it names, and its bound once more."""
+"""A plan file checked: figures, limits, the catalogs it names, its bound, its other texts.
+
+The verifier computes figures again in its own arithmetic. Texts and lists that only `assemble`
+knows are written again from the decisions of the plan, and compared.
+"""
 
 from __future__ import annotations
 
 import codecs
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
+from planner.api import Options, solve_with
+from planner.assemble import assemble, versions
 from planner.assemble.cables import links_of
 from planner.case import resolve
-from planner.errors import Finding, InputError, SolverError, VerificationError
+from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError
 from planner.foreign_files import contents, json_of
 from planner.inputs import Inputs, changed, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
@@ -25,7 +33,7 @@ from planner.optimizer.solvers import NAMES, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
-from planner.studies.reassembly import assembly_faults, is_repeatable, search_faults
+from planner.studies.purchases import operation_of
 from planner.studies.request import Found, Request
 from planner.verifier import (
     faults,
@@ -40,6 +48,22 @@ from planner.workbook.audit import audit
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
+OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
+ROUGH_GAP = 1e-3
+"""How far a GPU type alone is solved."""
+GAP = 2e-6
+"""How far the other solver proves its own answer."""
+TOLERANCE = 1e-6
+"""What two solvers may differ by, as a share of the objective."""
+CLOSE = 1e-9
+"""Relative difference of two computations of one number."""
+_ELSEWHERE = {"provenance": ("problem_file", "seconds", "tool", "versions"), "limits": ("source",)}
+"""Keys of parts that name files and machines, which a plan does not carry."""
+_NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", "storage_options"}
+"""Parts that the decisions of a plan do not determine."""
+
+
+# Plan files
 
 
 @dataclass(frozen=True)
@@ -55,19 +79,10 @@ class PlanFile:
 
 
 def read_plan(path: Path, model: Plan | None = None) -> Plan:
-    """Return the plan in a file whose every figure follows from the inputs it carries.
+    """Read a plan file whose every figure follows from the inputs it carries.
 
     Args:
         model: the plan instead, where it is in memory; ``path`` is then what it goes by.
-
-    Raises:
-        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
-    """
-    return open_sound_plan(path, model).plan
-
-
-def open_sound_plan(path: Path, model: Plan | None = None) -> PlanFile:
-    """Return what a plan file, or a plan in memory, holds; every figure follows from its inputs.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
@@ -76,11 +91,11 @@ def open_sound_plan(path: Path, model: Plan | None = None) -> PlanFile:
     wrong = faults(opened.inputs, opened.plan, links_of) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened
+    return opened.plan
 
 
 def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
-    """Return what a plan file, or a plan in memory, holds, right or wrong.
+    """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks what it takes to check it.
@@ -91,7 +106,7 @@ def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
 
 
 def from_data(name: str, data: bytes) -> PlanFile:
-    """Return what the bytes of a plan file hold; see `open_plan`."""
+    """Open the bytes of a plan file; see `open_plan`."""
     found = json_of(data, name, _TAKES)
     version = found.get("schema_version") if isinstance(found, dict) else None
     if isinstance(version, int) and version != SCHEMA_VERSION:
@@ -114,7 +129,7 @@ def from_data(name: str, data: bytes) -> PlanFile:
 
 
 def _no_plan(name: str, error: ValidationError) -> Finding:
-    """Return one line on a file that is no plan, or on the first value that no plan has."""
+    """Finding on a file that is no plan, or on the first value that no plan has."""
     first, *more = error.errors(include_url=False)
     message = "the file holds no plan of this version of planner"
     if len(more) > 2:  # a file of another kind lacks nearly everything
@@ -124,12 +139,12 @@ def _no_plan(name: str, error: ValidationError) -> Finding:
 
 
 def changed_text(part: str) -> str:
-    """Return what is said of a part of a file that is not as planner wrote it."""
+    """Text on a part of a file that is not as planner wrote it."""
     return f"{part}: not as planner wrote it; the checksum differs"
 
 
 def refusal(name: str, plan: Plan, wrong: tuple[str, ...]) -> Finding:
-    """Return one line on a plan that does not hold: the first figure that is wrong."""
+    """Finding on a plan that does not hold: the first figure that is wrong."""
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     here = f"planner {__version__}"
     message = f"the plan does not hold: {wrong[0]}{more}"
@@ -139,15 +154,7 @@ def refusal(name: str, plan: Plan, wrong: tuple[str, ...]) -> Finding:
     return Finding("verify", message, name, fix=fix)
 
 
-__all__ = ["verify_file"]
-
-OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
-ROUGH_GAP = 1e-3
-"""How far a GPU type alone is solved."""
-GAP = 2e-6
-"""How far the other solver proves its own answer."""
-TOLERANCE = 1e-6
-"""What two solvers may differ by, as a share of the objective."""
+# Checks
 
 
 def verify_file(
@@ -157,7 +164,7 @@ def verify_file(
     time_limit_s: float | None = None,
     model: Plan | None = None,
 ) -> Verification:
-    """Check a plan file, and say what could not be checked.
+    """Check a plan file; checks that could not be made are named.
 
     Args:
         path: the PROBLEM.plan.json.
@@ -205,10 +212,8 @@ def _file(opened: PlanFile) -> Check:
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan, links_of)
-    what, wrong = (
-        _contents(plan),
-        (*found.disagreements, *unproven_faults(plan), *program_faults(plan)),
-    )
+    what, faulty = _contents(plan), (*unproven_faults(plan), *program_faults(plan))
+    wrong = (*found.disagreements, *faulty)
     wrong = wrong or assembly_faults(opened.inputs, plan)
     repeated = search and is_repeatable(plan)
     if repeated and not wrong and not found.breaches:
@@ -268,7 +273,7 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
 
 
 def _named_now(opened: PlanFile, folder: Path) -> tuple[Inputs, bool]:
-    """Return the inputs as files hold them now, and whether the problem file is among these."""
+    """Inputs as files hold them now, and whether the problem file is among these."""
     made = opened.plan.provenance
     for base in (folder, Path()):
         for name in dict.fromkeys((made.problem_file, Path(made.problem_file).name)):
@@ -396,7 +401,7 @@ def _compared(
 
 
 def _left_open(asked: str, second: SecondProof) -> str:
-    """Return why no bound of all plans was proven."""
+    """Reason why no bound of all plans was proven."""
     if not second.open:
         return f"{asked} came to no bound in the time given"
     names = ", ".join(second.open[:3])
@@ -408,7 +413,7 @@ def _left_open(asked: str, second: SecondProof) -> str:
 
 
 def _write_number(value: float) -> str:
-    """Return a value of the objective with the digits that two solvers may differ in."""
+    """A value of the objective with the digits that two solvers may differ in."""
     return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
 
 
@@ -422,11 +427,9 @@ def run(request: Request, *, solve_again: bool) -> Found:
     if path.suffix.lower() == ".xlsx":
         return run_audit(request, solve_again=solve_again)
     given = request.models.get(path)
+    model = given if isinstance(given, Plan) else None
     found = verify_file(
-        path,
-        solve_again=solve_again,
-        time_limit_s=request.time_limit_s,
-        model=given if isinstance(given, Plan) else None,
+        path, solve_again=solve_again, time_limit_s=request.time_limit_s, model=model
     )
     return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
 
@@ -440,3 +443,98 @@ def run_audit(request: Request, *, solve_again: bool) -> Found:
     found = audit(request.path, request.options(), solve_again=solve_again)
     broken = found.breaches or found.edited is None
     return Found((found,), ("infeasible" if broken else "optimal",))
+
+
+# The plan assembled again
+
+
+def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Parts that differ from the plan assembled again from its decisions.
+
+    Args:
+        inputs: the inputs that the plan carries.
+        plan: a plan whose figures hold.
+    """
+    try:
+        return tuple(_assembly_faults(inputs, plan))
+    except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+        return (f"jobs: the plan cannot be assembled again ({error})",)
+
+
+def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
+    case = resolve(inputs)
+    operation = operation_of(case, plan)
+    goal, notes = plan.objective, plan.warnings
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    answer = Certificate(
+        status=plan.status,
+        operation=operation,
+        value=goal.value if goal.log_value is None else goal.log_value,
+        bound=None,
+        gap=goal.gap,
+        iterations=plan.provenance.iterations,
+        seconds=0.0,
+        late=any(text.startswith("the time limit") for text in cut),
+        ties_cut=bool(cut),
+    )
+    again = assemble(
+        inputs,
+        case,
+        answer,
+        solver=plan.provenance.solver,
+        gap=goal.gap_asked,
+        seconds=plan.provenance.seconds,
+    )
+    if plan.storage_options is not None:  # has notes of its own, after all others
+        plan = plan.model_copy(update={"warnings": notes[: len(again.warnings)]})
+    yield from _differences(plan, again, _NOT_DERIVED)
+
+
+def search_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Parts that differ from the plan of the same search repeated."""
+    solver: SolverName = "cbc" if plan.provenance.solver == "cbc" else "highs"
+    options = Options(solver=solver, gap=plan.objective.gap_asked)
+    return tuple(_differences(plan, solve_with(inputs, options), {"inputs", "checksums"}))
+
+
+def is_repeatable(plan: Plan) -> bool:
+    """Whether this installation searches as the one that made a plan did."""
+    made = plan.provenance
+    here = made.tool == f"planner {__version__}" and made.versions == versions()
+    return here and plan.status == "optimal" and not any(v.code == "search" for v in plan.verdict)
+
+
+def _differences(plan: Plan, again: Plan, left_out: set[str]) -> Iterator[str]:
+    one, other = plan.model_dump(mode="json"), again.model_dump(mode="json")
+    for part in one.keys() | other.keys():
+        if part not in left_out:
+            yield from _compare(part, one.get(part), other.get(part))
+
+
+def _compare(place: str, stated: Any, computed: Any) -> Iterator[str]:
+    """Yield the places at which two values differ."""
+    if isinstance(stated, dict) and isinstance(computed, dict):
+        for name in stated | computed:
+            if name in _ELSEWHERE.get(place.split("[")[0], ()):
+                continue
+            if name == "source" and str(computed.get(name)).startswith("default"):
+                continue  # or a line of the problem file, which the plan does not carry
+            yield from _compare(f"{place}.{name}", stated.get(name), computed.get(name))
+    elif isinstance(stated, list) and isinstance(computed, list):
+        for number, (one, other) in enumerate(zip(stated, computed, strict=False)):
+            yield from _compare(f"{place}[{number}]", one, other)
+        if len(stated) != len(computed):
+            yield f"{place}: {len(stated)} entries, assembled again {len(computed)}"
+    elif not _is_close(stated, computed):
+        yield f"{place}: {_short(stated)}, assembled again {_short(computed)}"
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+    return bool(one == other)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

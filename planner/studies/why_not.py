@@ -31,7 +31,7 @@ from planner.schema.explanation import (
 from planner.schema.plan import Plan
 from planner.studies.break_even import break_even
 from planner.studies.changes import storage_of, systems_of
-from planner.studies.purchases import figures_of
+from planner.studies.purchases import figures_of, operation_of
 from planner.studies.questions import (
     ENOUGH,
     Study,
@@ -83,12 +83,18 @@ def why_not(
         value=goal.value,
         bound=goal.bound,
         tie=study.tie,
-        plan=_figures_of_plan(plan),
-        bought=_bought_in(plan),
+        plan=None,
     )
-    if goal.value is None or base.plan is None:
+    planned = operation_of(study.case, plan)
+    if goal.value is None or planned is None:
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
+    base = base.model_copy(
+        update={
+            "plan": _figures_of(inputs, study.case, planned),
+            "bought": _bought_by(inputs, study.case, planned),
+        }
+    )
     rows = tuple(_forced_plans(study))
     study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": _items(study, rows, asked)})
@@ -116,40 +122,7 @@ def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
 # Figures
 
 
-def _figures_of_plan(plan: Plan) -> Figures | None:
-    totals, job = plan.totals, plan.jobs[0] if plan.jobs else None
-    if totals is None or job is None or totals.capex_usd is None:
-        return None
-    held = _bought_in(plan)
-    return Figures(
-        gpus_used=job.gpus_used,
-        goodput=job.goodput,
-        useful_gpus=job.useful_gpus,
-        useful_pflops=job.useful_pflops,
-        days_to_train=job.days_to_train,
-        capex_usd=totals.capex_usd,
-        tco_usd=totals.tco_usd,
-        it_power_kw=totals.it_power_kw,
-        facility_power_kw=totals.facility_power_kw,
-        systems=sum(each.quantity for each in held if each.category == "gpu_system"),
-        appliances=sum(each.quantity for each in held if each.category == "storage"),
-    )
-
-
-def _bought_in(plan: Plan) -> tuple[Bought, ...]:
-    return tuple(
-        Bought(
-            sku=line.sku,
-            model=line.model,
-            category="gpu_system" if line.section == "Compute" else "storage",
-            quantity=line.working,
-        )
-        for line in plan.lines
-        if line.parent is None and line.section in ("Compute", "Storage") and line.working
-    )
-
-
-def _figures_of_run(inputs: Inputs, case: Case, run: Run) -> Figures:
+def _figures_of(inputs: Inputs, case: Case, run: Run) -> Figures:
     """Figures of an operation; those of an unknown power draw are None."""
     spent = bill(case, run.units, run.ways)
     held = {item.id for item in case.bill_items() if spent.counts[item.id]}
@@ -231,7 +204,7 @@ def _forced(
     return row.model_copy(
         update={
             "outcome": "plan",
-            "figures": _figures_of_run(inputs, case, run),
+            "figures": _figures_of(inputs, case, run),
             "bought": _bought_by(inputs, case, run),
             "certificate": certificate,
             "loss": study.loss(certificate.value),

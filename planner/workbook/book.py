@@ -230,7 +230,9 @@ class Book:
         return self._typed.get((sheet, cell), planned)
 
     def close(self) -> None:
-        """Write the file."""
+        """Write the file; its cells are let go first where nobody reads them after."""
+        if not self._keep:
+            self.at.clear()
         self.file.close()
 
 

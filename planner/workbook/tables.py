@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from planner.currency import currency_among
 from planner.figures import FIGURES, capital
 from planner.outputs import netbox
-from planner.outputs.blocks import Block, Column, Heading, Table, Text, Value
+from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, Value
 from planner.outputs.restated import currency_of
 from planner.outputs.words import titled
 from planner.schema.beside import CableSchedule
@@ -50,6 +50,8 @@ def add(book: Book, name: str, blocks: Iterable[Block], pictures: Sequence[bytes
     for block in found:
         if isinstance(block, Text) and "sheet" in block.on:
             _texts(sheet, block)
+        elif isinstance(block, Facts):
+            _texts(sheet, Text(tuple(f"{a}: {b}" if a else b for a, b in block.shown), block.title))
         elif isinstance(block, Table):
             while waiting:
                 _picture(sheet, waiting.pop(0))

@@ -77,10 +77,10 @@ def test_a_folder_where_a_file_should_be(
 def test_folders_made_on_the_way_are_taken_back(
     run_in_hall: HallRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_handle: int) -> None:
+    def full(_path: Path, _data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     wrong = "no space left on device; free some space"
     assert_refused(run_in_hall(solve_into("one/two")), "one/two/problem.xlsx", wrong)
 

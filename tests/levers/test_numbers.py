@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.currency import USD
 from planner.levers.model import DIGITS, FINEST, grid, read, written
 
 RANGES = {
@@ -18,6 +19,7 @@ RANGES = {
 """What values of a unit may be."""
 PLAIN = re.compile(r"-?\d+(\.\d*[1-9])?( [A-Za-z%/]+)?\Z")
 EXACT = 1e-11
+RATES = {"USD": USD}
 
 
 def values(unit: str) -> st.SearchStrategy[float]:
@@ -31,15 +33,16 @@ def test_read_gives_back_what_was_written(unit: str, data: st.DataObject) -> Non
     value = data.draw(values(unit))
     text = written(value, unit)
     assert PLAIN.match(text), text
-    assert read(text, unit) == pytest.approx(value, rel=EXACT)
-    assert read(written(read(text, unit), unit), unit) == pytest.approx(value, rel=EXACT)
+    assert read(text, unit, RATES) == pytest.approx(value, rel=EXACT)
+    again = written(read(text, unit, RATES), unit)
+    assert read(again, unit, RATES) == pytest.approx(value, rel=EXACT)
 
 
 @pytest.mark.parametrize("unit", RANGES)
 @given(data=st.data())
 def test_what_has_few_digits_is_read_back_the_same(unit: str, data: st.DataObject) -> None:
     value = float(f"{data.draw(values(unit)):.6g}")
-    again = read(written(value, unit), unit)
+    again = read(written(value, unit), unit, RATES)
     assert again == value if unit != "s" else again == pytest.approx(value, rel=EXACT)
 
 
@@ -58,7 +61,7 @@ def test_times_are_written_in_the_largest_unit_that_keeps_them_short(value: floa
 def test_the_grid_shows_a_change_in_few_digits(unit: str, data: st.DataObject) -> None:
     value = data.draw(values(unit))
     change = data.draw(st.floats(-1.0, 1.0)) * value
-    step = grid(change, value, unit)
+    step = grid(change, value, unit, USD)
     assert step > 0
     assert math.isfinite(step)
     shown = max(abs(change), abs(value) * FINEST)
@@ -72,4 +75,4 @@ def test_the_grid_shows_a_change_in_few_digits(unit: str, data: st.DataObject) -
 def _size(value: float, unit: str) -> float:
     """Return how much one of the unit is that a value is written in, by its text."""
     symbol = written(value, unit).partition(" ")[2]
-    return read(f"1 {symbol}".rstrip(), unit)
+    return read(f"1 {symbol}".rstrip(), unit, RATES)

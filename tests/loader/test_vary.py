@@ -120,7 +120,7 @@ def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
         ("site.facility_power=5:20:1", "5 has no unit; write for example '10 MW'"),
         ("site.facility_power=5GB:20GB:1GB", "'GB' in '5 GB' is not a unit of power"),
         ("site.facility_power=-9MW:-1MW:1MW", "-9 MW is out of range: expected more than 0 kW"),
-        ("site.facility_power=-9MW:-1MW:1W", "-9 MW is out of range: expected more than 0 kW"),
+        ("site.facility_power=-9MW:-1MW:1kW", "-9 MW is out of range: expected more than 0 kW"),
         ("site.facility_power=-20 %", "'-20 %' is no value; write x0.8 for 20 % less"),
         ("site.facility_power=x0.8:1.2:x0.1", "is not a range of factors; write x0.8:x1.2:x0.1"),
         ("site.it_power=x0.8,x1.2", "there is no number here to take x0.8 of"),

@@ -6,8 +6,8 @@ import pytest
 
 from planner import api
 from planner.case.resolve import resolve
-from planner.outputs import answer
 from planner.outputs.audience import for_audience
+from planner.outputs.views.plan import render
 from planner.outputs.words import duration, size, years
 from planner.schema.plan import NextStep, Plan
 from planner.terminal import STANDARD
@@ -42,7 +42,7 @@ def step_of(plan: Plan) -> NextStep:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
-    shown = answer.render(made(CASES[name]))
+    shown = render(made(CASES[name]))
     lines = shown.splitlines()
     assert len(lines) <= PAGE
     assert max(map(len, lines)) <= STANDARD
@@ -64,7 +64,7 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
     assert more.objective.value is not None
     assert plan.objective.value is not None
     assert plan.objective.value < step.value <= more.objective.value * (1 + 1e-6)
-    assert "1 Alpha gpu more would need" in " ".join(answer.render(plan).split())
+    assert "1 Alpha gpu more would need" in " ".join(render(plan).split())
     assert resolve(inputs).maximise
 
 

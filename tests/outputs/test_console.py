@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner import terminal
-from planner.outputs import console
+from planner.outputs.views.plan import render, whole
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
 from tests.world.shown import CASES, plan
@@ -13,7 +13,7 @@ from tests.world.shown import CASES, plan
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_no_line_is_wider_than_the_screen(name: str) -> None:
-    assert max(map(len, console.render(plan(CASES[name])).splitlines())) <= STANDARD
+    assert max(map(len, whole(plan(CASES[name])).splitlines())) <= STANDARD
 
 
 def complete(**changes: object) -> Plan:
@@ -33,9 +33,9 @@ def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
     ]
     changed = document.model_copy(update={"warnings": (long,), "lines": tuple(lines)})
     monkeypatch.setattr(terminal, "_columns", columns)
-    shown = console.render_parts(changed, ("lines", "notes"))
+    shown = render(changed, ("lines", "notes"))
     assert max(map(len, shown.splitlines())) <= columns
-    said = shown.split("Read this too")
+    said = shown.rpartition("More")[2].split("Notes\n")
     assert "and its end" in " ".join(said[1].split()) and " ..." not in said[1]
     bill = said[0].split("Total")[0]
     assert all(word in bill.split() for word in name.split())
@@ -44,5 +44,5 @@ def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
 def test_nothing_in_a_name_steers_the_terminal() -> None:
     document = complete()
     lines = tuple(line.model_copy(update={"model": "\x1b[2Jmodel\r\n"}) for line in document.lines)
-    shown = console.render(document.model_copy(update={"lines": lines}))
+    shown = whole(document.model_copy(update={"lines": lines}))
     assert "\x1b" not in shown and "\r" not in shown

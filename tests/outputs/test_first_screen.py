@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from planner import terminal
-from planner.commands.views import VIEWS
-from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.blocks import Column, FirstScreen, Table, render, screen
-from planner.schema.sensitivity import Frontier, Sweep, Tornado
+from planner.commands.views import view_of
+from planner.outputs.blocks import Block, Column, Facts, Table, Text
+from planner.outputs.screen import show
+from planner.schema.sensitivity import Sweep
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.world.commands import once, ran
 
 A_PAGE = 42
 """Lines that a page may have: so many at 60 columns, fewer at 80."""
-
-BRIEF = ("verification",)
-"""Results whose whole screen is a few lines."""
 
 COMMANDS = (
     ("explain",), ("sweep", "--mode", "tornado", "--workers", "1"), ("compare", "--near", "1 %"),
@@ -30,13 +26,12 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def both(study: Any) -> tuple[FirstScreen, Callable[[], str]]:
-    """Return a study's first screen and what writes the whole of it."""
-    rows = (samples.power_sweep()[1],) if isinstance(study, Sweep) else ()
-    views: dict[type[Any], Any] = {Frontier: frontier_text, Tornado: tornado_text,
-                                   Sweep: sweep_text}  # fmt: skip
-    view = views.get(type(study), uncertain_text)
-    return view.first(study, *rows), lambda: screen(view.view(study, *rows))
+def blocks_of(study: Any) -> list[Block]:
+    """Return a study's blocks."""
+    rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
+    view = view_of(study)
+    assert view is not None
+    return view.blocks(study, **rows)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
@@ -45,39 +40,32 @@ def test_a_first_screen_fits_a_page(
     name: str, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "_columns", columns)
-    lines = render(*both(samples.everything()[name])).splitlines()
+    lines = show(blocks_of(samples.everything()[name])).splitlines()
     assert max(map(len, lines)) <= columns
     assert len(lines) <= A_PAGE
-    assert lines[-1].startswith("More") or lines[-2].startswith("More")
+    assert any(line.startswith("More  --full ") for line in lines[-4:])
 
 
 @pytest.mark.parametrize("name", samples.everything())
 def test_nothing_is_lost_under_full(name: str) -> None:
-    first, whole = both(samples.everything()[name])
-    text = render(first, whole, full=True)
-    assert whole().removeprefix(first.title).strip("\n") in text
-    assert text.count(first.title) == 1
-    for label, said in first.answer:
-        assert not said or f"\n{label} " in text
-
-
-@pytest.mark.parametrize("name", samples.nothing())
-def test_without_a_plan_the_whole_is_short(name: str) -> None:
-    first, whole = both(samples.nothing()[name])
-    assert render(first, whole) == whole()
+    blocks = blocks_of(samples.everything()[name])
+    text = " ".join(show(blocks, full=True).split())
+    for block in blocks:
+        if isinstance(block, Facts):
+            assert all(f"{label} {said}" in text for label, said in block.shown)
+        elif isinstance(block, Table) and block.count:
+            assert block.title in text
+        elif isinstance(block, Text):
+            assert all(said in text for said in block.texts)
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
     for study in samples.everything().values():
-        first, whole = both(samples.saying(study, TEXTS[name]))
+        blocks = blocks_of(samples.saying(study, TEXTS[name]))
         for full in (False, True):
-            text = render(first, whole, full=full)
+            text = show(blocks, full=full)
             assert all(line.isprintable() for line in text.split("\n"))
-
-
-def test_every_result_has_a_first_screen_but_the_brief_ones() -> None:
-    assert [view.name for view in VIEWS.values() if view.first is None] == list(BRIEF)
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -102,7 +90,7 @@ def test_a_column_of_figures_says_their_unit() -> None:
             Column("note", ("dear", "dearer"), words=True),
         ),
     )
-    assert screen([table]).splitlines() == [
+    assert show([table]).splitlines() == [
         "What it costs",
         "      for so    TCO",
         "  many years   MUSD  note",

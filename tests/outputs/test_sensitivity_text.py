@@ -7,26 +7,22 @@ from typing import Any
 
 import pytest
 
-from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
-from planner.outputs.blocks import screen
+from planner.commands.views import view_of
+from planner.outputs.screen import show
 from planner.outputs.sweep_rows import best, stretches
-from planner.schema.sensitivity import Frontier, Sweep, Tornado
+from planner.outputs.views import sweep
+from planner.schema.sensitivity import Sweep
 from planner.terminal import STANDARD
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.outputs.samples_sensitivity import POWER, everything, saying
 
-VIEW: dict[type[Any], Any] = {
-    Frontier: frontier_text.view,
-    Tornado: tornado_text.view,
-    Sweep: lambda study: sweep_text.view(study, samples.power_sweep()[1]),
-}
-
 
 def shown(study: Any) -> str:
-    text = screen(VIEW.get(type(study), uncertain_text.view)(study))
-    assert isinstance(text, str)
-    return text
+    rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
+    view = view_of(study)
+    assert view is not None
+    return show(view.blocks(study, **rows), full=True)
 
 
 def line_of(text: str, word: str) -> str:
@@ -64,11 +60,11 @@ def test_the_best_row_follows_the_sense_of_the_objective() -> None:
 def test_a_sweep_without_rows_or_without_a_plan() -> None:
     study, rows = samples.power_sweep(21)
     none = study.model_copy(update={"rows": 0, "asked": 0, "statuses": {}})
-    assert "ended: no scenario" in screen(sweep_text.view(none, {name: [] for name in rows}))
+    assert "Ended   no scenario" in show(sweep.view(none, {name: [] for name in rows}))
     broke, without = samples.sweep(
         (POWER,), [(float(at),) for at in range(5)], lambda at: samples.answer(at)
     )
-    assert "0 to 4 kW: " in screen(sweep_text.view(broke, without))
+    assert "0 to 4 kW: " in show(sweep.view(broke, without))
 
 
 # A frontier.
@@ -76,14 +72,14 @@ def test_a_sweep_without_rows_or_without_a_plan() -> None:
 
 def test_a_frontier_marks_its_knee_and_its_best() -> None:
     text = shown(samples.storage_frontier())
-    assert line_of(text, "knee  ").split()[:3] == ["4", "knee", "102.4"]
-    assert line_of(text, "best  ").split()[:3] == ["10", "best", "614.4"]
+    assert line_of(text, " knee  ").split()[:3] == ["4", "knee", "102.4"]
+    assert line_of(text, " best  ").split()[:3] == ["10", "best", "614.4"]
     said = " ".join(text.split())
     assert (
-        "it has 96.0 % of the best point's useful work with 16.7 % of its delivered write bandwidth"
+        "Knee 102.4 GB/s of delivered write bandwidth: 96.0 % of the best point's useful work with"
         in said
     )
-    assert "light rule: 2,483.2 GB/s, useful work 3,988.0 PFLOP/s, 2.8 % less than the best" in said
+    assert "light rule: 2,483.2 GB/s, useful work 3,988.0 PFLOP/s, 2.8 % below best" in said
     assert "best rule: no plan: no plan meets every limit" in said
 
 
@@ -100,27 +96,27 @@ def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
 
 
 def bar_of(text: str, label: str) -> str:
-    line = line_of(text, label)
-    return line[line.index("|") - 12 : line.index("|") + 13]
+    line = line_of(text, f"\n  {label}  "[1:])
+    return line[line.index("|") - 8 : line.index("|") + 9]
 
 
 def test_bars_point_to_the_side_of_the_change_and_are_as_long() -> None:
     text = shown(samples.tornado())
-    assert bar_of(text, "power at the meter") == f"{'=' * 12}|{'#' * 12}"
-    assert bar_of(text, "MFU") == f"     {'=' * 7}|{'#' * 7}     "
-    assert bar_of(text, "capital budget").rstrip() == "   =========|"
+    assert bar_of(text, "power at the meter") == f"{'=' * 8}|{'#' * 8}"
+    assert bar_of(text, "MFU") == f"   {'=' * 5}|{'#' * 5}   "
+    assert bar_of(text, "capital budget")[:9] == "  ======|"
     # Both ends below the base: the nearer one lies in front.
-    assert bar_of(text, "what sizes storage").strip() == "==#|"
-    assert bar_of(text, "failures per GPU and day").strip() == "#|="
-    assert bar_of(text, "rack positions").strip() == "|"
-    assert line_of(text, "what sizes storage").split()[-2:] == ["-204.7", "-67.68"]
+    assert bar_of(text, "what sizes storage")[:9].strip() == "=#|"
+    assert bar_of(text, "failures per GPU and day")[:10].strip() == "#|="
+    assert bar_of(text, "rack positions")[:9].strip() == "|"
+    assert line_of(text, "what sizes storage").split()[-1] == "-67.68"
 
 
 # An uncertainty study.
 
 
 def test_inputs_are_ranked_by_what_they_explain_in_all() -> None:
-    part = shown(samples.uncertain()).split("What explains the spread")[1].splitlines()[2:5]
+    part = shown(samples.uncertain()).split("Sensitivity indices")[1].splitlines()[2:5]
     assert [line.split("  ")[1] for line in part] == [
         "failures per GPU and day", "price of DGX GB200 NVL72",
         "delivered share of write bandwidth",

@@ -219,6 +219,7 @@ def test_what_cannot_be_known_is_asked_for(
         ("q.docx", b"PK", "no kind of quote"),
         ("q.xlsx", b"no zip", "not a whole .xlsx file"),
         ("q.csv", b"", "the file is empty"),
+        ("q.csv", b"x" * 200_000, "cannot be read as rows: field larger"),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, name: str, raw: bytes, words: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.outputs import simulation_text
-from planner.outputs.blocks import screen as shown
+from planner.outputs.screen import show
+from planner.outputs.views import simulation
 from planner.schema.plan import Plan, Repair
 from planner.schema.simulation import RepairSeen, Simulation
 from planner.studies.simulation import SimulationOptions, study
@@ -70,7 +70,7 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     assert shrinks.jobs[0].goodput.low > waits.jobs[0].goodput.high
     assert shrinks.jobs[0].loss.shrunk > 0.01
     assert seen(shrinks).shrinks
-    assert "fewer replicas run" in shown(simulation_text.render(shrinks))
+    assert "fewer replicas run" in show(simulation.view(shrinks), full=True)
 
 
 @pytest.mark.exhaustive(keep=3, most=12)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.outputs import plan_json, simulation_text
-from planner.outputs.blocks import screen as shown
+from planner.outputs import plan_json
+from planner.outputs.screen import show
+from planner.outputs.views import simulation
 from planner.schema.plan import Plan
 from planner.schema.simulation import LossBudget, Simulation
 from planner.studies.simulation import SimulationOptions, study
@@ -72,9 +73,9 @@ def test_other_intervals_are_ranked_and_their_limits_named(plan: Plan) -> None:
     best = found.intervals[found.best]
     assert best.low > 0
     assert best.factor < 0.6
-    screen = " ".join(shown(simulation_text.render(found)).split())
+    screen = " ".join(show(simulation.view(found), full=True).split())
     assert "is better by" in screen
-    assert "The plan states" in screen
+    assert "the plan states" in screen
     own = next(each for each in found.intervals if each.factor == 1.0)
     assert (own.difference, own.low, own.high) == (0.0, 0.0, 0.0)
     tight = job.model_copy(update={"max_overlap": job.drain_s / job.interval_s})

@@ -14,7 +14,7 @@ from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
 from planner.studies.explain import PAYS, Best
 from tests.infeasible.plant import drawn
-from tests.studies.explaining import marginals
+from tests.studies.explaining import worths
 from tests.studies.test_marginal import truth
 
 CLOSE = 2e-5
@@ -24,9 +24,8 @@ DAYS = "targets.max_days_to_train"
 
 
 def explained(inputs: Inputs) -> tuple[Best, list[Marginal]]:
-    worths, rows = marginals(inputs, solve_inputs(inputs))
-    assert worths.base is not None
-    return worths.base, [row for row in rows if row.next_step is not None]
+    base, rows = worths(inputs, solve_inputs(inputs))
+    return base, [row for row in rows if row.next_step is not None]
 
 
 def lever_of(inputs: Inputs, path: str) -> Lever:
@@ -34,9 +33,13 @@ def lever_of(inputs: Inputs, path: str) -> Lever:
     return lever
 
 
+def read_of(lever: Lever, text: str) -> float:
+    return read(text, lever.unit, {lever.money.code: lever.money})
+
+
 def at(inputs: Inputs, lever: Lever, text: str) -> Inputs:
     """Return the problem with a lever where a text says."""
-    value = float(text) if lever.whole else read(text, lever.unit)
+    value = float(text) if lever.whole else read_of(lever, text)
     return applied(inputs, lever.to(value))
 
 
@@ -96,7 +99,7 @@ def test_where_it_begins_to_pay_in_drawn_problems(seed: int) -> None:
 
 def _check_order(lever: Lever, step: NextStep) -> None:
     """The value, what does not pay yet and what does stand in this order."""
-    to, short = (float(t) if lever.whole else read(t, lever.unit)
+    to, short = (float(t) if lever.whole else read_of(lever, t)
                  for t in (step.to_text, step.short_text))  # fmt: skip
     assert lever.value is not None
     assert lever.looser_than(to, short)

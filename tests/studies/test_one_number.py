@@ -11,11 +11,13 @@ from planner.case import resolve
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.shipped import problem_files
+from planner.studies import frontier, tornado, uncertain
 from planner.studies.explain import explain
-from planner.studies.request import EXACT_ROWS, Request
+from planner.studies.request import EXACT_ROWS, Request, SweepOptions
 from planner.studies.rules import rules_table
 from planner.studies.scenarios import COUNT_PREFIX
 from planner.studies.sweep import Row, table_rows
+from planner.studies.uncertain import Draw
 from planner.studies.variants import Scenario
 
 SAME = 2e-6
@@ -48,3 +50,14 @@ def test_commands_state_one_value_of_the_best_plan(name: str) -> None:
     certificate = optimise(resolve(inputs))
     assert certificate.best is not None
     assert natural(goal.name, certificate.best) == pytest.approx(goal.best, rel=SAME)
+
+
+def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
+    inputs = api.load(Path(problem_files()["light_rule"]))
+    plan = api.solve_inputs(inputs)
+    options = SweepOptions(jobs=1)
+    swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
+    (curve,) = frontier.study(inputs, options, against=("cost",), points=3)
+    drawn = uncertain.study(inputs, ("site.pue=1.2..1.3",), options, Draw(samples=2), plan=plan)
+    for study in (swings, curve, drawn):
+        assert study.base == pytest.approx(plan.objective.best, rel=SAME)

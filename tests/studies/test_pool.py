@@ -24,9 +24,7 @@ import pytest
 from planner import api
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
-from planner.studies import explain as explaining
 from planner.studies import frontier, pool, tornado
-from planner.studies.explain import explain
 from planner.studies.pool import Lost, all_results, results
 from planner.studies.request import SweepOptions
 from planner.studies.uncertain import Draw
@@ -168,10 +166,6 @@ def _frontier(inputs: Inputs, jobs: int, dask: str | None) -> str:
     return "".join(each.model_dump_json() for each in frontier.study(inputs, options, points=6))
 
 
-def _explained(inputs: Inputs, jobs: int, dask: str | None) -> str:
-    return explain(inputs, api.Options(), jobs=jobs, dask=dask).model_dump_json()
-
-
 def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
     return uncertain(
@@ -184,10 +178,10 @@ def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
     return tornado.study(inputs, ("site.pue=1.1:1.3",), options).model_dump_json()
 
 
-STUDIES = (_frontier, _explained, _uncertain, _tornado)
+STUDIES = (_frontier, _uncertain, _tornado)
 
 
-@pytest.mark.parametrize("study", STUDIES[:3])
+@pytest.mark.parametrize("study", STUDIES[:2])
 def test_two_processes_answer_as_one(
     study: Asked, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,16 +189,6 @@ def test_two_processes_answer_as_one(
     one = study(inputs, 1, None)
     monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
     assert study(inputs, 2, None) == one
-
-
-def test_the_time_limit_of_an_explanation_is_that_of_its_command(small: str) -> None:
-    inputs = api.load(Path(small))
-    plan = api.solve_with(inputs, api.Options())
-    options = api.Options(time_limit_s=60.0).started()
-    about = pickle.loads(pickle.dumps(explaining.questions_of(inputs, plan, options, {})))
-    assert about.timed.deadline == pytest.approx(options.deadline, abs=1.0)
-    endless = explaining.questions_of(inputs, plan, api.Options(), {})
-    assert endless.timed.deadline == api.Options().deadline
 
 
 # Dask

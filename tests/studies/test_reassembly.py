@@ -10,8 +10,14 @@ import pytest
 
 from planner.outputs.plan_json import carrying
 from planner.schema.plan import Plan
-from planner.studies.reassembly import assembly_faults, is_repeatable, search_faults
-from planner.studies.verification import PlanFile, from_data, open_plan
+from planner.studies.verification import (
+    PlanFile,
+    assembly_faults,
+    from_data,
+    is_repeatable,
+    open_plan,
+    search_faults,
+)
 from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.solved import write_plan

@@ -97,7 +97,7 @@ def test_a_million_scenarios_are_not_held(inputs: Inputs) -> None:
 def test_too_many_scenarios_are_refused_before_any_is_made(inputs: Inputs) -> None:
     vary = (f"{POWER}=1MW:10MW:1kW", "budget.capex=1MUSD:2MUSD:0.1kUSD")
     assert error_of(inputs, *vary) == (
-        "9,001 x 10,001 are 90,019,001 scenarios, and at most 10,000,000 can be asked for; "
+        "9,001 x 10,001 are 90,019,001 scenarios, and at most 1,000,000 can be asked for; "
         "take larger steps or fewer paths [vary]"
     )
 

@@ -12,7 +12,8 @@ import pytest
 from planner import api, shipped
 from planner.api import Options, load
 from planner.optimizer.search import Answer, Search
-from planner.outputs import explain_text
+from planner.outputs.screen import show
+from planner.outputs.views.explain import view
 from planner.studies.explain import explain
 from planner.studies.rules import rules_table
 from tests.world.commands import once, ran
@@ -55,7 +56,7 @@ def test_after_the_time_no_question_is_begun_and_all_are_named(
     assert {row.outcome for row in found.why_not.forced} <= {"not_found"}
     assert all(item.break_even is None or item.break_even.outcome != "found"
                for item in found.why_not.items)  # fmt: skip
-    screen = explain_text.render(found)
+    screen = show(view(found), full=True)
     assert "not decided, as it takes too long: the worth of each limit" in screen
     assert "a step of any of them changes nothing" not in screen
     others = [row for row in rules.rows if not row.own]

@@ -12,7 +12,8 @@ from planner.case import resolve
 from planner.inputs import Inputs, changed
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.outputs import explain_text
+from planner.outputs.screen import show
+from planner.outputs.views.explain import view
 from planner.schema.explanation import Explanation, Without
 from planner.studies.explain import explain
 from tests.world.files import FILES, PROBLEM
@@ -69,12 +70,12 @@ def test_what_is_decided_is_worth_something_here(found: tuple[Inputs, Explanatio
     for label in ("GPUs at full power", "no spares"):
         change = row(explanation, label).change
         assert change is not None and change < -1.0
-    screen = explain_text.render(explanation)
-    assert "What its levers are worth" in screen
-    assert "--set 'jobs.0.power.points=100 %'" in screen
+    screen = show(view(explanation), full=True)
+    assert "Value of levers" in screen
+    assert "--set 'jobs.0.power.points=100 %'" in " ".join(screen.split())
 
 
 def test_a_problem_without_levers_says_nothing_of_them(tmp_path: Path) -> None:
     explanation = explain(loaded(tmp_path, PROBLEM), api.Options())
     assert explanation.without == ()
-    assert "levers" not in explain_text.render(explanation)
+    assert "levers" not in show(view(explanation), full=True)

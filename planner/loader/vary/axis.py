@@ -1,18 +1,16 @@
 """What is varied: which values a path takes, each read once as the file's would be.
 
-Ranges are of exact decimals, each computed when it is asked for.
+Ranges are of exact decimals.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import lru_cache
-from typing import overload
 
 from pydantic import ValidationError
 
@@ -41,66 +39,13 @@ PRECISION = 60
 ROUNDING = Decimal("1e-9")
 """A step that ends so near to the end of a range, as a share of a step, ends there."""
 
-MOST = 10_000_000
+MOST = 1_000_000
 """More scenarios than this are a slip of the keyboard."""
+_SAMPLE = 1000
 _NUMBER = re.compile(
     r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
 )
 FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
-
-
-@dataclass(frozen=True)
-class Range(Sequence[str]):
-    """The values of a range as texts, each computed when it is asked for.
-
-    ``prefix`` is ``x`` for factors of the value as it stands.
-    """
-
-    low: Decimal
-    high: Decimal
-    size: int
-    step: Decimal | None = None
-    log: bool = False
-    unit: str = ""
-    prefix: str = ""
-
-    def __len__(self) -> int:
-        return self.size
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(self.size))]
-        if not -self.size <= index < self.size:
-            raise IndexError(index)
-        number = plain(self.number(index % self.size))
-        return f"{self.prefix}{number} {self.unit}".rstrip()
-
-    def number(self, index: int) -> Decimal:
-        """Return a value as a decimal number of the range's unit."""
-        if index == 0:
-            return self.low
-        if self.step is not None:
-            return self._stepped(index)
-        if index == self.size - 1:
-            return self.high
-        part = index / (self.size - 1)
-        if self.log:
-            low, high = math.log(self.low), math.log(self.high)
-            return Decimal(f"{math.exp(low + part * (high - low)):.{DIGITS}g}")
-        with localcontext(prec=PRECISION):
-            number = self.low + (self.high - self.low) * index / (self.size - 1)
-        return rounded(number)
-
-    def _stepped(self, index: int) -> Decimal:
-        assert self.step is not None
-        with localcontext(prec=PRECISION):
-            number = self.low + index * self.step
-            hit = abs(self.high - number) <= ROUNDING * abs(self.step)
-        return self.high if hit else number
 
 
 def rounded(number: Decimal) -> Decimal:
@@ -142,23 +87,28 @@ def factor(text: str) -> Decimal | None:
     return Decimal(match[2])
 
 
-def _range(parts: list[str], spec: str, slot: Slot, rates: units.Rates) -> Range:
-    if len(parts) == 4 and parts[2] in {"lin", "log"}:
-        found = _counted(parts, slot, rates)
-    elif len(parts) == 3:
-        found = _with_step(parts, slot, rates)
-    else:
+def _range(parts: list[str], spec: str, slot: Slot, rates: units.Rates) -> tuple[str, ...]:
+    """The values of a range as texts, ends included, in the unit of its ends."""
+    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
+    if not counted and len(parts) != 3:
         raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
-    if found.size > MOST:
+    (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, slot, rates)
+    if low == high:
+        message = f"a range from {parts[0]} to {parts[1]} has one value"
+        raise SpecError(message, "write that value alone")
+    size = _count(parts, low, high) if counted else _steps(parts, low, high, step[0])
+    if size > MOST:
         raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
-    if slot.whole and not found.prefix and found.unit == "":
-        _refuse_fractions(found)
-    return found
+    if counted:
+        numbers = _spaced(low, high, size, log=parts[2] == "log")
+    else:
+        numbers = _stepped(low, high, size, step[0] if high > low else -step[0])
+    if slot.whole and not prefix and unit == "":
+        _refuse_fractions(numbers)
+    return tuple(f"{prefix}{plain(number)} {unit}".rstrip() for number in numbers)
 
 
-def _with_step(parts: list[str], slot: Slot, rates: units.Rates) -> Range:
-    (low, high, step), unit, prefix = _numbers(parts, slot, rates)
-    _refuse_point(low, high, parts)
+def _steps(parts: list[str], low: Decimal, high: Decimal, step: Decimal) -> int:
     if step <= 0:
         fix = "LOW and HIGH say which way it goes"
         raise SpecError(f"the step {parts[2]} is not more than 0", fix)
@@ -167,36 +117,43 @@ def _with_step(parts: list[str], slot: Slot, rates: units.Rates) -> Range:
     if steps < 1:
         message = f"a step of {parts[2]} is longer than the way from {parts[0]} to {parts[1]}"
         raise SpecError(message, "take smaller steps")
-    way = step if high > low else -step
-    return Range(low, high, int(steps) + 1, way, unit=unit, prefix=prefix)
+    return int(steps) + 1
 
 
-def _counted(parts: list[str], slot: Slot, rates: units.Rates) -> Range:
-    (low, high), unit, prefix = _numbers(parts[:2], slot, rates)
-    _refuse_point(low, high, parts)
-    log, text = parts[2] == "log", parts[3]
+def _count(parts: list[str], low: Decimal, high: Decimal) -> int:
+    text = parts[3]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
         message = f"'{clip(text)}' is no count of values"
         raise SpecError(message, "give a whole number of at least 2")
-    if log and not (low > 0 and high > 0):
+    if parts[2] == "log" and not (low > 0 and high > 0):
         message = f"a log range from {parts[0]} to {parts[1]} has no first step"
         raise SpecError(message, "take both above 0, or lin for log")
-    return Range(low, high, int(text), log=log, unit=unit, prefix=prefix)
+    return int(text)
 
 
-def _refuse_point(low: Decimal, high: Decimal, parts: list[str]) -> None:
-    if low == high:
-        message = f"a range from {parts[0]} to {parts[1]} has one value"
-        raise SpecError(message, "write that value alone")
+def _stepped(low: Decimal, high: Decimal, size: int, step: Decimal) -> list[Decimal]:
+    """Return numbers a step apart; one that ends next to the end of the range ends there."""
+    with localcontext(prec=PRECISION):
+        numbers = [low + index * step for index in range(size)]
+        hit = abs(high - numbers[-1]) <= ROUNDING * abs(step)
+    return [*numbers[:-1], high] if hit else numbers
 
 
-def _refuse_fractions(found: Range) -> None:
-    """Refuse a range of counts that has values between whole numbers.
+def _spaced(low: Decimal, high: Decimal, size: int, *, log: bool) -> list[Decimal]:
+    """Return numbers with even differences, or even ratios, to so many digits."""
+    inner = range(1, size - 1)
+    if log:
+        begin, end = math.log(low), math.log(high)
+        parts = (begin + index / (size - 1) * (end - begin) for index in inner)
+        return [low, *(Decimal(f"{math.exp(part):.{DIGITS}g}") for part in parts), high]
+    with localcontext(prec=PRECISION):
+        exact = [low + (high - low) * index / (size - 1) for index in inner]
+    return [low, *map(rounded, exact), high]
 
-    A range in steps or on a line has one among its first two values if it has any.
-    """
-    for index in range(found.size if found.log else 2):
-        number = found.number(index)
+
+def _refuse_fractions(numbers: Sequence[Decimal]) -> None:
+    """Refuse a range of counts that has values between whole numbers."""
+    for number in numbers:
         if number != number.to_integral_value():
             message = f"expected whole numbers, and the range has {plain(number)}"
             fix = "start and step in whole numbers, or list them: a,b,c"
@@ -473,8 +430,8 @@ class Values(Axis):
         """
         self.values = values
         self.origin = origin
-        some = _first_good(variable, values, origin)
-        display = variable.choose_display([some] if isinstance(values, Range) else values)
+        _refuse_all_wrong(variable, values, origin)
+        display = variable.choose_display(_sample(values))
         super().__init__([Input(variable.path, display)], [variable], len(values))
 
     def _point(self, index: int) -> Point:
@@ -540,33 +497,15 @@ def _above(path: str) -> list[str]:
     return [".".join(steps[:length]) for length in range(1, len(steps) + 1)]
 
 
-def _first_good(variable: Variable, values: Sequence[str], origin: str) -> str:
-    """Return the first value that is not refused."""
-    likely = values
-    if isinstance(values, Range) and not variable.several:
-        likely = _about_least(variable, values)
-    for text in likely:
-        if not variable.read(text).faults:
-            return text
-    faults = variable.read(values[0]).faults
-    raise InputError([replace(f, file=origin, path=variable.path) for f in faults])
+def _refuse_all_wrong(variable: Variable, values: Sequence[str], origin: str) -> None:
+    """Refuse values of which all are wrong, by a sample of a long range."""
+    if all(variable.read(text).faults for text in _sample(values)):
+        faults = variable.read(values[0]).faults
+        raise InputError([replace(f, file=origin, path=variable.path) for f in faults])
 
 
-def _about_least(variable: Variable, values: Range) -> list[str]:
-    """Return the values of a range that are about the least that its field takes.
-
-    Where these are refused, so are all: a long range of wrong numbers need not be read whole.
-    """
-    unit, standing = variable.first.slot.unit, number_of(variable.first.standing)
-    least = Decimal(0 if unit is None else unit.low)
-    if unit is not None and not values.unit and not values.prefix:
-        least = max(least, Decimal(unit.dimension.least_bare))
-    if values.prefix and standing:
-        least /= Decimal(repr(standing))
-    last = len(values) - 1
-    order = range(len(values)) if values.high > values.low else range(last, -1, -1)
-    at = bisect_left(order, least, key=values.number)
-    return [values[index] for index in order[at : at + 3]]
+def _sample(values: Sequence[str]) -> Sequence[str]:
+    return values[:: max(1, len(values) // _SAMPLE)]
 
 
 def join_faults(faults: Iterable[Finding]) -> str:

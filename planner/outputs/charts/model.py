@@ -6,7 +6,7 @@ Texts are plain: whoever draws them escapes them. A line feed starts a new line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
@@ -50,7 +50,6 @@ LIGHT_FROM = 0.55
 Shape = Literal[
     "circle", "diamond", "star", "square", "triangle", "down", "left", "right", "pentagon"
 ]
-_LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 Gap = float | None
 """A coordinate; None breaks a line."""
 
@@ -190,15 +189,6 @@ class Mark:
     shape: Shape
     tone: Tone = "second"
     above: bool = True
-    hover: str = ""
-
-    def to_the_left(self, share: float) -> bool:
-        """Return whether its words stand to its left, so that they neither leave nor meet a line.
-
-        Args:
-            share: where it stands on the x axis, from 0 to 1.
-        """
-        return share > (_LEFT_ABOVE if self.above else _LEFT_BELOW)
 
 
 @dataclass(frozen=True)
@@ -249,26 +239,7 @@ class Chart:
     legend: bool = True
 
 
-Ends = tuple[float, float]
-
 _WIDE = 50.0
-_MOST_TICKS, _LEAST_TICKS = 8, 3
-_MOST_LETTERS, _BEYOND = 40, 1.2
-_STEPS: tuple[tuple[int, tuple[float, ...]], ...] = (
-    (2, (1.0,)), (1, (1.0,)), (1, (1.0, 3.0)), (1, (1.0, 2.0, 5.0)),
-    (1, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)),
-)  # fmt: skip
-"""Round numbers by how close they stand: in every such power of ten, which."""
-
-_PAD = 0.04
-_NEAR_ZERO = 0.15
-"""An axis that would begin at less than this share of its end begins at zero."""
-
-_MARK_PAD = 0.16
-"""Room for the words of a mark, as a share of the axis."""
-
-_LETTER_PX = 6.6
-_MOST_FOR_TEXTS = 0.6
 
 
 def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
@@ -282,130 +253,6 @@ def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
         return False
     middle, low, high = median(values), min(values), max(values)
     return math.log(middle) < (math.log(low * high) / 2 + math.log((low + high) / 2)) / 2
-
-
-def powers(values: Sequence[float], unit: str = "") -> tuple[tuple[float, str], ...]:
-    """Return round places for a logarithmic axis over positive values, with their words.
-
-    They are as many as stand beside each other on a small screen.
-    """
-    low, high = min(values), max(values)
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found: tuple[tuple[float, str], ...] = ()
-    for every, steps in _STEPS:
-        places = [step * 10.0**power for power in exponents if power % every == 0 for step in steps]
-        inside = [place for place in places if low / _BEYOND <= place <= high * _BEYOND]
-        ticks = tuple((place, plain(place, unit)) for place in inside)
-        if len(found) >= _LEAST_TICKS and not _fit(ticks):
-            break
-        found = ticks
-    return found
-
-
-def _fit(ticks: Sequence[tuple[float, str]]) -> bool:
-    return len(ticks) <= _MOST_TICKS and sum(len(text) + 2 for _, text in ticks) <= _MOST_LETTERS
-
-
-def position(axis: Axis, value: float) -> float:
-    """Return where a value stands on an axis: its logarithm on a logarithmic one."""
-    return math.log10(value) if axis.log else value
-
-
-def row_of(panel: Panel) -> Ends:
-    """Return the ends of the y axis of a panel with rows, the bottom first."""
-    return len(panel.rows) - 0.36, -0.36
-
-
-def x_ends(panel: Panel, width_px: float) -> Ends:
-    """Return the ends of the x axis, as positions, with room for what is written in rows.
-
-    Args:
-        width_px: how wide it will be drawn.
-    """
-    grid = _grid(panel)
-    if grid is not None:
-        return -0.5, len(grid.values[0]) - 0.5
-    low, high = _ends(position(panel.x, value) for value in _xs(panel))
-    left, right = _texts(panel)
-    before = min(_MOST_FOR_TEXTS / 2, (left + 1) * _LETTER_PX / width_px if left else _PAD)
-    after = min(_MOST_FOR_TEXTS / 2, (right + 1) * _LETTER_PX / width_px if right else _PAD)
-    if panel.rows and low == 0.0 and not left:
-        before = 0.0
-    whole = (high - low) / (1.0 - before - after)
-    return low - before * whole, high + after * whole
-
-
-def y_ends(panel: Panel) -> Ends:
-    """Return the ends of the y axis, as positions, with room for the words of marks."""
-    grid = _grid(panel)
-    if grid is not None:
-        return -0.5, len(grid.values) - 0.5
-    if panel.rows:
-        return row_of(panel)
-    low, high = _ends(position(panel.y, value) for value in _ys(panel))
-    under = _MARK_PAD if any(not mark.above for mark in panel.marks) else _PAD
-    over = _MARK_PAD if any(mark.above for mark in panel.marks) else _PAD
-    whole = (high - low) / (1.0 - under - over)
-    bottom = low - under * whole
-    if not panel.y.log and low >= 0 and bottom < _NEAR_ZERO * high:
-        bottom = 0.0
-    return bottom, high + over * whole
-
-
-def _grid(panel: Panel) -> HeatMap | None:
-    return next((layer for layer in panel.layers if isinstance(layer, HeatMap)), None)
-
-
-def _ends(values: Iterable[float]) -> Ends:
-    known = list(values)
-    if not known:
-        return 0.0, 1.0
-    low, high = min(known), max(known)
-    if low == high:
-        room = abs(low) * 0.05 or 0.5
-        return low - room, high + room
-    return low, high
-
-
-def _xs(panel: Panel) -> Iterator[float]:
-    for layer in panel.layers:
-        if isinstance(layer, Steps | Bars):
-            yield from layer.starts
-            yield from layer.ends
-        elif isinstance(layer, Whiskers):
-            yield from layer.lows
-            yield from layer.highs
-        elif not isinstance(layer, HeatMap):
-            yield from (x for x in layer.x if x is not None)
-    yield from (mark.x for mark in panel.marks)
-    for stretch in panel.stretches:
-        yield from (stretch.start, stretch.end)
-    yield from (line.value for line in panel.references if not line.across)
-
-
-def _ys(panel: Panel) -> Iterator[float]:
-    for layer in panel.layers:
-        if isinstance(layer, Steps):
-            yield from layer.heights
-        elif isinstance(layer, Band):
-            yield from (y for y in (*layer.low, *layer.high) if y is not None)
-        elif isinstance(layer, Line | Points):
-            yield from (y for y in layer.y if y is not None)
-    yield from (mark.y for mark in panel.marks)
-    yield from (line.value for line in panel.references if line.across)
-
-
-def _texts(panel: Panel) -> tuple[int, int]:
-    """Return the longest texts behind bars that go to the left and to the right."""
-    left = right = 0
-    for layer in panel.layers:
-        if isinstance(layer, Bars):
-            for start, end, text in zip(layer.starts, layer.ends, layer.texts, strict=True):
-                if end < start:
-                    left = max(left, len(text))
-                else:
-                    right = max(right, len(text))
-    return left, right
 
 
 _MOST_TIMES = 8

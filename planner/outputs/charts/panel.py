@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from planner.outputs.charts.model import (
     CROSSED,
@@ -36,9 +37,6 @@ from planner.outputs.charts.model import (
     Shape,
     Steps,
     Whiskers,
-    position,
-    x_ends,
-    y_ends,
 )
 from planner.outputs.words import clean
 
@@ -54,8 +52,12 @@ _SHAPES: dict[Shape, str] = {
 _NAN = float("nan")
 _HATCH, _CROSSED = 4 * HATCH, 2 * CROSSED
 _TEXT_PT = 9.0
-_PAPER: Any = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}
 _MOST_LETTERS, _LABEL = 240, 44
+_LETTER_PX, _MOST_ROOM = 6.6, 0.3
+_PAD, _MARK_PAD, _NEAR_ZERO = 0.04, 0.2, 0.15
+_LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
+"""Share of the x axis beyond which the words of a mark are to its left."""
+
 HOVER = "values-"
 """How ids of layers with tooltips begin; a number follows, the layer's place in the panel."""
 
@@ -74,6 +76,8 @@ def draw(axes: Axes, panel: Panel, width_px: float) -> Handles:
     """
     handles = _draw_content(axes, panel)
     _fit(axes, panel, width_px)
+    for mark in panel.marks:
+        _draw_mark(axes, mark)
     return handles
 
 
@@ -102,8 +106,6 @@ def _draw_content(axes: Axes, panel: Panel) -> Handles:
                 bar.set_gid(f"{HOVER}{number}-{count}")
         if layer.name:
             handles.setdefault(layer.name, handle)
-    for mark in panel.marks:
-        _draw_mark(axes, panel, mark)
     return handles
 
 
@@ -218,24 +220,23 @@ def _draw_cell(
         axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=colour)
 
 
-def _draw_mark(axes: Axes, panel: Panel, mark: Mark) -> None:
-    """Draw a mark with its words above or below, and on the side where there is room."""
-    low, high = x_ends(panel, 900.0)
-    share = (position(panel.x, mark.x) - low) / (high - low)
-    size = 15 if mark.shape == "star" else 9
+def _draw_mark(axes: Axes, mark: Mark) -> None:
+    """Draw a mark with its words above or below, on the side where there is room."""
+    shape: Any = axes.transLimits.transform(axes.transScale.transform((mark.x, mark.y)))
+    is_right = shape[0] > (_LEFT_ABOVE if mark.above else _LEFT_BELOW)
     axes.plot(
         [mark.x],
         [mark.y],
         _SHAPES[mark.shape],
         color=TONES[mark.tone],
-        markersize=size,
+        markersize=15 if mark.shape == "star" else 9,
         markeredgecolor="white",
         markeredgewidth=1.2,
         zorder=4,
     )
     if not mark.text:
         return
-    shift, align = (-8, "right") if mark.to_the_left(share) else (8, "left")
+    shift, align = (-8, "right") if is_right else (8, "left")
     axes.annotate(
         clean(mark.text),
         (mark.x, mark.y),
@@ -255,17 +256,13 @@ def _broken(values: tuple[float | None, ...]) -> list[float]:
 
 
 def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
-    """Give a panel's axes their ends, ticks and words."""
-    left, right = x_ends(panel, width_px)
-    bottom, top = y_ends(panel)
+    """Give a panel's axes their scales, ends, ticks and words."""
     if panel.x.log:
         axes.set_xscale("log")
-        left, right = 10.0**left, 10.0**right
     if panel.y.log:
         axes.set_yscale("log")
-        bottom, top = 10.0**bottom, 10.0**top
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
+    if not isinstance(panel.layers[0], HeatMap):
+        _set_ends(axes, panel, width_px)
     _set_ticks(axes.xaxis, panel.x, 8 if width_px > 500 else 5)
     if not isinstance(panel.layers[0], HeatMap):
         axes.grid(True, axis="x" if panel.rows else "y", color=GRID, linewidth=0.8)
@@ -284,12 +281,48 @@ def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
     axes.set_title(title, loc="left", fontsize=_TEXT_PT, color=INK)
 
 
+def _set_ends(axes: Axes, panel: Panel, width_px: float) -> None:
+    """Leave room for the words of marks and for texts behind bars; begin at zero where it is near.
+
+    Args:
+        axes: with everything drawn.
+        panel: what is drawn.
+        width_px: width of the axes.
+    """
+    axes.margins(x=_PAD, y=_MARK_PAD if panel.marks else _PAD)
+    bars = [layer for layer in panel.layers if isinstance(layer, Bars)]
+    low, high = axes.get_xlim()
+    sides = [0, 0]
+    for layer in bars:
+        for start, end, text in zip(layer.starts, layer.ends, layer.texts, strict=True):
+            sides[end >= start] = max(sides[end >= start], len(text))
+    room = [min(_MOST_ROOM, (letters + 1) * _LETTER_PX / width_px) for letters in sides]
+    if any(sides):
+        whole = (high - low) / (1.0 - sum(room))
+        low, high = low - room[0] * whole, high + room[1] * whole
+    if bars and not sides[0] and axes.dataLim.x0 == 0.0:
+        low = 0.0
+    axes.set_xlim(low, high)
+    bottom, top = axes.get_ylim()
+    if panel.rows:
+        bottom, top = len(panel.rows) - 0.36, -0.36
+    elif not panel.y.log and axes.dataLim.y0 >= 0 and axes.dataLim.y0 < _NEAR_ZERO * top:
+        bottom = 0.0
+    axes.set_ylim(bottom, top)
+
+
 def _set_ticks(axis: Any, about: Axis, most: int) -> None:
     axis.set_minor_locator(NullLocator())
     if about.ticks:
         axis.set_ticks([place for place, _ in about.ticks], [text for _, text in about.ticks])
         return
-    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    low, high = axis.get_view_interval()
+    if about.log and high > low > 0:
+        decades = math.log10(high / low)
+        steps = (1, 2, 5) if decades < most / 3.6 else (1, 3) if decades < most / 2.5 else (1,)
+        axis.set_major_locator(LogLocator(subs=steps, numticks=most))
+    else:
+        axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _place: _tick(value, about.unit)))
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from planner.outputs.sensitivity_words import amount as objective
-from planner.outputs.sensitivity_words import goal
 from planner.outputs.words import Scale, clean, fitted, scale
 from planner.outputs.words import gap as percent_of
-from planner.schema.sensitivity import Study
 
-_MOST_COUNTS = 5
 _SHORT, _EXACT = 4, 7
 _TINIEST, _TINY = 1e-6, "< 0.0001 %"
-_LONGEST_NAME = 44
 
 
 def plain(value: float, unit: str = "") -> str:
@@ -49,24 +44,6 @@ def axis_scale(values: Iterable[float | None], unit: str) -> Scale:
 def in_scale(values: Sequence[float], written: Scale) -> tuple[float, ...]:
     """Return figures in the unit of an axis."""
     return tuple(value / written.size for value in values)
-
-
-def proof(study: Study, value: float, bound: float | None, share: float | None) -> list[str]:
-    """Return a value with its bound and gap, a line each."""
-    lines = [f"{goal(study)}: {objective(study, value)}"]
-    if bound is not None:
-        better = "more" if study.sense == "maximize" else "less"
-        lines.append(f"no plan has {better} than {objective(study, bound)} (gap {gap(share)})")
-    return lines
-
-
-def counted_lines(counts: Mapping[str, int | float | None]) -> list[str]:
-    """Return what is bought, a line each; what there is none of is left out."""
-    there = [(name, count) for name, count in counts.items() if count]
-    lines = [f"{count:,.0f} × {short(name, _LONGEST_NAME)}" for name, count in there]
-    if len(lines) > _MOST_COUNTS:
-        lines = [*lines[:_MOST_COUNTS], f"and {len(lines) - _MOST_COUNTS} more"]
-    return lines or ["nothing bought"]
 
 
 def short(text: str, most: int) -> str:

@@ -45,7 +45,7 @@ def test_one_page_of_everything(plan: Plan) -> None:
 def test_a_sweep_without_rows_is_on_a_page() -> None:
     study, rows = power_sweep(3)
     empty = study.model_copy(update={"rows": 0, "statuses": {}})
-    assert "The table has no rows." in page([], (empty, {name: [] for name in rows}))
+    assert "No scenario was solved." in page([], (empty, {name: [] for name in rows}))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.outputs import telemetry_text
-from planner.outputs.blocks import screen
+from planner.outputs.screen import show
+from planner.outputs.views import telemetry
 from planner.schema.telemetry import Characterization
 from tests.outputs.hostile import TEXTS
 from tests.outputs.telemetry import samples
@@ -21,7 +21,7 @@ RECORDS = {
 
 
 def render(record: Characterization) -> str:
-    return screen(telemetry_text.render(record))
+    return show(telemetry.view(record), full=True)
 
 
 @pytest.mark.parametrize("name", RECORDS)

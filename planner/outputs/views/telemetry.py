@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from planner.outputs import fleet_text
-from planner.outputs.blocks import Block, Column, FirstScreen, Heading, Table, Text
+from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -22,6 +21,7 @@ from planner.outputs.telemetry_words import (
     stated,
     within,
 )
+from planner.outputs.views import fleet
 from planner.outputs.words import DAY_S, counted, duration, listed, number, percent
 from planner.schema.telemetry import (
     CONFIDENCE,
@@ -38,45 +38,26 @@ _LONGER = 1.25
 """Samples of a window above which it is shown."""
 
 
-def render(record: Characterization) -> tuple[Block, ...]:
-    """Return the whole result."""
-    blocks: list[Block] = [Heading(_title(record)), Text(tuple(_findings(record)))]
-    blocks += _jobs(record)
-    if len(record.clusters) > 1:
-        blocks.append(_clusters(record))
-    if record.clusters:
-        blocks.append(Text(tuple(_trace(record)), "Trace"))
-    if record.study is not None:
-        blocks += fleet_text.blocks(record.study)
-    if record.calibration is not None:
-        blocks += _calibration(record.calibration)
-    blocks.append(Text(tuple(_notes(record)), "Notes", points=True, most=12))
-    return tuple(blocks)
-
-
-def first(record: Characterization) -> FirstScreen:
-    """Return the first screen: findings, the largest jobs, the calibration."""
-    if not record.jobs:
-        return FirstScreen(entire=True)
+def view(record: Characterization) -> list[Block]:
+    """Return a characterization as blocks."""
     found = record.calibration
     texts = [f"{each.label} {stated(each.measured, each.unit)}" for each in
              (found.overrides if found is not None else ())]  # fmt: skip
-    answer = [("Found", " ".join(_findings(record)))]
+    facts = [("Found", " ".join(_findings(record)))]
     if record.study is not None:
-        answer += fleet_text.answers(record.study)
-    answer += [("Trace", next(_trace(record))), ("Measured", "; ".join(texts))]
-    notes = list(_notes(record))
+        facts += fleet.facts(record.study)
+    trace = list(_trace(record)) if record.clusters else []
+    facts += [("Trace", trace[0] if trace else ""), ("Measured", "; ".join(texts))]
+    blocks: list[Block] = [Heading(_title(record)), Facts(tuple(facts)), *_jobs(record)]
+    if len(record.clusters) > 1:
+        blocks.append(_clusters(record))
+    blocks.append(Text(tuple(trace[1:]), "Trace", points=True, detail=True))
     if record.study is not None:
-        notes += fleet_text.notes(record.study)
+        blocks += fleet.blocks(record.study)
     if found is not None:
-        notes += [f"not measured: {one_line(text, _TEXT)}" for text in found.not_measured]
-    return FirstScreen(
-        _title(record),
-        tuple(answer),
-        below=(_job_table(record, _FIRST_JOBS, _WRITING),),
-        notes=tuple(notes),
-        full="every figure of each job and of the trace" + (", options" if texts else ""),
-    )
+        blocks += _calibration(found)
+    study_notes = () if record.study is None else fleet.notes(record.study)
+    return [*blocks, notes_block((*_notes(record), *study_notes))]
 
 
 def _title(record: Characterization) -> str:
@@ -137,33 +118,31 @@ _RESTORES: tuple[tuple[str, Cell], ...] = (
 
 def _job_table(
     record: Characterization,
-    rows: int,
     columns: Sequence[tuple[str, Cell]],
-    title: str = "Jobs",
-    jobs: Sequence[JobFound] | None = None,
+    title: str,
+    jobs: Sequence[JobFound],
+    *,
+    detail: bool,
 ) -> Table:
-    """Return a table of the jobs with the largest checkpoints."""
-    order = sorted(record.jobs if jobs is None else jobs, key=lambda job: -job.size_gb.value)
-    shown = order[:rows]
-    names = tuple(labels(record, shown, _NAME))
-    cells = (Column(label, tuple(of(record, job) for job in shown)) for label, of in columns)
-    more = len(order) - len(shown)
-    note = (f"the {rows} with the largest checkpoints; {more:,} more in the files",) if more else ()
-    return Table(title, (Column("", names, words=True, gives_way=True), *cells), notes=note)
+    """Return a table of jobs, the largest checkpoints first."""
+    order = sorted(jobs, key=lambda job: -job.size_gb.value)
+    names = tuple(labels(record, order, _NAME))
+    cells = (Column(label, tuple(of(record, job) for job in order)) for label, of in columns)
+    kept = tuple(range(_FIRST_JOBS))
+    return Table(title, (Column("", names, words=True, gives_way=True), *cells), most=_MOST_ROWS,
+                 first=_FIRST_JOBS, kept=kept, rows="jobs", detail=detail)  # fmt: skip
 
 
 def _jobs(record: Characterization) -> Iterator[Table]:
-    if not record.jobs:
-        return
-    yield _job_table(record, _MOST_ROWS, _WRITING)
-    yield _job_table(record, _MOST_ROWS, _RUNNING, "Runs")
-    read = [job for job in record.jobs if job.restore_gb is not None]
-    if read:
-        yield _job_table(record, _MOST_ROWS, _RESTORES, "Restores", read)
+    jobs = record.jobs
+    yield _job_table(record, _WRITING, "Jobs", jobs, detail=False)
+    yield _job_table(record, _RUNNING, "Runs", jobs, detail=True)
+    read = [job for job in jobs if job.restore_gb is not None]
+    yield _job_table(record, _RESTORES, "Restores", read, detail=True)
 
 
 def _clusters(record: Characterization) -> Table:
-    order = sorted(record.clusters, key=lambda each: -each.checkpoints)[:_MOST_ROWS]
+    order = sorted(record.clusters, key=lambda each: -each.checkpoints)
     overlaps = [
         median_overlap([job for job in record.jobs if job.cluster == each.name]) for each in order
     ]
@@ -179,9 +158,9 @@ def _clusters(record: Characterization) -> Table:
             Column("background", tuple(figure(e.background_gb_per_s, "GB/s") for e in order)),
             Column("peak", tuple(figure(each.peak_gb_per_s, "GB/s") for each in order)),
         ),
-        notes=(f"{len(record.clusters) - len(order):,} more in the files",)
-        if len(record.clusters) > len(order)
-        else (),
+        most=_MOST_ROWS,
+        rows="clusters",
+        detail=True,
     )
 
 
@@ -281,8 +260,10 @@ def _calibration(found: Calibration) -> Iterator[Block]:
                        under=True),
             ),
             notes=("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",),
+            detail=True,
         )  # fmt: skip
     drawn = (shlex.quote(one_line(each.distribution)) for each in rows if each.distribution)
-    yield Text(tuple(drawn), "Ranges, for planner sweep --mode uncertain --vary", points=True)
+    yield Text(tuple(drawn), "Ranges, for planner sweep --mode uncertain --vary", points=True,
+               detail=True)  # fmt: skip
     texts = tuple(one_line(text, _TEXT) for text in found.not_measured)
-    yield Text(texts, "Not measured" if rows else title, points=True)
+    yield Text(texts, "Not measured" if rows else title, points=True, first=3)

@@ -1,0 +1,1 @@
+"""Views: each result as blocks and charts, for screen, page and sheet."""
