@@ -218,7 +218,7 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
     Raises:
         InputError: the best plan costs nothing at all, so its ratio is no measure of it.
     """
-    from planner.optimizer.purchase import bill
+    from planner.optimizer.bill import bill
 
     if case.objective not in RATIOS or operation is None:
         return

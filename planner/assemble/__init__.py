@@ -23,9 +23,9 @@ from planner.case import Case
 from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
+from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,

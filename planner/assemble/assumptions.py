@@ -9,8 +9,8 @@ from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.figures import FIGURES, ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
+from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import Assumption

@@ -19,7 +19,7 @@ from planner.case.ports import base_group, group_for, parts_per_panel, slowest_g
 from planner.case.quantities import total
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
-from planner.optimizer.purchase import standing
+from planner.optimizer.bill import bill
 from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan
@@ -102,7 +102,7 @@ class _Build:
         self.inputs, self.case, self.items = inputs, case, inputs.by_id
         chosen = {line.sku: line.working for line in plan.lines if line.parent is None}
         units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
-        self.counts = standing(case, units, ways_in_plan(case, plan))[0]
+        self.counts = bill(case, units, ways_in_plan(case, plan)).counts
         self.racks = plan.racks
         self.run_m = cabling.longest_run_m(inputs)
         self.cables: list[Cable] = []

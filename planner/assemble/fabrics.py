@@ -8,12 +8,12 @@ from planner.case import Case
 from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
-from planner.optimizer.purchase import PurchaseSums
+from planner.optimizer.bill import Bill
 from planner.schema.plan import FabricReport
 from planner.sizing.fabric import Tree, smallest
 
 
-def fabric_reports(case: Case, bill: PurchaseSums) -> Iterator[FabricReport]:
+def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
     for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, bill.counts))
@@ -27,7 +27,7 @@ def fabric_reports(case: Case, bill: PurchaseSums) -> Iterator[FabricReport]:
             yield _tree(fabric, amount, bill)
 
 
-def _tree(fabric: Fabric, amount: int, bill: PurchaseSums) -> FabricReport:
+def _tree(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
     size = smallest(fabric.sizes, amount)
     assert size is not None
     return _report(
@@ -42,7 +42,7 @@ def _tree(fabric: Fabric, amount: int, bill: PurchaseSums) -> FabricReport:
     )
 
 
-def _storage_on_own_leaves(fabric: Fabric, amount: int, bill: PurchaseSums) -> FabricReport:
+def _storage_on_own_leaves(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
     size = smallest(fabric.sizes, round(total(fabric.bundles, bill.counts)))
     assert size is not None
     leaves = [(round(bill.counts[kind.name]), kind) for kind in fabric.kinds]
@@ -59,7 +59,7 @@ def _storage_on_own_leaves(fabric: Fabric, amount: int, bill: PurchaseSums) -> F
     )
 
 
-def _management(fabric: Fabric, amount: int, bill: PurchaseSums) -> FabricReport:
+def _management(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
     switches = round(bill.counts["out_of_band.switches"])
     return _report(
         fabric,
@@ -73,7 +73,7 @@ def _management(fabric: Fabric, amount: int, bill: PurchaseSums) -> FabricReport
     )
 
 
-def _report(fabric: Fabric, bill: PurchaseSums, tree: Tree, **more: int) -> FabricReport:
+def _report(fabric: Fabric, bill: Bill, tree: Tree, **more: int) -> FabricReport:
     """The report of a fabric whose spines and cores are those of a tree, in each plane."""
     counts, planes = bill.counts, fabric.planes
     serves = fabric.serves

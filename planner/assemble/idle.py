@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.case import Case, Storage, System, suitability
 from planner.case.model import Offer
 from planner.inputs import Inputs
-from planner.optimizer.operate import Run, most_by
-from planner.optimizer.purchase import bill
+from planner.optimizer.bill import bill
+from planner.optimizer.operate import Run, most_gpus_by
 from planner.paths import of_job
 from planner.schema.plan import IdleUnits
 
@@ -80,7 +80,7 @@ def _why_no_more(case: Case, run: Run, system: System) -> Why:
     """Why the job uses no more systems of a type in use."""
     job, way = case.job, system.way(run.ways)
     step = way.step_gpus
-    for name, most in most_by(case, run).items():
+    for name, most in most_gpus_by(case, run).items():
         if most is not None and run.gpus + step > most:
             key, words = _MOST[name]
             place = of_job(key, job.name)

@@ -142,13 +142,13 @@ def _limited_by(
 
 def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
     """Figures with appliances down, on which limits count."""
-    transfer_s = checkpoint_gb / run.safe_write_gb_per_s
+    transfer_s = checkpoint_gb / run.degraded_write_gb_per_s
     return {
-        "degraded_write_gb_per_s": run.safe_write_gb_per_s,
-        "degraded_read_gb_per_s": run.safe_read_gb_per_s,
+        "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
+        "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
         "degraded_drain_s": transfer_s,
         "degraded_overlap": None if run.mode == "sync" else transfer_s / run.remote_interval_s,
-        "degraded_restore_s": run.fan_out * checkpoint_gb / run.safe_read_gb_per_s,
+        "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
     }
 
 
@@ -276,14 +276,12 @@ def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
     (system, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
     unit, load = way.spare_unit, repair.load(rate, run.gpus)
     other, other_h = _other_unit(inputs, case, system, way), None
-    if run.shrunk is None:
-        gained = run.waiting - repair.waiting(unit, run.spares + 1, run.gpus, rate)
+    gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
+    shrunk = operate.shrunk_of(case, run)
+    if shrunk is None:
         out = None if unit.in_rack else units_out(run.spares, load)
     else:
-        replicas = (run.gpus // way.step_gpus, way.step_gpus, way.least_running)
-        more = repair.shrunk(unit, run.spares + 1, replicas, rate)
-        gained = run.waiting - operate.short_of_units(case.job, run, more)
-        other, out = None, run.shrunk.units_out
+        other, out = None, shrunk.units_out
     if other is not None:
         standing_by = max(0, repair.standing_by(other, run.units[system.id], run.gpus))
         other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, run.gpus, rate)
@@ -311,19 +309,20 @@ def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
 def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
     """Operation with fewer replicas; None where the job waits."""
     repair = case.job.repair
-    if run.shrunk is None or repair is None:
+    shrunk = operate.shrunk_of(case, run)
+    if shrunk is None or repair is None:
         return None
     restarts = operate.restarts(case.job, run)
-    planned = run.shrunk.planned(restarts, run.interval_s, run.mtti_s)
+    planned = shrunk.planned(restarts, run.interval_s, run.mtti_s)
     return ShrunkPlan(
-        running=1.0 - run.shrunk.idle,
-        failing=run.shrunk.failing,
+        running=1.0 - shrunk.idle,
+        failing=shrunk.failing,
         least_replicas=way.least_running,
         restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
         restart_s=restarts.grow_s + restarts.more_s,
-        short_h_per_year=run.shrunk.short * HOURS_PER_YEAR,
-        stopped_h_per_year=run.shrunk.stopped * HOURS_PER_YEAR,
-        late=run.shrunk.waiting(restarts, run.interval_s, run.mtti_s),
+        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
+        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
+        late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
 
 

@@ -7,15 +7,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from planner.case import Case, System, suitability
 from planner.case.model import Way
 from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
-from planner.optimizer import operate, purchase
+from planner.optimizer.bill import bill, limited
+from planner.optimizer.checks import broken_by_counts, broken_limits, largest_share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run
-from planner.optimizer.purchase import bill, largest_share
+from planner.optimizer.operate import Run, exceeded_limits, most_gpus_by, operate
+from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.plan import JobPlan, LimitReport, NextStep, StepNeed, Totals
 
 CLOSE = 1e-6
@@ -42,12 +45,12 @@ def _broken_with_more(case: Case, run: Run) -> Iterator[str]:
         count = run.units[system.id] + systems_of_a_step(case, run, system)
         if system.high is None or count <= system.high:
             units = {**run.units, system.id: count}
-            yield from purchase.broken_rows(case, units, run.ways)
+            yield from broken_limits(case, units, run.ways)
         more = _with_more_gpus(case, run, system)
-        if more is None or "fabric" in purchase.broken_rows(case, more.units, more.ways):
+        if more is None or "fabric" in broken_limits(case, more.units, more.ways):
             continue  # no fabric is so large: there is no bill of it
         if value(more) > value(run):
-            yield from operate.passed_by(case, more)
+            yield from exceeded_limits(case, more)
 
 
 def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
@@ -65,10 +68,14 @@ def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
         used = {**used, system.id: now + step}
         if system.high is None or units[system.id] + step <= system.high:
             units = {**units, system.id: units[system.id] + step}
-        if operate.most_in_use(case, units[system.id]) < now + step:
+        if _in_use(case, units[system.id]) < now + step:
             return None  # hot spares would grow with it
     loose = _without_limits(case)
-    return operate.operate(loose, run.mode, units, used, run.gpus + more, run.ways)
+    return operate(loose, run.mode, units, used, run.gpus + more, run.ways)
+
+
+def _in_use(case: Case, systems: int) -> int:
+    return int(systems_in_use(case.job, np.array([systems]))[0])
 
 
 def _systems_more(way: Way, systems: int) -> int:
@@ -82,15 +89,15 @@ def _systems_more(way: Way, systems: int) -> int:
 def systems_of_a_step(case: Case, run: Run, system: System) -> int:
     """The fewest additional systems of a type that let the job use more GPUs of it."""
     units, way = run.units[system.id], system.way(run.ways)
-    now, more = operate.most_gpus(case, way, units), 1
-    while operate.most_gpus(case, way, units + more) <= now:
+    now, more = most_gpus(case.job, way, np.array([units]))[0], 1
+    while most_gpus(case.job, way, np.array([units + more]))[0] <= now:
         more += 1
     return more
 
 
 def _limits_on_gpus(case: Case, run: Run) -> Iterator[str]:
     step = min(way.step_gpus for _, way in case.in_use(run.used, run.ways))
-    for name, most in operate.most_by(case, run).items():
+    for name, most in most_gpus_by(case, run).items():
         if most is not None and run.gpus + step > most:
             yield name
 
@@ -105,10 +112,10 @@ def _missed_with_less(case: Case, run: Run) -> Iterator[str]:
         used = {key: min(number, units[key]) for key, number in run.used.items()}
         used = {key: number for key, number in used.items() if number}
         gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, run.ways))
-        yield from purchase.broken_by_counts(case, units)
-        less = operate.operate(loose, run.mode, units, used, min(gpus, run.gpus), run.ways)
+        yield from broken_by_counts(case, units)
+        less = operate(loose, run.mode, units, used, min(gpus, run.gpus), run.ways)
         if less is not None:
-            yield from operate.passed_by(case, less)
+            yield from exceeded_limits(case, less)
 
 
 @lru_cache(maxsize=4)
@@ -146,15 +153,15 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
     count = run.units[system.id] + step
     if system.high is not None and count > system.high:
         return None
-    if operate.most_in_use(case, count) < now + step:
+    if _in_use(case, count) < now + step:
         return None  # hot spares would grow with it
     units, used = {**run.units, system.id: count}, {**run.used, system.id: now + step}
-    broken = set(purchase.broken_rows(case, units, run.ways))
-    supplies = purchase.given(case.limits)
+    broken = set(broken_limits(case, units, run.ways))
+    supplies = limited(case.limits)
     if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: no looser limit mends that
-    larger = operate.operate(case, run.mode, units, used, run.gpus + more, run.ways)
-    if larger is None or operate.passed_by(case, larger):
+    larger = operate(case, run.mode, units, used, run.gpus + more, run.ways)
+    if larger is None or exceeded_limits(case, larger):
         return None  # storage is too small for more, or a target is missed
     gained = natural(case.objective, measure(case, case.objective)(larger))
     if gained <= value * (1.0 + CLOSE):
@@ -284,7 +291,7 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
 
 def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
     checkpoint, job, down = plan.inputs.problem.job.checkpoint, plan.job, plan.down
-    drain_s = plan.case.job.checkpoint_gb / plan.run.safe_write_gb_per_s
+    drain_s = plan.case.job.checkpoint_gb / plan.run.degraded_write_gb_per_s
     share = drain_s / plan.run.remote_interval_s
     drain_s = drain_s if down else job.drain_s
     if job.mode == "sync":
@@ -340,7 +347,7 @@ def _gpus(plan: _Plan) -> Iterator[_Entry]:
     used, gpus, run = plan.job.gpus_used, plan.inputs.problem.job.gpus, plan.run
     yield _Entry("replica_fits", used, plan.job.replica_gpus)
     yield _Entry("gpus_min", used, gpus.min)
-    for name, most in operate.most_by(plan.case, run).items():
+    for name, most in most_gpus_by(plan.case, run).items():
         yield _Entry(name, used, most)
     idle_type = any(s.installed and s.id not in run.used for s in plan.case.systems)
     if "max_types" in gpus.model_fields_set or idle_type:

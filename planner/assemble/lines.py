@@ -16,8 +16,8 @@ from planner.case.money import discount, support_span
 from planner.case.quantities import ceil
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
+from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import PurchaseSums, bill
 from planner.schema.catalog import Item
 from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
 from planner.schema.prices import SupportShare
@@ -94,7 +94,7 @@ def _with_public_notes(inputs: Inputs, line: Line) -> Line:
 
 
 def _offer_line(
-    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: PurchaseSums
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
 ) -> Line:
     """The line of a GPU system or storage item: ``count`` in place, ``working`` in the cluster."""
     use, fields = offer.rack_use, _bought(inputs, offer, item, count, spent)
@@ -163,7 +163,7 @@ def _component_line(inputs: Inputs, parent: Line, bundle: Item, part: Item, quan
 
 
 def _companion_lines(
-    inputs: Inputs, case: Case, spent: PurchaseSums, fabrics: Iterable[FabricReport]
+    inputs: Inputs, case: Case, spent: Bill, fabrics: Iterable[FabricReport]
 ) -> Iterator[Line]:
     known, roles = inputs.by_id, companion_roles(case, spent, fabrics)
 
@@ -181,7 +181,7 @@ def _companion_lines(
 
 
 def _companion_line(
-    inputs: Inputs, part: Companion, item: Item, count: int, spent: PurchaseSums, role: str | None
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
 ) -> Line:
     """The line of a companion; stored spare parts have none in place."""
     if part.stored:
@@ -196,9 +196,7 @@ def _companion_line(
     return _with_public_notes(inputs, Line.model_validate({**fields, "role": role}))
 
 
-def companion_roles(
-    case: Case, spent: PurchaseSums, fabrics: Iterable[FabricReport]
-) -> dict[str, str]:
+def companion_roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
     """The role of each companion of a plan in words, by item id."""
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for report in fabrics:
@@ -216,7 +214,7 @@ def companion_roles(
 
 
 def _bought(
-    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: PurchaseSums
+    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: Bill
 ) -> dict[str, Any]:
     """Fields of any line that is bought."""
     purchased, unit = spent.purchased[billed.id], "each"

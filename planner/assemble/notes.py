@@ -17,8 +17,8 @@ from planner.case.ways import ASSUMED, FULL, choices_on
 from planner.figures import STATED
 from planner.inputs import Inputs, needs
 from planner.loader.price_building import OLD_MONTHS, is_old, is_to_come, latest_day, today
+from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import standing
 from planner.paths import of_job
 from planner.schema.plan import FabricReport, JobPlan, Line
 from planner.schema.problem import DRIVE_WRITES_PER_DAY
@@ -242,7 +242,7 @@ def _repairs(facts: Facts) -> Iterator[str]:
 
 def _largest_fabrics(facts: Facts) -> Iterator[str]:
     """Fabrics that limit a plan because their switches make no larger one."""
-    values = standing(facts.case, facts.run.units, facts.run.ways)[0]
+    values = bill(facts.case, facts.run.units, facts.run.ways).counts
     for fabric in facts.case.companions.fabrics:
         if not fabric.sizes or fabric.kinds or fabric.network == "out_of_band":
             continue
@@ -277,7 +277,7 @@ def _sizes(inputs: Inputs, fabric: Fabric, amount: int) -> tuple[FabricSize, ...
 def _manager_links(facts: Facts) -> Iterator[str]:
     """A fabric manager on ports that link no slower ones, with ports that nobody states."""
     values, known = (
-        standing(facts.case, facts.run.units, facts.run.ways)[0],
+        bill(facts.case, facts.run.units, facts.run.ways).counts,
         facts.inputs.by_id,
     )
     for fabric in facts.case.companions.fabrics:

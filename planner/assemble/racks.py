@@ -16,8 +16,8 @@ from itertools import pairwise
 from planner.case import Case, figures
 from planner.case.figures import box
 from planner.inputs import Inputs
+from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Device, RackClassName, RackGroup, RackPlaces
 from planner.schema.site import RackPositions

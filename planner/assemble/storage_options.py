@@ -17,11 +17,11 @@ from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.figures import RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.carriers import Carriers
+from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill
+from planner.optimizer.other_storage import OtherStorage
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
@@ -77,16 +77,16 @@ def _options(
     """Yield the plan's own storage, then each other family that carries its operation."""
     inputs, case = costs.inputs, costs.case
     bound = None if answer.bound is None else natural(case.objective, answer.bound)
-    carriers = Carriers(case, chosen, bound, max(WITHIN, case.indifference))
-    yield _option(costs, chosen, 0, carriers.worth(chosen), None)
-    for carrier in carriers.found(costs.at_list):
-        run = carrier.operation
+    others = OtherStorage(case, chosen, bound, max(WITHIN, case.indifference))
+    yield _option(costs, chosen, 0, others.shortfall(chosen), None)
+    for other in others.found(costs.at_list):
+        run = other.operation
         value = measure(case, case.objective)(run)
         shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))
         beside_usd = costs.beside_usd(run) - costs.beside_usd(chosen)
         beside_usd += costs.missing_work_usd(run, chosen)
-        yield _option(costs, run, carrier.dropped, carrier.shortfall, beside_usd)
+        yield _option(costs, run, other.dropped, other.shortfall, beside_usd)
 
 
 # Money.

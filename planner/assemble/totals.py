@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from planner.case import Case
 from planner.figures import STATED
 from planner.inputs import Inputs
+from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import PurchaseSums, bill
 from planner.schema.plan import JobPlan, Line, Totals
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
@@ -75,7 +75,7 @@ def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
 def _money(
     inputs: Inputs,
     case: Case,
-    spent: PurchaseSums,
+    spent: Bill,
     lines: list[Line],
     job: JobPlan,
     *,
@@ -122,7 +122,7 @@ def _support_factors(case: Case) -> dict[str, float]:
     return {item.id: item.support_factor for item in case.bill_items()}
 
 
-def _racks(case: Case, spent: PurchaseSums, lines: list[Line]) -> int | None:
+def _racks(case: Case, spent: Bill, lines: list[Line]) -> int | None:
     """Racks of a plan; None where a device stands in a rack that the problem does not state."""
     for line in lines:
         own = line.section in ("Compute", "Storage")

@@ -14,10 +14,10 @@ from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied
 from planner.levers.model import grid
 from planner.limits import BY_NAME
+from planner.optimizer.bill import bill
 from planner.optimizer.elastic import can_be_missed, least_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill
 from planner.schema.infeasibility import Named, Step
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 

@@ -14,8 +14,7 @@ from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
 from planner.optimizer.effort import Effort
-from planner.optimizer.goals import floors
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import floors, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted, optimise
 

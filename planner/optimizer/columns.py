@@ -20,9 +20,9 @@ from planner.case.model import Offer, Storage
 from planner.case.money import SUMS
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
-from planner.optimizer.kernel import Numbers
+from planner.optimizer.bill import Numbers
 from planner.optimizer.objective import name_weight
-from planner.optimizer.operations import PRICES
+from planner.optimizer.work import PRICES
 
 TCO = "tco_usd"
 WRITTEN = "bought_write"

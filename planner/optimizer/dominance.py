@@ -12,8 +12,7 @@ x_a + x_b of a, none of b. Where
 the plan is one without b that keeps every limit, and no worse. Units that follow by rounding up,
 such as racks and spares, get no more when two counts become one. So every count of the bill stays
 or falls, and with it every sum. What falls might make one thing grow: a fabric whose next larger
-size has fewer switches. ``outgrown`` proves that no plan which is no worse than the one found gets
-that far; where it does not, the whole problem is solved.
+size has fewer switches. Where limits allow a fabric that large, all products stay.
 
 Of products that are alike in money and power the one stays that ties would take.
 """
@@ -29,14 +28,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.case import Case, Storage, System, Way
+from planner.case import Case, Storage, System
 from planner.case.bounds import Bounds, at_least, cap
 from planner.case.model import Companion, Companions, Offer, Policy
 from planner.case.money import SUMS, Part
 from planner.case.quantities import Ceil, Packed, Quantity, Steps, Sum, Terms
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import BY_NAME
-from planner.optimizer.objective import LOGARITHMIC, name_weight, natural, work_of_one_gpu
+from planner.optimizer.objective import name_weight
 
 MANY = 40
 """So many products are solved as they are: a model of them is small, and known plans stay."""
@@ -44,10 +43,6 @@ ALWAYS = ("capex_usd", "it_power_kw")
 """What ties are broken by."""
 OF_COUNTS = frozenset({"least_write", "most_write"})
 """Objectives of questions for which more bandwidth is no better."""
-ROUNDS, RANGES = 3, 400
-"""How often, and how finely, goodput is bounded."""
-SLACK = 1e-5
-"""By how much worse than the best a plan may be that is still looked at: more than ties allow."""
 
 
 def without_dominated(case: Case) -> Case:
@@ -60,7 +55,7 @@ def without_dominated(case: Case) -> Case:
     if case.objective in OF_COUNTS or case.limits["most_write_gb_per_s"] is not None:
         return case
     gone = _dominated(case)
-    if not gone:
+    if not gone or _may_fall(case):
         return case
     return replace(
         case,
@@ -110,29 +105,6 @@ def _dominated(case: Case) -> set[str]:
     return gone
 
 
-def stands_in(case: Case, also: Collection[str] = ()) -> list[tuple[str, str]]:
-    """Return pairs of storage items: as many of the first do all that the second do, but for what
-    they hold, and take no more. Of alike ones the first is the one that ties would take.
-
-    Args:
-        also: sums over the bill that decide beside those of its own objective and limits.
-    """
-    uses, figures, groups = _uses(case), _figures(case, also), defaultdict(list)
-    for item in case.flash:
-        if _removable(case, item) and item.installed == 0 and item.unit_net_usd is not None:
-            empty = replace(item, usable_tb=0.0)
-            takes = _takes(case, empty, uses, figures)
-            groups[_alike(case, empty, uses)].append((takes, name_weight(item.id), item))
-    return [
-        (one[2].id, other[2].id)
-        for some in groups.values()
-        for one, other in itertools.permutations(some, 2)
-        if one[2].high is None
-        and all(mine <= theirs for mine, theirs in zip(one[0], other[0], strict=True))
-        and (one[0] != other[0] or (one[1], one[2].id) < (other[1], other[2].id))
-    ]
-
-
 def _removable(case: Case, offer: Offer) -> bool:
     return offer.low == 0 and not offer.forced and offer.id not in case.must_use
 
@@ -174,9 +146,9 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
     return takes
 
 
-def _figures(case: Case, also: Collection[str] = ()) -> list[str]:
+def _figures(case: Case) -> list[str]:
     """Return the sums over the bill that decide, those that ties are broken by first."""
-    asked = {figure for figure in SUMS if case.limits.get(figure) is not None} | {*also}
+    asked = {figure for figure in SUMS if case.limits.get(figure) is not None}
     ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     if case.objective in RATIOS or any(ratio is not None for ratio in ratios):
         asked.add("tco_usd")
@@ -285,75 +257,40 @@ def _left(case: Case, gone: Collection[str]) -> Companions:
     )
 
 
-# How far fabrics can grow in any plan that is no worse than the one found.
+# How far fabrics can grow.
 
 
-def outgrown(case: Case, value: float | None) -> bool:
-    """Say whether a plan no worse than ``value`` may need a size that has less than a smaller one.
+def _may_fall(case: Case) -> bool:
+    """Return whether some plan may need a size of a fabric that has less than a smaller one.
 
-    By a linear program over the units of products alone: their share of every limit, with what
-    companions take at least, and at least the useful work found or no more of what is to be least.
-
-    Args:
-        value: the best value found, as the model scales it; None where there is no plan.
+    Of every limited sum, units cannot add more to a fabric than the best product for it does.
     """
-    falls = [(steps, first) for steps in _steps(case) if (first := _first_fall(steps)) is not None]
+    steps_of = (q for q in case.companions.quantities if isinstance(q, Steps))
+    falls = [(steps, first) for steps in steps_of if (first := _first_fall(steps)) is not None]
     if not falls:
         return False
     bounds, least = _bounds(case), _least(case)
-    reach = _Reach([offer.id for offer in case.offers()], bounds.tops)
-    for figure in SUMS:
-        limit = case.limits.get(figure)
-        if limit is not None:
-            reach.add(*_own(case, figure, least, limit), 1.0)
-    if value is not None:
-        _no_worse(case, reach, least, value)
+    rows = [
+        _own(case, figure, least, limit)
+        for figure in SUMS
+        if (limit := case.limits.get(figure)) is not None
+    ]
     for steps, first in falls:
         each, constant = bounds.linear(steps.terms)
-        most = reach.most(each)
-        if most is None:
-            return False
+        added = {name: weight for name, weight in each.items() if weight > 0.0}
+        most = sum(weight * bounds.tops[name] for name, weight in added.items())
+        for weights, owned in rows:
+            rates = (
+                w / weights[name] if weights[name] > 0.0 else math.inf for name, w in added.items()
+            )
+            most = min(most, (1.0 - owned) * max(rates, default=0.0))
         if most + constant > first:
             return True
     return False
 
 
-@dataclass
-class _Reach:
-    """Units of products as a linear program: ``names`` with at most ``tops`` of each, and rows."""
-
-    names: list[str]
-    tops: Mapping[str, int]
-    rows: list[list[float]] = field(default_factory=list)
-    most_of_rows: list[float] = field(default_factory=list)
-
-    def add(self, weights: Mapping[str, float], constant: float, most: float) -> None:
-        """Add that a sum of units and a constant is no more than so much."""
-        self.rows.append([weights.get(name, 0.0) for name in self.names])
-        self.most_of_rows.append(most - constant)
-
-    def most(self, weights: Mapping[str, float]) -> float | None:
-        """Return the most of a sum of units; None where the rows leave nothing."""
-        from scipy.optimize import linprog  # it takes a while to import, and is seldom needed
-
-        found = linprog(
-            [-weights.get(name, 0.0) for name in self.names],
-            A_ub=self.rows or None,
-            b_ub=self.most_of_rows or None,
-            bounds=[(0.0, float(self.tops[name])) for name in self.names],
-            method="highs",
-        )
-        if found.status == 2:  # infeasible
-            return None
-        return math.inf if found.status != 0 else -float(found.fun)
-
-
-def _steps(case: Case) -> list[Steps]:
-    return [each for each in case.companions.quantities if isinstance(each, Steps)]
-
-
 def _first_fall(steps: Steps) -> int | None:
-    """Return what the last size holds before one that has less of something; None: none has."""
+    """Return the capacity of the last size before one that has less of something."""
     for one, other in itertools.pairwise(steps.sizes):
         if any(after < before for before, after in zip(one.outputs, other.outputs, strict=True)):
             return one.capacity
@@ -419,58 +356,3 @@ def _own(
         for key, value in least[item.id].items():
             weights[key] += (bought + placed) * value
     return {key: weight / limit for key, weight in weights.items()}, -owned / limit
-
-
-def _no_worse(
-    case: Case, reach: _Reach, least: Mapping[str, Mapping[str, float]], value: float
-) -> None:
-    """Hold units to plans that are no worse than a value; not where no row says that."""
-    name, share = case.objective, case.given_away + SLACK
-    best, figure = natural(name, value), ""
-    if name in OBJECTIVES:
-        figure = OBJECTIVES[name].figure.name
-    if figure in SUMS and best > 0.0:
-        reach.add(*_own(case, figure, least, best), 1.0 + share)
-    elif name in LOGARITHMIC and case.job.scale is None:
-        works = {s.id: max(w.usable_gpus * _work(case, w) for w in s.ways) for s in case.systems}
-        if name in RATIOS:
-            most = best * (1.0 + share) * max(works.values())
-            weights, constant = _own(case, "tco_usd", least, most)
-            for key, work in works.items():
-                weights[key] -= work / max(works.values())
-            reach.add(weights, constant, 0.0)
-            return
-        fastest, goodput = max(_work(case, way) for way in case.ways), 1.0
-        for _ in range(ROUNDS):  # so much work takes so many GPUs, which lose so much of it
-            goodput = _most_goodput(case, best * (1.0 - share) / fastest / goodput)
-        reach.add({key: -goodput * w / best for key, w in works.items()}, 0.0, share - 1.0)
-
-
-def _most_goodput(case: Case, gpus: float) -> float:
-    """Return at least the goodput of any plan with so many GPUs or more: storage takes no time.
-
-    (1 - s/I) exp(-N l R) z/(e^z - 1), z = N l I, is less for more GPUs; of each of many ranges of
-    the interval I the first factor counts at its end and the last at its beginning.
-    """
-    job = case.job
-    if job.levels is not None or (job.repair is not None and job.repair.shrinks):
-        return 1.0
-    rate = gpus * min(way.failures_per_gpu_day for way in case.ways) / 86_400.0
-    restarted = math.exp(-rate * job.restart_s)
-    low, high = job.interval.low_s, job.interval.high_s
-    if job.interval.policy == "lost_work" or not 0.0 < low <= high < math.inf:
-        return restarted
-    stall_s = job.stall_s if job.modes == ("async",) else 0.0
-    ends = [low * (high / low) ** (part / RANGES) for part in range(RANGES + 1)]
-    least = [(end, min(rate * begin, 700.0)) for begin, end in itertools.pairwise(ends)]
-    kept = (max(0.0, 1.0 - stall_s / end) * z / math.expm1(z) for end, z in least)
-    return restarted * float(max(kept))
-
-
-def _work(case: Case, way: Way) -> float:
-    """Return the most useful work of one GPU, in what the objective counts."""
-    if case.objective in RATIOS:
-        return work_of_one_gpu(case, case.objective, way)
-    if case.objective == "useful_gpus":
-        return 1.0
-    return way.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0

@@ -19,22 +19,23 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.model import Elastic
 from planner.limits import BY_NAME
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
+from planner.optimizer.checks import broken_limits
 from planner.optimizer.columns import Columns
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
-from planner.optimizer.goals import floors
-from planner.optimizer.intervals import Times, best_between
-from planner.optimizer.kernel import Flags, Numbers, Places
-from planner.optimizer.operate import Run, missed_by, operate
-from planner.optimizer.operations import Stores, Uses, stored, ways_to_save
-from planner.optimizer.optimise import Certificate, Status, for_work, of_whole, reduced
-from planner.optimizer.purchase import TOLERANCE, broken_rows
+from planner.optimizer.goodput import best_between
+from planner.optimizer.objective import floors
+from planner.optimizer.operate import Run, missed_by, run_at
+from planner.optimizer.optimise import Certificate, Status, for_work, of_whole
 from planner.optimizer.space import Boxes, Space
-from planner.optimizer.teams import run_team
+from planner.optimizer.stores import Stores, stored
+from planner.optimizer.work import TOLERANCE as SLACK
+from planner.optimizer.work import Ports, Uses, modes_of
 from planner.units import DAY_S
 
 TOGETHER = 128
@@ -46,8 +47,8 @@ class _Weighed(NamedTuple):
     """Boxes of purchases with GPUs in use from so ``few`` to so ``many``."""
 
     boxes: Boxes
-    few: NDArray[np.int64]
-    many: NDArray[np.int64]
+    few: Counts
+    many: Counts
 
     def at(self, places: Places | Flags) -> _Weighed:
         """Return some of them."""
@@ -81,7 +82,7 @@ def least_missed(case: Case, gap: float, effort: Effort, *, below: float = math.
         effort: how far to go; beyond it the best plan so far is taken.
         below: what the sum must be less than for a plan to be of any use.
     """
-    whole, case = case, reduced(case)
+    whole, case = case, without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     search = _Search(case, gap, effort, below)
@@ -113,7 +114,7 @@ class _Search:
         supplies = {n: BY_NAME[n].figure for n in rows if BY_NAME[n].group == "supply"}
         plain = for_work(replace(self.case, objective="cost", elastic=()).billed_as(self.case))
         self.columns = Columns.of(plain, supplies.values())
-        self.spaces = [Space(one, mode, self.columns) for one, mode in ways_to_save(plain)]
+        self.spaces = [Space(one, mode, self.columns) for one, mode in modes_of(plain)]
         self.supplies = [(rows[n], self.columns.place(figure)) for n, figure in supplies.items()]
         self.of_job = [limit for limit in self.case.elastic if limit.name not in supplies]
         self.limits = self.columns.limits(plain)
@@ -150,8 +151,8 @@ class _Search:
 
     def _whole(self, space: Space) -> _Weighed:
         boxes = space.whole(np.zeros(1, dtype=np.int64))
-        _, most = space.job.of_systems(boxes.team, boxes.high[: space.first_store])
-        return _Weighed(boxes, space.job.step[boxes.team], most)
+        _, most = space.work.of_systems(boxes.team, boxes.high[: space.first_store])
+        return _Weighed(boxes, space.work.step[boxes.team], most)
 
     # What boxes miss at least.
 
@@ -164,19 +165,20 @@ class _Search:
         boxes = some.boxes
         taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
         most = self._allowed()[:, None]
-        fits = space.kernel.can_be_had(bills) & (taken <= most * (1 + TOLERANCE)).all(axis=0)
+        fits = space.kernel.available(bills) & (taken <= most * (1 + TOLERANCE)).all(axis=0)
         begun = space.rounded_up(bills, some.boxes.low)[:, fits]
         some, taken = some.at(fits), taken[:, fits]
         if not len(some.few):
             return some
         room = most * (1 + TOLERANCE) - taken + begun
         boxes = space.cut(some.boxes, room)
-        stores, usable = space.top_stores(boxes, room)
-        count, top = space.job.of_systems(boxes.team, boxes.high[: space.first_store])
+        stores = space.top_stores(boxes, room)
+        count, top = space.work.of_systems(boxes.team, boxes.high[: space.first_store])
         many = np.minimum(some.many, top)
-        missed = self._of_sums(taken) + self._of_capacity(usable)
-        missed += self._of_job(space, boxes.team, count, some.few, many, stores)
-        missed[~space.serves(boxes.low, stores, usable) | (many < some.few)] = np.inf
+        missed = self._of_sums(taken) + self._of_capacity(stores.usable_tb)
+        uses = _Range(boxes.team, count, some.few, np.maximum(some.few, many), stores)
+        missed += self._of_job(space, uses)[0]
+        missed[~space.serves(boxes.low, stores) | (many < some.few)] = np.inf
         bound = np.maximum(missed, np.where(np.isfinite(boxes.bound), boxes.bound, 0.0))
         some = _Weighed(boxes._replace(bound=bound), some.few, many)
         return some.at(np.isfinite(bound) & (bound < self._enough()))
@@ -204,32 +206,25 @@ class _Search:
                 missed += limit.weight * np.maximum((limit.value - usable) / limit.scale, 0.0)
         return missed
 
-    def _of_job(
-        self,
-        space: Space,
-        team: Places,
-        systems: NDArray[np.int64],
-        few: NDArray[np.int64],
-        many: NDArray[np.int64],
-        stores: Stores,
-    ) -> Numbers:
-        """Return what jobs miss at least, infinite where they cannot run."""
-        job = _Jobs(space, team, systems, few, np.maximum(few, many), stores, self.case)
-        fixed = np.zeros(len(team))
-        by_interval = []
+    def _of_job(self, space: Space, uses: _Range) -> tuple[Numbers, Numbers]:
+        """Return what jobs miss at least, infinite where they cannot run, and at which interval."""
+        job = _Jobs(space, uses, self.case)
+        fixed, by_interval = np.zeros(len(uses.team)), []
         for limit in self.of_job:
+            over = np.zeros(1)
             if limit.name in ("capacity", _other_mode(space)):
                 continue
             if limit.name in ("gpus_min", "min_gpus"):
                 over = (limit.value - job.many) / limit.scale
-                fixed += limit.weight * np.maximum(over, 0.0)
             elif limit.name == "gpus_max":
-                fixed += limit.weight * np.maximum((job.few - limit.value) / limit.scale, 0.0)
+                over = (job.few - limit.value) / limit.scale
             elif limit.name == "restore_time":
-                fixed += limit.weight * np.maximum(np.log(job.restore_s / limit.value), 0.0)
+                over = np.log(job.restore_s / limit.value)
             else:
                 by_interval.append(limit)
-        return np.where(job.runs, fixed + job.least(by_interval), np.inf)
+            fixed += limit.weight * np.maximum(over, 0.0)
+        missed, interval_s = job.least(by_interval)
+        return np.where(job.runs, fixed + missed, np.inf), interval_s
 
     # Purchases.
 
@@ -237,42 +232,68 @@ class _Search:
         """Run the lowest corners of boxes with the most and the fewest GPUs they may use."""
         boxes, few, many = some
         taken, _ = space.taken(boxes, boxes.low, least=True)
-        stores, usable = stored(space.case, boxes.low[space.first_store :])
-        count, top = space.job.of_systems(boxes.team, boxes.low[: space.first_store])
+        stores = stored(space.case, boxes.low[space.first_store :])
+        count, top = space.work.of_systems(boxes.team, boxes.low[: space.first_store])
         many = np.maximum(np.minimum(many, top), few)
-        missed = self._of_sums(taken) + self._of_capacity(usable)
-        fine = space.orderly(boxes.low, boxes.group) & space.serves(boxes.low, stores, usable)
+        missed = self._of_sums(taken) + self._of_capacity(stores.usable_tb)
+        fine = space.orderly(boxes.low, boxes.group) & space.serves(boxes.low, stores)
         for gpus in (many, few):
-            alone = self._of_job(space, boxes.team, count, gpus, gpus, stores)
+            alone, _ = self._of_job(space, _Range(boxes.team, count, gpus, gpus, stores))
             value = np.where(fine & (gpus <= top), missed + alone, np.inf)
             for place in np.argsort(value, kind="stable").tolist():
                 if value[place] >= self._enough():
                     break
-                self._take(space, boxes, place, int(gpus[place]))
+                self._take(space, boxes.at(np.array([place])), int(gpus[place]))
 
-    def _take(self, space: Space, boxes: Boxes, place: int, gpus: int) -> None:
-        case = replace(space.case, objective="overrun", elastic=self.case.elastic).billed_as(
-            space.case
-        )
+    def _take(self, space: Space, box: Boxes, near: int) -> None:
+        """Take a purchase that misses less than the best, on so many GPUs or near them."""
+        work, case, team = space.work, space.case, int(box.team[0])
+        case = replace(case, objective="overrun", elastic=self.case.elastic).billed_as(case)
         units = dict.fromkeys(space.kernel.offers, 0)
-        for offer, count in zip(space.offers, boxes.low[:, place].tolist(), strict=True):
-            units[offer.id] = count
-        ways = [case.ways[way] for way in space.job.teams[int(boxes.team[place])]]
+        units |= {o.id: n for o, n in zip(space.offers, box.low[:, 0].tolist(), strict=True)}
+        ways = [case.ways[way] for way in work.teams[team]]
         names = tuple(way.id for way in ways)
-        if broken_rows(case, units, names):
+        if broken_limits(case, units, names):
             return
-        meets = floors(case)
+        systems = [int(box.low[row, 0]) for row in work.rows_of[team]]
+        stores = stored(space.case, box.low[space.first_store :])
+        used: tuple[int, ...] = (ways[0].systems_for(near),)
         if len(ways) > 1:
-            run = run_team(case, space.mode, units, ways, gpus, lambda o: -missed_by(case, o))
-        else:
-            row = space.job.rows_of[int(boxes.team[place])][0]
-            used = {case.systems[row].id: ways[0].systems_for(gpus)}
-            run = operate(case, space.mode, units, used, gpus, names)
-        if run is None or not meets(run):
+            found = work.best_division(
+                team, systems, stores, near, lambda use: -self._of_job(space, _Range.of(use))[0]
+            )
+            if found is None:
+                return
+            near, used = found
+        gpus, ports = np.array([near]), work.ports_of(team, np.array([used], dtype=float))
+        count, _ = work.of_systems(box.team, box.low[: space.first_store])
+        _, interval_s = self._of_job(space, _Range(box.team, count, gpus, gpus, stores, ports))
+        every = 1 if work.drives is None else work.drives.levels.every[0]
+        types = [case.systems[row].id for row in work.rows_of[team]]
+        by_type = dict(zip(types, used, strict=True))
+        at = float(interval_s[0])
+        run = run_at(case, space.mode, units, by_type, near, at, names, every)
+        if run is None or not floors(case)(run):
             return
         value = missed_by(case, run)
         if value < self.least:
             self.least, self.best = value, run
+
+
+class _Range(NamedTuple):
+    """Uses of purchases with GPUs in use from ``few`` to ``many``; see `Uses`."""
+
+    team: Places
+    systems: Counts
+    few: Counts
+    many: Counts
+    stores: Stores
+    ports: Ports | None = None
+
+    @classmethod
+    def of(cls, use: Uses) -> _Range:
+        """Return the range of the one number of GPUs of each use."""
+        return cls(use.team, use.systems, use.gpus, use.gpus, use.stores, use.ports)
 
 
 def _for_use(space: Space, some: _Weighed) -> Boxes:
@@ -281,12 +302,12 @@ def _for_use(space: Space, some: _Weighed) -> Boxes:
     boxes, job, repair = some.boxes, space.case.job, space.case.job.repair
     low, high = boxes.low.copy(), boxes.high.copy()
     here = np.arange(len(some.few))
-    alone = ~space.job.several[boxes.team]
-    rows = np.array([rows[0] for rows in space.job.rows_of], dtype=np.int64)[boxes.team]
-    usable = space.job.gpus_of_system[space.job.ways_of[0, boxes.team]]
+    alone = ~space.work.several[boxes.team]
+    rows = np.array([rows[0] for rows in space.work.rows_of], dtype=np.int64)[boxes.team]
+    usable = space.work.gpus_of_system[space.work.ways_of[0, boxes.team]]
     least, most = np.ceil(some.few / usable - NOISE), np.ceil(some.many / usable - NOISE)
     low[rows, here] = np.where(alone, np.maximum(low[rows, here], least), low[rows, here])
-    if repair is None and not (space.required or space.splits):
+    if repair is None and not (space.vendors.required or space.vendors.splits):
         most += job.hot_spares + np.ceil(job.hot_share * most)
         most = np.maximum(most, low[rows, here])
         high[rows, here] = np.where(alone, np.minimum(high[rows, here], most), high[rows, here])
@@ -295,7 +316,7 @@ def _for_use(space: Space, some: _Weighed) -> Boxes:
 
 def _halved(space: Space, some: _Weighed, limits: Numbers) -> _Weighed:
     """Return the halves of boxes: of the GPUs in use where their range is the wider one."""
-    step = space.job.step[some.boxes.team]
+    step = space.work.step[some.boxes.team]
     low, high = some.boxes.low[: space.first_store], some.boxes.high[: space.first_store]
     wide = np.log(np.maximum(high.sum(axis=0), 1) / np.maximum(low.sum(axis=0), 1))
     several = some.many > some.few
@@ -318,52 +339,36 @@ def _other_mode(space: Space) -> str:
 
 
 class _Jobs:
-    """Jobs with GPUs in use from so few to so many: what none of them passes, an entry each."""
+    """Bounds of jobs with GPUs in use in a range: the failures and reads of the fewest, the ports
+    and the work of the most."""
 
-    def __init__(
-        self,
-        space: Space,
-        team: Places,
-        systems: NDArray[np.int64],
-        few: NDArray[np.int64],
-        many: NDArray[np.int64],
-        stores: Stores,
-        asked: Case,
-    ) -> None:
-        op, case = space.job, space.case
-        self.space, self.team, self.case, job = space, team, asked, case.job
-        self.few, self.many = few.astype(float), many.astype(float)
-        of_many = Uses(team, systems, many, stores)
-        of_few = Uses(team, systems, few, stores)
-        flow = op.flow(of_many)
-        self.mtti = DAY_S / (op.rate[team] * self.few)
-        fan = op.fan_once[team] + op.fan_each[team] * self.few
-        self.restore_s = fan * job.checkpoint_gb / flow.safe_read
-        waiting, mends = op.waiting(of_few, self.mtti)
-        self.kept = op.kept_by_swaps(self.mtti) * (1.0 - waiting) * job.progress
+    def __init__(self, space: Space, uses: _Range, asked: Case) -> None:
+        work, job, team = space.work, space.case.job, uses.team
+        self.space, self.case, self.team = space, asked, team
+        self.few, self.many = uses.few.astype(float), uses.many.astype(float)
+        of_many = Uses(team, uses.systems, uses.many, uses.stores, ports=uses.ports)
+        of_few = replace(of_many, gpus=uses.few)
+        flow = work.flow(of_many)
+        self.mtti = DAY_S / (work.rate[team] * self.few)
+        waiting, mends = work.waiting(of_few, self.mtti)
+        self.kept = work.kept_by_swaps(self.mtti) * (1.0 - waiting) * job.progress
         self.shrinks = job.repair is not None and job.repair.shrinks
-        local = None if op.drives is None else op.drives.of(team, self.many)
-        self.every = 1 if local is None else local.every
-        transfer = job.checkpoint_gb / flow.write
-        self.drain_s = job.checkpoint_gb / flow.safe_write
-        stall = transfer if space.mode == "sync" else op.stalls(team, self.many)
-        drain = np.zeros_like(transfer) if space.mode == "sync" else transfer
-        low = op.shortest(of_many, stall, self.drain_s, local)
-        stopped = stall + job.drain_slowdown * drain / self.every
+        times = work.times(team, self.many, flow, uses.stores.worn_s)
+        fan = work.fan_once[team] + work.fan_each[team] * self.few
         restore = fan * job.checkpoint_gb / flow.read
-        self.times = Times(stopped, drain, job.restart_s + restore, restore, low, local)
-        self.runs = flow.moves & mends & (many >= op.least[team]) & (few <= op.gpus_max[team])
-        if local is not None and op.drives is not None:
-            self.runs &= local.fits
-            self.runs &= op.drives.longest_s + local.drain_s <= self.mtti * (1 + 1e-7)
+        self.times = replace(times, restore=restore, recovery=job.restart_s + restore)
+        self.restore_s = fan * job.checkpoint_gb / flow.degraded_read
+        self.drain_s = job.checkpoint_gb / flow.degraded_write
+        self.every = 1 if times.local is None else times.local.every
+        self.runs = flow.moves & mends & (uses.many >= work.least[team])
+        self.runs &= uses.few <= work.gpus_max[team]
+        if times.local is not None and work.drives is not None:
+            self.runs &= times.local.fits
+            self.runs &= work.drives.longest_s + times.local.drain_s <= self.mtti * (1 + SLACK)
         if job.max_restore_s is not None:
-            self.runs &= self.restore_s <= job.max_restore_s * (1 + 1e-7)
+            self.runs &= self.restore_s <= job.max_restore_s * (1 + SLACK)
         if job.ingest_per_gpu_gb_per_s:
-            ports = op.client_read[team] * np.ceil(self.many / op.usable[team] - NOISE)
-            arrives = np.minimum(case.delivered_read * stores.read, ports * stores.read_factor)
-            if job.bulk_needed_tb:
-                arrives = np.minimum(arrives, op.staged(stores))
-            self.runs &= self.few * job.ingest_per_gpu_gb_per_s <= arrives * (1 + 1e-7)
+            self.runs &= self.few * job.ingest_per_gpu_gb_per_s <= work.arrives(of_many)
         self._reach_floors()
 
     def _reach_floors(self) -> None:
@@ -372,10 +377,10 @@ class _Jobs:
         asked = (limits["min_goodput"], limits["min_useful_gpus"], pflops)
         if self.shrinks or all(floor is None for floor in asked):
             return
-        interval, there = self.space.job.interval(self.times, self.mtti)
+        interval, there = self.space.work.interval(self.times, self.mtti)
         kept = np.exp(self.times.log_kept(interval, self.mtti)) * self.kept
         useful = self.many * kept
-        each = self.space.job.most_pflops(self.team, self.few)
+        each = self.space.work.most_pflops(self.team, self.few)
         if self.space.case.job.interval.policy == "optimal":
             self.runs &= there
         if self.space.case.job.interval.policy != "optimal" and (self.few < self.many).any():
@@ -384,29 +389,27 @@ class _Jobs:
             if floor is not None:
                 self.runs &= value >= floor * (1 - 1e-6)
 
-    def least(self, limits: Iterable[Elastic]) -> Numbers:
-        """Return what limits on the interval, goodput and useful work are missed by at least."""
-        limits, rule = list(limits), self.space.case.job.interval
+    def least(self, limits: list[Elastic]) -> tuple[Numbers, Numbers]:
+        """Return what limits on the interval, goodput and useful work are missed by at least, and
+        the interval; that of most work where there are no such limits."""
+        rule = self.space.case.job.interval
         if rule.policy == "fixed":
             low = high = np.full_like(self.mtti, rule.low_s)
-            there = low * (1 + 1e-7) >= self.times.low
+            there = low * (1 + SLACK) >= self.times.low
         elif rule.policy == "lost_work":
             high = rule.kappa * self.mtti
             low = high * self.few / self.many
-            there = high * (1 + 1e-7) >= self.times.low
+            there = high * (1 + SLACK) >= self.times.low
         else:
             low = np.maximum(self.times.low, rule.low_s)
             high = np.full_like(low, rule.high_s)
-            there = low <= high * (1 + 1e-7)
+            there = low <= high * (1 + SLACK)
             low = np.minimum(low, high)
         if not limits:
-            return np.where(there, 0.0, np.inf)
-
-        def missed(interval: Numbers) -> Numbers:
-            return self._missed(limits, interval)
-
-        at = best_between(lambda interval: -missed(interval), low, high)
-        return np.where(there, missed(at), np.inf)
+            interval_s, _ = self.space.work.interval(self.times, self.mtti)
+            return np.where(there, 0.0, np.inf), interval_s
+        at = best_between(lambda interval: -self._missed(limits, interval), low, high)
+        return np.where(there, self._missed(limits, at), np.inf), at
 
     def _missed(self, limits: Iterable[Elastic], interval: Numbers) -> Numbers:
         found = np.zeros_like(interval)
@@ -415,7 +418,7 @@ class _Jobs:
             if self.shrinks:  # of fewer replicas nothing is said but what stalls take
                 kept = np.maximum(1.0 - self.times.stopped / interval, 0.0)
             gpus = self.many * kept
-            pflops = gpus * self.space.job.most_pflops(self.team, self.few)
+            pflops = gpus * self.space.work.most_pflops(self.team, self.few)
             days = self.case.days_at_one_pflops() if self._has_days() else math.nan
             amounts: dict[str, Numbers] = {
                 "overlap": self.drain_s / (self.every * interval),

@@ -19,19 +19,16 @@ from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
-from planner.optimizer import operate, purchase
+from planner.optimizer.bill import Counts, Numbers, Places
+from planner.optimizer.checks import broken_limits, is_orderly
 from planner.optimizer.columns import TCO, TIES, Columns, least_column
-from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
-from planner.optimizer.goals import TIE_TOLERANCE, floors
-from planner.optimizer.kernel import Numbers, Places
-from planner.optimizer.objective import LOGARITHMIC, measure
-from planner.optimizer.operate import Run
-from planner.optimizer.operations import WORTH, ways_to_save
+from planner.optimizer.objective import LOGARITHMIC, TIE_TOLERANCE, floors, measure
+from planner.optimizer.operate import Run, operate
 from planner.optimizer.search import Answer, Held, Kind, Point, Search, Worth
 from planner.optimizer.space import Boxes, Space
-from planner.optimizer.teams import Counts
-from planner.optimizer.ways import needed
+from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
@@ -97,24 +94,18 @@ def optimise(
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
-    case = reduced(case)
+    case = without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
     answer = Question(case, gap, effort, ties=ties).answer(known)
-    left_out = len(case.offers()) < len(whole.offers())
-    if left_out and (answer.status == "unbounded" or outgrown(whole, answer.best)):
-        answer = Question(needed(whole), gap, effort, ties=ties).answer(known)
+    if case is not whole and answer.status == "unbounded":
+        answer = Question(whole, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
         untouched=of_whole(whole, answer.untouched),
         seconds=time.monotonic() - started,
     )
-
-
-def reduced(case: Case) -> Case:
-    """Return a case without products and ways that no plan needs."""
-    return needed(without_dominated(case))
 
 
 def of_whole(whole: Case, run: Run | None) -> Run | None:
@@ -126,7 +117,7 @@ def of_whole(whole: Case, run: Run | None) -> Run | None:
 
 def worth_of(case: Case, columns: Columns) -> Worth:
     """Return what a case asks for as a worth of purchases."""
-    if case.objective in WORTH:
+    if case.objective in WORK_OBJECTIVES:
         return Worth("work")
     if case.objective in RATIOS:
         return Worth("ratio", columns.place(TCO))
@@ -139,7 +130,7 @@ def worth_of(case: Case, columns: Columns) -> Worth:
 
 def for_work(case: Case) -> Case:
     """Return a case that asks for most work, in the unit that its objective or floor counts."""
-    if case.objective in WORTH:
+    if case.objective in WORK_OBJECTIVES:
         return case
     counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
     tokens = case.objective == "usd_per_million_tokens"
@@ -222,7 +213,7 @@ class Question:
         work = for_work(case)
         self.spaces = [
             Space(one, mode, self.columns, whole=work, in_use=in_use)
-            for one, mode in ways_to_save(work)
+            for one, mode in modes_of(work)
         ]
         self.worth = worth_of(case, self.columns)
         self.logarithmic = case.objective in LOGARITHMIC
@@ -544,8 +535,8 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
 def _in_use(space: Space, demands: Counts) -> Boxes:
     """Return every purchase for each scenario, with the GPU systems in use that it demands."""
     boxes = space.whole(np.arange(demands.shape[1]))
-    runs = np.zeros((space.first_store, len(space.job.teams)), dtype=bool)
-    for team, rows in enumerate(space.job.rows_of):
+    runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
+    for team, rows in enumerate(space.work.rows_of):
         runs[rows, team] = True
     asked = demands[: space.first_store, boxes.owner] > 0
     return boxes.at(np.asarray((runs[:, boxes.team] | ~asked).all(axis=0)))
@@ -564,11 +555,11 @@ def fitted(case: Case, run: Run) -> Run | None:
     if any(count and name not in ids for name, count in run.units.items()):
         return None
     units = {name: run.units.get(name, 0) for name in ids}
-    if not purchase.orderly(case, units) or purchase.broken_rows(case, units, run.ways):
+    if not is_orderly(case, units) or broken_limits(case, units, run.ways):
         return None
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None
-    found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
+    found = operate(case, run.mode, units, run.used, run.gpus, run.ways)
     if found is None or not floors(case)(found):
         return None
     held = units | {system.id: found.used.get(system.id, 0) for system in case.systems}

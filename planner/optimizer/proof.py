@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.case import Case
-from planner.case.money import weights
 from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
 from planner.optimizer import solvers
+from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
 from planner.optimizer.dominance import without_dominated
 from planner.optimizer.operate import Run
@@ -87,26 +87,6 @@ class OverstatedError(Exception):
     """No tangent holds useful work where a solution has it."""
 
 
-class Amounts:
-    """What a purchase comes to, by figure: counts, purchases, sums over the bill."""
-
-    def __init__(self, case: Case, run: Run) -> None:
-        self.case = case
-        counts = dict(case.companions.values(case.wired(run.units, run.ways)))
-        for name, (system, way) in case.capped.items():
-            counts[way.standing] = counts[system.place] if name in run.ways else 0.0
-        self.counts = counts
-        self.bought = {
-            item.id: item.purchased(round(counts[item.id])) if counts[item.id] else 0
-            for item in case.bill_items()
-        }
-
-    def sum(self, figure: str) -> float:
-        """Return a sum over the bill."""
-        terms = weights(self.case, figure, self.counts, self.bought)
-        return math.fsum(factor * count for factor, count in terms)
-
-
 def team_of(case: Case, run: Run) -> Team:
     """Return how a plan runs its job."""
     running = tuple(case.in_use(run.used, run.ways))
@@ -122,7 +102,7 @@ def point_of(case: Case, run: Run) -> Point:
     for item in case.bought(run.units):
         each = item.endurance_tb_per_day
         endured += math.inf if each is None else each * run.units[item.id]
-    bandwidth = run.write_gb_per_s, run.read_gb_per_s, run.safe_write_gb_per_s
+    bandwidth = run.write_gb_per_s, run.read_gb_per_s, run.degraded_write_gb_per_s
     return Point(float(run.gpus), *bandwidth, endured or math.inf)
 
 
@@ -310,7 +290,7 @@ class Stage:
 
     def _racks_of_plan(self) -> None:
         """Add rows of racks that hold what the plan's racks are worth, before any solution."""
-        counts = Amounts(self.case, self.plan).counts
+        counts = bill(self.case, self.plan.units, self.plan.ways).counts
         for name, (quantity, _, _) in self.program.count.packed.items():
             if name not in self.racked:
                 self.racked.add(name)
@@ -367,12 +347,12 @@ def worth_of(case: Case, run: Run) -> float:
     work = {"goodput": pflops, "useful_gpus": run.useful_gpus, "gpus": float(run.gpus)}
     if case.objective in work:
         return work[case.objective]
-    amounts = Amounts(case, run)
+    spent = bill(case, run.units, run.ways)
     if case.objective not in RATIOS:
-        return amounts.sum(OBJECTIVES[case.objective].figure.name)
+        return spent[OBJECTIVES[case.objective].figure.name]
     hours = case.objective == "usd_per_useful_gpu_hour"
     each = case.rates.hours if hours else case.million_tokens_per_pflops()
-    return amounts.sum("tco_usd") / (each * (run.useful_gpus if hours else pflops))
+    return spent["tco_usd"] / (each * (run.useful_gpus if hours else pflops))
 
 
 def objective_of(stage: Stage, ratio: float) -> tuple[Any, float]:
@@ -515,7 +495,7 @@ def _first_stage_of_ratio(
     stage: Stage, best: Run, known: float, label: str
 ) -> tuple[float | None, float | None]:
     below = known * (1.0 - TIES)
-    tco_usd = Amounts(stage.case, best).sum("tco_usd")
+    tco_usd = bill(stage.case, best.units, best.ways)["tco_usd"]
     objective, scale = objective_of(stage, below)
     at_best = tco_usd * (1.0 + TIES) / scale
     # The money of the plan is added, so that the solver's relative gap is one of it.
@@ -549,7 +529,7 @@ def _second_stage(stage: Stage, plan: Run, top: float) -> Solved:
         if fewest.objective is not None and fewest.objective < units - 0.5:
             raise DisagreementError("units from other vendors", fewest.objective, units, "units")
         program.row("fewest_disliked", program.disliked() <= units)
-    capex_usd = Amounts(case, plan).sum("capex_usd")
+    capex_usd = bill(case, plan.units, plan.ways)["capex_usd"]
     found = stage.solve(
         program.capex_musd(),
         maximise=False,

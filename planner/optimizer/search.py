@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from planner.case.model import Case
+from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
 from planner.optimizer.effort import Effort
-from planner.optimizer.goals import floors
-from planner.optimizer.kernel import Flags, Numbers, Places
-from planner.optimizer.objective import LEAST_TCO_MUSD
+from planner.optimizer.objective import LEAST_TCO_MUSD, floors
 from planner.optimizer.operate import Run, operate
-from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
-from planner.optimizer.teams import Counts, run_team
+from planner.optimizer.stores import stored
+from planner.optimizer.work import Uses
 
 Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
 
@@ -112,9 +111,9 @@ class Point(NamedTuple):
         if self.run is not None:
             return self.run
         space, case = self.space, self.space.of_every
-        (way,) = space.job.teams[int(self.box.team[0])]
+        (way,) = space.work.teams[int(self.box.team[0])]
         gpus, chosen = int(self.corner.gpus[0]), case.ways[way]
-        system = case.systems[space.job.rows_of[way][0]]
+        system = case.systems[space.work.rows_of[way][0]]
         used = {system.id: chosen.systems_for(gpus)}
         return operate(case, space.mode, self.units, used, gpus, (chosen.id,))
 
@@ -294,7 +293,7 @@ class Search:
         if self.worth.kind == "least":
             row = self.worth.column
             most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
-        fits = space.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
+        fits = space.kernel.available(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
@@ -341,8 +340,8 @@ class Search:
     def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
         """Return boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
         asks for storage for all of them."""
-        alone = np.flatnonzero(~space.job.several[boxes.team])
-        rows = space.job.rows_padded[0, boxes.team[alone]]
+        alone = np.flatnonzero(~space.work.several[boxes.team])
+        rows = space.work.rows_padded[0, boxes.team[alone]]
         low = boxes.low.copy()
         few, enough = low[rows, alone], boxes.high[rows, alone]
         for _ in range(RAISES):
@@ -375,7 +374,7 @@ class Search:
                 left = np.maximum(most - corner.taken[row], 0.0) + begun[row]
                 less[row] = np.minimum(less[row], left)
         if space.tco is not None:
-            most = space.job.affordable(boxes.team, corner.score) * (1 + 1e-6)
+            most = space.work.affordable(boxes.team, corner.score) * (1 + 1e-6)
             left = most / space.columns.scale[space.tco] - corner.taken[space.tco]
             less[space.tco] = np.minimum(less[space.tco], np.maximum(left, 0.0) + begun[space.tco])
         shrinks = (less < room * 0.98 - 1e-12).any()
@@ -388,7 +387,7 @@ class Search:
         boxes, corner = space.points(boxes, self.limits, self._useful)
         value = self.worth.of(corner)
         order = np.lexsort((-value, boxes.owner))
-        if space.job.several.any():
+        if space.work.several.any():
             chosen = order.tolist()  # several types may do less than arrays say
         else:
             chosen = order[np.unique(boxes.owner[order], return_index=True)[1]].tolist()
@@ -397,7 +396,7 @@ class Search:
                 continue
             here = np.array([place])
             point = Point(space, boxes.at(here), corner.at(here), None)
-            self.take(point if not space.job.several[boxes.team[place]] else as_team(point))
+            self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Say which purchases reach what is held and may be the best of their scenario."""
@@ -429,17 +428,27 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
 
 def as_team(point: Point) -> Point | None:
     """Return a purchase as several types run it; None where they cannot."""
-    space, case = point.space, point.space.case
-    ways = [case.ways[way] for way in space.job.teams[int(point.box.team[0])]]
-    meets, in_use = floors(case), space.in_use
+    space, case, team = point.space, point.space.case, int(point.box.team[0])
+    work, counts, near = space.work, point.box.low[:, 0], int(point.corner.gpus[0])
+    tco_usd = None
+    if space.tco is not None:
+        tco_usd = point.corner.taken[space.tco] * space.columns.scale[space.tco]
 
-    def value(run: Run) -> float:
-        if not meets(run):
-            return -math.inf
-        return float(run.gpus) if in_use else score_of(case, run)
+    def score(use: Uses) -> Numbers:
+        cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
+        found, _ = work.worth(replace(use, tco_usd=cost))
+        return np.where(np.isfinite(found), use.gpus, -np.inf) if space.in_use else found
 
-    run = run_team(case, space.mode, point.units, ways, int(point.corner.gpus[0]), value)
-    if run is None:
+    stores = stored(case, point.box.low[space.first_store :])
+    systems = [int(counts[row]) for row in work.rows_of[team]]
+    best = work.best_division(team, systems, stores, near, score)
+    if best is None:
+        return None
+    gpus, types = best[0], [case.systems[row].id for row in work.rows_of[team]]
+    used = dict(zip(types, best[1], strict=True))
+    ways = [case.ways[way].id for way in work.teams[team]]
+    run = operate(case, space.mode, point.units, used, gpus, ways)
+    if run is None or not floors(case)(run):
         return None
     corner = point.corner._replace(
         score=np.array([score_of(case, run)]),

@@ -19,31 +19,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Storage
 from planner.case.quantities import ROUNDING
+from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
+from planner.optimizer.checks import Shares, Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
-from planner.optimizer.dominance import stands_in
-from planner.optimizer.kernel import Bills, Flags, Kernel, Numbers, Places
-from planner.optimizer.operations import (
-    PRICES,
+from planner.optimizer.stores import (
     Stores,
-    Uses,
     endurance_tb_per_day,
     nameplates,
     stored,
     with_bursts,
     worn_interval_s,
 )
-from planner.optimizer.purchase import TOLERANCE
-from planner.optimizer.teams import Counts, Teams
+from planner.optimizer.work import PRICES, Uses, Work
 
 NOISE = 1e-9
 MOST = 2**40
@@ -122,7 +118,7 @@ class Corner(NamedTuple):
     take of each column, and what their storage gives and systems are in use."""
 
     score: Numbers
-    gpus: NDArray[np.int64]
+    gpus: Counts
     taken: Numbers
     goods: Numbers
     systems: Numbers
@@ -142,21 +138,6 @@ def _rounds_up(offer: Offer) -> bool:
     """Say whether more of an offer may take less than so much each: of begun racks and packs."""
     shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
     return shares or not offer.sold_plainly
-
-
-class Shares(NamedTuple):
-    """Vendors that share a category: what a unit of each offer weighs, 0 of other categories, the
-    rows of each vendor's offers, and the most that one may have."""
-
-    weights: Numbers
-    vendors: tuple[Places, ...]
-    max_share: float
-
-    def sums(self, counts: Counts, rows: Places | None = None) -> Numbers:
-        """Return what counts weigh, all of them or some rows."""
-        if rows is None:
-            return np.asarray(self.weights @ counts)
-        return np.asarray(self.weights[rows] @ counts[rows])
 
 
 class Group(NamedTuple):
@@ -189,54 +170,22 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns, self.in_use = case, mode, columns, in_use
-        self.kernel, self.job = Kernel(case), Teams(case, mode)
+        self.kernel, self.work = Kernel(case), Work(case, mode)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store = len(case.systems)
-        place = {name: row for row, name in enumerate(self.kernel.offers)}
-        self.rows = np.array([place[offer.id] for offer in self.offers], dtype=np.int64)
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)
         self.takes = self._takes_each()
-        self.first = np.array([self._least_order(offer) for offer in self.offers], dtype=np.int64)
-        self.gpus_each = np.array([system.gpus for system in case.systems], dtype=np.int64)
+        self.first = np.array([least_order(offer) for offer in self.offers], dtype=np.int64)
         priced = any(case.limits[name] is not None for name in PRICES)
         self.tco = columns.place(TCO) if priced else None
         self._know_storage()
-        self._know_policy()
+        self.vendors = Vendors(case)
         numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
         self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
-        self.instead = self._stand_ins()
-
-    def _know_policy(self) -> None:
-        """Take down what is asked of vendors, by rows of offers."""
-        policy, rows = self.case.policy, {offer.id: row for row, offer in enumerate(self.offers)}
-
-        def places(ids: Iterable[str]) -> Places:
-            return np.array([rows[name] for name in ids if name in rows], dtype=np.int64)
-
-        self.required = [places(ids) for ids in policy.required]
-        self.splits: list[Shares] = []
-        for split in policy.splits:
-            weights = np.zeros(len(self.offers))
-            for name, each in split.weights:
-                if name in rows:
-                    weights[rows[name]] = each
-            vendors = tuple(places(ids) for _, ids in split.vendors)
-            self.splits.append(Shares(weights, vendors, split.max_share))
-
-    def _stand_ins(self) -> list[tuple[int, int]]:
-        """Return pairs of storage items, by row: as many of the first do all that the second do,
-        but for what they hold, and take no more."""
-        if self.case.tolerate_down or WRITTEN in self.columns.names:
-            return []
-        rows = {offer.id: row for row, offer in enumerate(self.offers)}
-        pairs = [
-            (rows[one], rows[other]) for one, other in stands_in(self.case, self.columns.names)
-        ]
-        return [(one, other) for one, other in pairs if self.first[one] <= self.first[other]]
 
     def _takes_each(self) -> Numbers:
         """Return what one more unit takes at least, whatever else there is: a row each."""
-        case, columns = self.case, self.columns
+        columns = self.columns
         numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
         takes = np.zeros((len(self.offers), len(columns.names)))
         for column, name in enumerate(columns.figures):
@@ -245,7 +194,7 @@ class Space:
                 if name == "racks":
                     takes[row, column] = use.racks_each / use.per_rack if use else 0.0
                     continue
-                standing, bought = self.kernel.weights(case, name)
+                standing, bought = self.kernel.layout.weights(name)
                 each = standing[self.kernel.index[offer.place]] * self._least_share(row)
                 takes[row, column] = each + bought[numbers[offer.id]]
         takes[:, len(columns.figures) :] = columns.weights
@@ -256,18 +205,12 @@ class Space:
             return 1.0
         return min(1.0, *(way.power_share for way in self.case.systems[row].ways))
 
-    @staticmethod
-    def _least_order(offer: Offer) -> int:
-        segments = getattr(offer, "segments", ())
-        return max(1, offer.min_units, segments[0].low if segments else 1)
-
     def _know_storage(self) -> None:
         """Take down what each item gives at most, what may be mixed, and what that gives for each
         thing it takes."""
         items = self.case.storage
         each = [self._gives(item) for item in items]
         self.gives = np.array(each, dtype=float).reshape(len(items), len(GOODS)).T
-        self.usable = self.gives[GOODS.index("usable")]
         self.families = self.case.families
         members = [[item.family == family.id for item in items] for family in self.families]
         self.members = np.array(members, dtype=bool).reshape(len(self.families), len(items))
@@ -320,7 +263,9 @@ class Space:
         """Return every purchase: a box for each team and group of storage, for each owner."""
         team, group = map(
             np.ravel,
-            np.meshgrid(np.arange(len(self.job.teams)), np.arange(len(self.groups)), indexing="ij"),
+            np.meshgrid(
+                np.arange(len(self.work.teams)), np.arange(len(self.groups)), indexing="ij"
+            ),
         )
         low = np.zeros((len(self.offers), len(team)), dtype=np.int64)
         high = low.copy()
@@ -338,7 +283,7 @@ class Space:
         places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
         bought = {item.family for item in self.case.flash if units.get(item.id)}
         groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
-        if tuple(places) not in self.job.teams or not groups:
+        if tuple(places) not in self.work.teams or not groups:
             return None
         for offer in self.offers:  # what the case allows and demands of each
             most = math.inf if offer.high is None else offer.high
@@ -346,14 +291,14 @@ class Space:
             if not least <= units.get(offer.id, 0) <= most:
                 return None
         counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
-        team, group = np.array([self.job.teams.index(tuple(places))]), np.array(groups[:1])
+        team, group = np.array([self.work.teams.index(tuple(places))]), np.array(groups[:1])
         box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))
         return box if self._complete()[team[0]] else None
 
     def boxes_like(self, box: Boxes) -> Boxes:
         """Return a purchase once for each team that has the same types."""
-        rows = {*self.job.rows_of[int(box.team[0])]}
-        teams = [team for team, of in enumerate(self.job.rows_of) if {*of} == rows]
+        rows = {*self.work.rows_of[int(box.team[0])]}
+        teams = [team for team, of in enumerate(self.work.rows_of) if {*of} == rows]
         alike = box.at(np.zeros(len(teams), dtype=np.int64))
         fine = [
             not any(
@@ -367,13 +312,13 @@ class Space:
     def _complete(self) -> Flags:
         """Say which teams have every GPU system that must be in use."""
         must = {row for row, s in enumerate(self.case.systems) if s.id in self.case.must_use}
-        return np.array([must <= {*rows} for rows in self.job.rows_of], dtype=bool)
+        return np.array([must <= {*rows} for rows in self.work.rows_of], dtype=bool)
 
     def _range_of_system(self, row: int, team: Places) -> tuple[Places, Places]:
         """Return from and to so many of a GPU system with each team."""
         case, system = self.case, self.case.systems[row]
-        runs = np.array([row in rows for rows in self.job.rows_of], dtype=bool)[team]
-        teams = range(len(self.job.teams))
+        runs = np.array([row in rows for rows in self.work.rows_of], dtype=bool)[team]
+        teams = range(len(self.work.teams))
         refused = np.array([self._refuses(place, system.id) for place in teams], dtype=bool)
         idle = max(system.low, system.min_units) if system.low else 0
         free = bool(case.policy.required or case.policy.splits)  # idle systems may please vendors
@@ -384,7 +329,7 @@ class Space:
 
     def _refuses(self, team: int, system_id: str) -> bool:
         """Say whether a replica, spread as the team does, finds no place on a GPU system."""
-        ways = (self.case.ways[way].id for way in self.job.teams[team])
+        ways = (self.case.ways[way].id for way in self.work.teams[team])
         return any(system_id in self.case.unplaced.get(way, ()) for way in ways)
 
     def _range_of_storage(self, group: Places, low: Counts, high: Counts) -> None:
@@ -407,16 +352,11 @@ class Space:
             least: no more than that, and never less with more bought; see `Kernel.bills`.
             most: no more than purchases of up to so many take.
         """
-        columns, units = self.columns, np.zeros((len(self.kernel.offers), boxes.size), np.int64)
-        units[self.rows], tops = counts, None
-        if most is not None:
-            tops = np.zeros_like(units)
-            tops[self.rows] = most
-        ways = self.job.ways_of[:, boxes.team]
-        bills = self.kernel.bills(units, ways, least=least, most=tops)
+        columns, ways = self.columns, self.work.ways_of[:, boxes.team]
+        bills = self.kernel.bills(counts, ways, least=least, most=most)
         found = np.empty((len(columns.names), boxes.size))
         split = len(columns.figures)
-        found[:split] = self.kernel.sums(self.case, bills, columns.figures)
+        found[:split] = self.kernel.sums(bills, columns.figures)
         found[split:] = columns.weights.T @ counts
         if not least and WRITTEN in columns.counted:
             found[columns.place(WRITTEN)] = self._written(counts[self.first_store :])
@@ -438,7 +378,7 @@ class Space:
             over = np.maximum(bills.purchased[row] - np.maximum(need, 0.0), 0.0)
             for column, name in enumerate(columns.figures):
                 if name != "racks":
-                    found[column] += self.kernel.weights(self.case, name)[1][row] * over
+                    found[column] += self.kernel.layout.weights(name)[1][row] * over
                 elif offer.rack_use is not None:
                     use = offer.rack_use
                     began = np.ceil(has / use.per_rack) - has / use.per_rack
@@ -464,12 +404,6 @@ class Space:
                 each[here] = np.minimum(each[here], left[row])
         more = np.floor(np.minimum(each * (1 + NOISE) + NOISE, float(MOST))).astype(np.int64)
         high = np.minimum(boxes.high, boxes.low + np.maximum(more, 0))
-        holds = self.usable @ stores
-        for one, other in self.instead:
-            low, less = boxes.low[other], self.usable[one - self.first_store]
-            less = less - self.usable[other - self.first_store]
-            goes = holds + less * low >= self.case.job.capacity_needed_tb
-            high[other, goes] = low[goes]
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 
@@ -483,7 +417,7 @@ class Space:
             fits: return counts of which each fits, not counts that none passes.
         """
         high = boxes.high.copy()
-        for members in self.job.rows_padded:
+        for members in self.work.rows_padded:
             row = members[boxes.team]
             here = np.flatnonzero(row >= 0)
             here = here[boxes.low[row[here], here] < high[row[here], here]]
@@ -509,7 +443,7 @@ class Space:
             counts = some.low.copy()
             counts[row[left], np.arange(len(left))] = tried[left]
             taken, bills = self.taken(some, counts, least=True)
-            fine = self.kernel.can_be_had(bills) & (taken <= most[:, left]).all(axis=0)
+            fine = self.kernel.available(bills) & (taken <= most[:, left]).all(axis=0)
             few[left[fine]], many[left[~fine]] = tried[left[fine]], tried[left[~fine]]
             below[:, left[fine]], above[:, left[~fine]] = taken[:, fine], taken[:, ~fine]
             left = left[few[left] + 1 < many[left]]
@@ -526,16 +460,16 @@ class Space:
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """Return what boxes do at most, with what their lowest corners take."""
         goods = self._top_goods(boxes, room)
-        stores, usable = self._stores_of(boxes, goods)
-        count, most = self.job.of_systems(boxes.team, boxes.high[: self.first_store])
+        stores = self._stores_of(boxes, goods)
+        count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
         most = self._by_rule(boxes.team, self._together(boxes, room, most), stores)
-        fine = self.serves(boxes.low, stores, usable)
+        fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         running = self._running(boxes.team, boxes.high)
         return Corner(score, gpus, taken, goods, running)
 
-    def top_stores(self, boxes: Boxes, room: Numbers) -> tuple[Stores, Numbers]:
-        """Return what the storage of boxes gives at most, and what it holds, TB."""
+    def top_stores(self, boxes: Boxes, room: Numbers) -> Stores:
+        """Return what the storage of boxes gives at most."""
         return self._stores_of(boxes, self._top_goods(boxes, room))
 
     def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
@@ -545,7 +479,7 @@ class Space:
         most_more = np.nan_to_num(fits, nan=np.inf).min(axis=2, initial=np.inf).T
         return np.asarray(self.gives @ low + np.minimum(self.gives @ (high - low), most_more))
 
-    def _stores_of(self, boxes: Boxes, goods: Numbers) -> tuple[Stores, Numbers]:
+    def _stores_of(self, boxes: Boxes, goods: Numbers) -> Stores:
         read, plate, usable, endured, _, bulk_read, bulk_tb, *_ = goods * (1 + NOISE)
         factors = np.array([[g.write_factor, g.read_factor] for g in self.groups])[boxes.group]
         worn = worn_interval_s(self.case, endured)
@@ -554,21 +488,21 @@ class Space:
             burst, buffer_gb = goods[BURST:] * (1 + NOISE)
             write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
-        return Stores(*sides, plate, bulk_read, bulk_tb), usable
+        return Stores(*sides, plate, bulk_read, usable, bulk_tb)
 
     def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
         """Return the most GPUs of teams where several types share the room."""
         found = most.copy()
-        for place in np.unique(boxes.team[self.job.several[boxes.team]]).tolist():
-            here, rows = np.flatnonzero(boxes.team == place), self.job.rows_of[place]
-            usable = np.array([self.job.gpus_of_system[way] for way in self.job.teams[place]])
+        for place in np.unique(boxes.team[self.work.several[boxes.team]]).tolist():
+            here, rows = np.flatnonzero(boxes.team == place), self.work.rows_of[place]
+            usable = np.array([self.work.gpus_of_system[way] for way in self.work.teams[place]])
             with np.errstate(divide="ignore", invalid="ignore"):
                 rate = np.where(self.takes[rows] > 0, usable[:, None] / self.takes[rows], np.inf)
                 more = rate.max(axis=0)[:, None] * room[:, here]
             more = np.nan_to_num(more, nan=np.inf).min(axis=0, initial=np.inf)
             more = np.minimum(more, float(MOST)) * (1 + NOISE)
             limit = usable @ boxes.low[rows][:, here] + more
-            step = int(self.job.step[place])
+            step = int(self.work.step[place])
             steps = np.floor(limit / step + NOISE).astype(np.int64) * step
             found[here] = np.minimum(most[here], steps)
         return found
@@ -581,31 +515,24 @@ class Space:
         groups = np.full(len(team), float(MOST))
         for bandwidth, each in (
             (stores.read, rule.read_gb_per_s),
-            (stores.write, rule.write_gb_per_s),
+            (stores.sustained, rule.write_gb_per_s),
         ):
             if each > 0:
                 groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))
-        step = self.job.step[team]
+        step = self.work.step[team]
         gpus = np.floor(groups * (1 + NOISE) + NOISE).astype(np.int64) * rule.per_gpus
         return np.asarray(np.minimum(most, gpus // step * step))
 
-    def serves(self, counts: Counts, stores: Stores, usable: Numbers) -> Flags:
-        """Say where storage is enough, whatever the job does with it."""
-        case, rule = self.case, self.case.rule
-        fine: Flags = usable >= case.job.capacity_needed_tb * (1 - TOLERANCE)
-        fine &= stores.bulk_tb >= case.job.bulk_needed_tb * (1 - TOLERANCE)
-        least = case.limits["least_write_gb_per_s"]
-        if least is not None:
-            fine &= case.delivered_write * stores.plate >= least * (1 - TOLERANCE)
-        if rule is not None:
-            groups = -(-(self.gpus_each @ counts[: self.first_store]) // rule.per_gpus)
-            fine &= stores.read >= groups * rule.read_gb_per_s * (1 - TOLERANCE)
-            fine &= stores.plate >= groups * rule.write_gb_per_s * (1 - TOLERANCE)
+    def serves(self, counts: Counts, stores: Stores) -> Flags:
+        """Return where storage meets every need, whatever the job does with it."""
+        fine = np.ones(counts.shape[1], dtype=bool)
+        for _, unmet in unmet_needs(self.case, counts, stores):
+            fine &= ~unmet
         return fine
 
     def _best(
         self, team: Places, count: Counts, most: Counts, stores: Stores, taken: Numbers, fine: Flags
-    ) -> tuple[Numbers, NDArray[np.int64]]:
+    ) -> tuple[Numbers, Counts]:
         score, gpus = np.full(len(team), -np.inf), np.zeros(len(team), dtype=np.int64)
         rows = np.flatnonzero(fine)
         if len(rows):
@@ -613,7 +540,7 @@ class Space:
             if self.tco is not None:
                 tco = taken[self.tco][rows] * self.columns.scale[self.tco]
             of = team[rows], count[rows], most[rows], stores.at(rows)
-            score[rows], gpus[rows] = self.job.best(*of, tco)
+            score[rows], gpus[rows] = self.work.best(*of, tco)
         return score, gpus
 
     def _running(self, team: Places, counts: Counts) -> Numbers:
@@ -621,7 +548,8 @@ class Space:
         if not self.in_use:
             return np.zeros(len(team))
         return np.array(
-            [counts[self.job.rows_of[t], k].sum() for k, t in enumerate(team.tolist())], dtype=float
+            [counts[self.work.rows_of[t], k].sum() for k, t in enumerate(team.tolist())],
+            dtype=float,
         )
 
     # Single purchases.
@@ -635,11 +563,11 @@ class Space:
             limits: of each owner, a column each.
             useful: says which are worth a bill in full, by what they do and take at least.
         """
-        boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low))
+        boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low))
         for least in (True, False):
             taken, bills = self.taken(boxes, boxes.low, least=least)
             most = limits[:, boxes.owner] * (1 + TOLERANCE)
-            fits = self.kernel.can_be_had(bills) & (taken <= most).all(axis=0)
+            fits = self.kernel.available(bills) & (taken <= most).all(axis=0)
             boxes, taken = boxes.at(fits), taken[:, fits]
             corner = self._exactly(boxes, taken)
             fits = useful(boxes, corner)
@@ -648,27 +576,27 @@ class Space:
 
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
         """Return what the lowest corners do, by what they take."""
-        stores, usable = stored(self.case, boxes.low[self.first_store :])
-        fine = self.serves(boxes.low, stores, usable)
-        count, most = self.job.of_systems(boxes.team, boxes.low[: self.first_store])
+        stores = stored(self.case, boxes.low[self.first_store :])
+        fine = self.serves(boxes.low, stores)
+        count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         if self.in_use:
             gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
         goods: Numbers = self.gives @ boxes.low[self.first_store :]
-        goods[WRITE] = stores.plate
-        each = self.job.gpus_of_system[self.job.ways_of[0, boxes.team]]
+        goods[WRITE] = stores.sustained
+        each = self.work.gpus_of_system[self.work.ways_of[0, boxes.team]]
         return Corner(score, gpus, taken, goods, np.ceil(gpus / each).astype(float))
 
     def _most_in_use(
         self, team: Places, count: Counts, most: Counts, stores: Stores, best: Counts
     ) -> Counts:
         """Return the most GPUs that may be in use: from the best on useful work falls."""
-        step = self.job.step[team]
+        step = self.work.step[team]
         low, high = np.zeros_like(best), np.asarray((most - best) // step)
         while (low < high).any():
             middle = (low + high + 1) // 2
             gpus = np.asarray(best + middle * step, dtype=np.int64)
-            score, _ = self.job.worth(Uses(team, count, gpus, stores))
+            score, _ = self.work.worth(Uses(team, count, gpus, stores))
             fine = np.isfinite(score)
             low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
         return np.asarray(best + low * step, dtype=np.int64)
@@ -687,23 +615,18 @@ class Space:
         forced = np.array([family.forced for family in self.families], dtype=bool)
         return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 
-    def pleases(self, counts: Counts, high: Counts | None = None) -> Flags:
-        """Say where vendors have what is asked of them, or may have it up to ``high``."""
-        most = counts if high is None else high
-        fine = np.ones(counts.shape[1], dtype=bool)
-        for rows in self.required:
-            fine &= most[rows].sum(axis=0) >= 1
-        for split in self.splits:
-            for rows in split.vendors:
-                mine, others = split.sums(counts, rows), split.sums(most) - split.sums(most, rows)
-                fine &= mine <= split.max_share * (mine + others) * (1 + TOLERANCE)
+    def pleases(self, low: Counts, high: Counts) -> Flags:
+        """Return where some purchase between two corners may keep the vendor policy."""
+        fine = np.ones(low.shape[1], dtype=bool)
+        for _, broken in self.vendors.broken(low, high):
+            fine &= ~broken
         return fine
 
     def shared_out(self, boxes: Boxes) -> Boxes:
         """Return boxes as vendors' shares leave them: the others have at least what goes with the
         fewest of one, and one no more than goes with the most of the others."""
         low, high = boxes.low, boxes.high
-        for split in self.splits:
+        for split in self.vendors.splits:
             if split.max_share >= 1.0:
                 continue
             times = split.max_share / (1.0 - split.max_share) * (1 + 1e-6)
@@ -730,12 +653,14 @@ class Space:
         low = found.low.copy()
         low[np.array(rows, dtype=np.int64), np.arange(found.size)] = counts
         high, here = low.copy(), np.arange(found.size)
-        types = self.job.rows_padded[0, found.team]  # of several types the others stay at the least
+        types = self.work.rows_padded[
+            0, found.team
+        ]  # of several types the others stay at the least
         high[types, here] = found.high[types, here]
         found = found._replace(low=low, high=high)
         taken, bills = self.taken(found, low, least=True)
         limit = limits[:, found.owner] * (1 + TOLERANCE)
-        fits = self.kernel.can_be_had(bills) & (taken <= limit).all(axis=0)
+        fits = self.kernel.available(bills) & (taken <= limit).all(axis=0)
         found, limit = found.at(fits), limit[:, fits]
         room = limit - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
         found = self.cut_systems(self.cut(found, room), limit, fits=True)

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.limits import Limit
-from planner.optimizer.dominance import outgrown, without_dominated
+from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.effort import Effort
-from planner.optimizer.kernel import Flags, Numbers, Places
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question, Settled, of_whole
-from planner.optimizer.purchase import TOLERANCE
 from planner.optimizer.search import Answer, Point, Search
-from planner.optimizer.ways import needed
 
 FIRST, TOGETHER = 8, 64
 """Scenarios that are searched together: at first, then twice as many each time, and at most."""
@@ -78,9 +76,7 @@ class Sweep:
 
     def answers(self) -> list[Found]:
         """Return an answer for each scenario, in order."""
-        case = needed(without_dominated(self.case))
-        if len(case.offers()) < len(self.case.offers()) and outgrown(self.case, None):
-            case = needed(self.case)
+        case = without_dominated(self.case)
         if not case.systems or not case.storage:
             return [Found(None, -math.inf, -math.inf, "search") for _ in self.limits]
         self.question = Question(case, self.gap, Effort(), ties=self.ties)

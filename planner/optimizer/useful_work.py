@@ -13,15 +13,20 @@ to W is never below it: a linear row that no plan breaks.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from planner.case import Case, System, Way, bandwidth
 from planner.case.model import Mode
-from planner.sizing import two_levels
+from planner.optimizer.bill import Numbers
+from planner.optimizer.goodput import erlang_b
+from planner.optimizer.stores import worn_interval_s
+from planner.optimizer.work import MOST_STALLED, Flow, Work
 from planner.sizing.demand import write_volume_tb_per_day
-from planner.sizing.goodput import best_interval_s, goodput, mtti_s
-from planner.sizing.two_levels import TwoLevels
+from planner.sizing.goodput import mtti_s
 from planner.units import DAY_S
 
 Measure = Literal["gpus", "pflops"]
@@ -31,11 +36,10 @@ STEP = 1e-5
 """Half the width of a difference quotient, as a share of its argument."""
 ABOVE = 1e-9
 """A tangent stands so much above the work, against rounding."""
-MOST_STALLED = 0.999
-"""No plan may lose more of its intervals to stalls; see docs/model.md."""
-SECTIONS = 60
 BEYOND = 32
-"""A tangent beyond the peak is looked at in so many places."""
+"""Places at which a tangent beyond the peak is checked."""
+PEAK_ROUNDS, SECTIONS = 7, 60
+"""Rounds of `BEYOND` places that find a peak to 1e-6; halvings of a range."""
 MOST_GPUS = 1e9
 
 
@@ -89,12 +93,18 @@ class Team:
 
 
 class UsefulWork:
-    """Useful work of a team, by the formulas of `planner.sizing`."""
+    """Useful work of a team, by `Work` with continuous GPUs and given spares."""
 
     def __init__(self, case: Case, team: Team) -> None:
         self.case, self.job, self.team = case, case.job, team
         self.failures_per_gpu_day = max(way.failures_per_gpu_day for way in team.ways)
         self.fan_out = case.job.fan_out_terms(team.ways[0].replica_gpus)
+        job, levels = replace(case.job, max_types=len(team.running)), case.job.levels
+        if levels is not None:
+            job = replace(job, levels=replace(levels, every=(team.every,)))
+        systems = tuple(replace(system, ways=(way,)) for system, way in team.running)
+        self._work = Work(replace(case, systems=systems, job=job), team.mode)
+        self._place = len(self._work.teams) - 1  # the last team is of all types
         self.gpus_range = self._gpus_range()
 
     @property
@@ -108,13 +118,55 @@ class UsefulWork:
 
     def value(self, at: Point, measure: Measure) -> float | None:
         """Return the useful work on at most so many GPUs; None where limits leave no interval."""
-        kept = self.goodput(at)
-        if kept is None:
-            return None
-        return at.gpus * kept * (1.0 if measure == "gpus" else self.pflops_per_gpu(at.gpus))
+        found = float(self.values([at], measure)[0])
+        return None if math.isnan(found) else found
+
+    def goodput(self, at: Point) -> float | None:
+        """Return the share of time kept at the best interval; None where limits leave none."""
+        found = float(self._goodputs([at])[0])
+        return None if math.isnan(found) else found
+
+    def values(self, points: Sequence[Point], measure: Measure) -> Numbers:
+        """Return the useful work at points, nan where limits leave no interval."""
+        each = [
+            p.gpus * (1.0 if measure == "gpus" else self.pflops_per_gpu(p.gpus)) for p in points
+        ]
+        return np.asarray(np.array(each) * self._goodputs(points))
+
+    def _goodputs(self, points: Sequence[Point]) -> Numbers:
+        gpus, write, read, safe_write, endured = np.array(points, dtype=float).T
+        team, mean_s = np.full(len(gpus), self._place), DAY_S / (self.failures_per_gpu_day * gpus)
+        flow = Flow(write, read, safe_write, read, np.ones(len(gpus), dtype=bool))
+        times = self._work.times(team, gpus, flow, worn_interval_s(self.case, endured))
+        interval, there = self._work.interval(times, mean_s)
+        there &= times.stopped <= MOST_STALLED * interval
+        kept = np.exp(times.log_kept(interval, mean_s)) * self._work.kept_by_swaps(mean_s)
+        kept *= (1.0 - self._waiting(gpus)) * self.job.progress
+        return np.where(there & (kept > 0.0), kept, np.nan)
+
+    def interval_s(self, at: Point) -> float | None:
+        """Return the best interval; None where limits leave none."""
+        gpus, write, read, safe_write, endured = np.array([at], dtype=float).T
+        team, mean_s = np.array([self._place]), DAY_S / (self.failures_per_gpu_day * gpus)
+        flow = Flow(write, read, safe_write, read, np.ones(1, dtype=bool))
+        times = self._work.times(team, gpus, flow, worn_interval_s(self.case, endured))
+        interval, there = self._work.interval(times, mean_s)
+        return float(interval[0]) if there[0] else None
+
+    def _waiting(self, gpus: Numbers) -> Numbers:
+        """Return the share of time that the job waits for repairs."""
+        repair = self.job.repair
+        if repair is None or repair.shrinks:
+            return np.zeros_like(gpus)
+        unit, rate = self.team.ways[0].spare_unit, self.failures_per_gpu_day
+        if unit.in_rack:
+            odds = gpus * repair.rack_odds(unit, rate)
+            return np.asarray(odds / (1.0 + odds))
+        spares = np.full_like(gpus, self.team.spares_counted)
+        return erlang_b(spares, gpus * repair.load(rate, 1))
 
     def pflops_per_gpu(self, gpus: float) -> float:
-        """Return what a GPU that never stops does in a job of so many, PFLOP/s."""
+        """Return the rate of a GPU that never stops in a job of so many, PFLOP/s."""
         rates = (
             way.tflops_per_gpu * self._share_at_scale(place, way, gpus)
             for place, way in enumerate(self.team.ways)
@@ -132,51 +184,6 @@ class UsefulWork:
         if batches[0] == batches[1]:
             gpus = way.gpus_max / batches[0]
         return 1.0 / (1.0 + way.bubble * gpus)
-
-    def goodput(self, at: Point) -> float | None:
-        """Return the share of time kept at the best interval; None where limits leave none."""
-        allowed = self._intervals(at)
-        if allowed is None:
-            return None
-        low, high = allowed
-        job, team, mean_s = self.job, self.team, mtti_s(self.failures_per_gpu_day, at.gpus)
-        drain_s = job.checkpoint_gb / at.write
-        restore_s = (self.fan_out[0] + self.fan_out[1] * at.gpus) * job.checkpoint_gb / at.read
-        stall_s = drain_s if team.mode == "sync" else self.stall_s(at.gpus)
-        slowdown = 0.0 if team.mode == "sync" else job.drain_slowdown
-        if team.mode == "local":
-            return self._on_two_levels(at, drain_s, restore_s, (low, high))
-        stopped_s = stall_s + slowdown * drain_s
-        interval_s = low if low == high else best_interval_s(stopped_s, mean_s, low, high)
-        if stopped_s > MOST_STALLED * interval_s:
-            return None
-        lag_s = 0.0 if team.mode == "sync" else drain_s
-        recovery_s = job.restart_s + restore_s
-        kept = goodput(interval_s, stall_s, lag_s, recovery_s, mean_s, slowdown)
-        swaps = 1.0 if job.repair is None else job.repair.swap_factor(mean_s)
-        return kept * swaps * (1.0 - self.waiting(at.gpus)) * job.progress or None
-
-    def interval_s(self, at: Point) -> float | None:
-        """Return the best interval of one level of checkpoints; None where limits leave none."""
-        allowed = self._intervals(at)
-        if allowed is None:
-            return None
-        mean_s = mtti_s(self.failures_per_gpu_day, at.gpus)
-        stopped_s = (
-            self.stall_s(at.gpus) + self.job.drain_slowdown * self.job.checkpoint_gb / at.write
-        )
-        return (
-            allowed[0] if allowed[0] == allowed[1] else best_interval_s(stopped_s, mean_s, *allowed)
-        )
-
-    def waiting(self, gpus: float) -> float:
-        """Return the share of time that the job waits for repairs."""
-        repair = self.job.repair
-        if repair is None or repair.shrinks:
-            return 0.0
-        (way,) = self.team.ways
-        spares = self.team.spares_counted
-        return repair.waiting(way.spare_unit, spares, gpus, way.failures_per_gpu_day)
 
     def stall_s(self, gpus: float) -> float:
         """Return how long the GPUs stop for an asynchronous checkpoint, s."""
@@ -223,112 +230,61 @@ class UsefulWork:
             measure: the work that it bounds.
             most: the most of everything.
         """
-        value = self.value(at, measure)
-        if value is None:
-            return None
-        found = Tangent(at, value * (1.0 + ABOVE), self._slopes(at, value, measure))
-        if found.slopes.gpus >= 0.0 or self._is_above(found, measure, most):
+        found = self._tangent(at, measure)
+        if found is None or found.slopes.gpus >= 0.0 or self._is_above(found, measure, most):
             return found
-        at = at._replace(gpus=self._peak(at, measure))
-        value = self.value(at, measure) or 0.0
-        slopes = self._slopes(at, value, measure)
-        if slopes.gpus * at.gpus < -value or not value:  # fewer GPUs are not allowed
+        found = self._tangent(at._replace(gpus=self._peak(at, measure)), measure)
+        if found is None or found.slopes.gpus * found.at.gpus < -found.value:
+            return None  # fewer GPUs are not allowed
+        slopes = found.slopes._replace(gpus=max(0.0, found.slopes.gpus))
+        return found._replace(slopes=slopes)
+
+    def _tangent(self, at: Point, measure: Measure) -> Tangent | None:
+        """Return the tangent by difference quotients, one-sided at the end of what is allowed."""
+        names = [name for name in Point._fields if math.isfinite(getattr(at, name))]
+        sides = [
+            at._replace(**{name: getattr(at, name) * (1.0 + step)})
+            for name in names
+            for step in (-STEP, STEP)
+        ]
+        value, *ends = self.values([at, *sides], measure).tolist()
+        if math.isnan(value):
             return None
-        slopes = slopes._replace(gpus=max(0.0, slopes.gpus))
-        return Tangent(at, value * (1.0 + ABOVE), slopes)
+        slopes = dict.fromkeys(Point._fields, 0.0)
+        for number, name in enumerate(names):
+            low, high = ends[2 * number : 2 * number + 2]
+            width = STEP * getattr(at, name) * (2 - math.isnan(low) - math.isnan(high))
+            low, high = (value if math.isnan(end) else end for end in (low, high))
+            slopes[name] = (high - low) / width if width else 0.0
+        return Tangent(at, value * (1.0 + ABOVE), Point(**slopes))
 
     def _is_above(self, tangent: Tangent, measure: Measure, most: Point) -> bool:
-        """Say whether a tangent is above the work of any GPUs, at its bandwidth and at the most."""
+        """Return whether a tangent is above the work of any GPUs, at its bandwidth and the most."""
         low, high = self.gpus_range[0], max(most.gpus, tangent.at.gpus)
         if tangent.slopes.gpus * tangent.at.gpus < -tangent.value:
             return False
-        for rest in (tangent.at, most):
-            for number in range(BEYOND + 1):
-                at = rest._replace(gpus=low * (high / low) ** (number / BEYOND))
-                if tangent.of(at) < (self.value(at, measure) or 0.0):
-                    return False
-        return True
-
-    def _slopes(self, at: Point, value: float, measure: Measure) -> Point:
-        slopes = dict.fromkeys(Point._fields, 0.0)
-        for name, here in zip(Point._fields, at, strict=True):
-            if math.isinf(here):
-                continue
-            ends = [
-                (x, found)
-                for x in (here * (1.0 - STEP), here * (1.0 + STEP))
-                if (found := self.value(at._replace(**{name: x}), measure)) is not None
-            ]
-            (low, below), (high, above) = (*ends, (here, value), (here, value))[:2]
-            slopes[name] = (above - below) / (high - low) if ends else 0.0
-        return Point(**slopes)
+        gpus = [low * (high / low) ** (number / BEYOND) for number in range(BEYOND + 1)]
+        points = [rest._replace(gpus=n) for rest in (tangent.at, most) for n in gpus]
+        values = np.nan_to_num(self.values(points, measure))
+        return bool((np.array([tangent.of(point) for point in points]) >= values).all())
 
     def _peak(self, at: Point, measure: Measure) -> float:
-        """Return the GPUs in use, at most those given, that do most."""
-
-        def worth(log_gpus: float) -> float:
-            value = self.value(at._replace(gpus=math.exp(log_gpus)), measure)
-            return value or -math.exp(log_gpus)  # where nothing is left the peak is at fewer
-
-        return two_levels.peak_s(worth, min(self.gpus_range[0], at.gpus), at.gpus)
-
-    def _intervals(self, at: Point) -> tuple[float, float] | None:
-        """Return the shortest and the longest interval within the limits; None without any."""
-        rule, low, high = self.job.interval, self._shortest_s(at), self.longest_interval_s(at.gpus)
-        if rule.policy != "optimal":
-            interval = rule.low_s if rule.policy == "fixed" else high
-            return (interval, interval) if low <= interval * (1.0 + ABOVE) else None
-        low = max(low, rule.low_s)
-        return (min(low, high), high) if low <= high * (1.0 + ABOVE) else None
-
-    def _shortest_s(self, at: Point) -> float:
-        job, team = self.job, self.team
-        drain_s = job.checkpoint_gb / at.safe_write
-        worn_s = write_volume_tb_per_day(job.checkpoint_gb, 1.0) / at.endured
-        if team.mode == "sync":
-            return max(worn_s, drain_s / job.max_blocking)
-        overlapped_s = drain_s if self.case.rule is not None else drain_s / job.max_overlap
-        if team.mode == "async":
-            return max(worn_s, overlapped_s, self.stall_s(at.gpus) + drain_s)
-        return max(self._local_floor_s(at.gpus), max(worn_s, overlapped_s) / team.every)
+        """Return the GPUs in use, at most those given, that do most; where nothing is left the peak
+        is at fewer."""
+        low, high = math.log(min(self.gpus_range[0], at.gpus)), math.log(at.gpus)
+        for _ in range(PEAK_ROUNDS):
+            places = np.linspace(low, high, BEYOND + 1)
+            values = self.values([at._replace(gpus=n) for n in np.exp(places).tolist()], measure)
+            best = int(np.argmax(np.where(np.isnan(values), -places, values)))
+            low, high = float(places[max(best - 1, 0)]), float(places[min(best + 1, BEYOND)])
+        return math.exp((low + high) / 2.0) if low < high else math.exp(low)
 
     def _local_floor_s(self, gpus: float) -> float:
+        """Return the shortest local interval, s."""
         ways = self.team.ways
         drained_s = max(bandwidth.local_drain_s(self.job, way, gpus) for way in ways)
         worn_s = max(bandwidth.worn_interval_s(self.job, way, gpus) for way in ways)
         return max(self.stall_s(gpus) + drained_s, worn_s)
-
-    def _on_two_levels(
-        self, at: Point, drain_s: float, restore_s: float, allowed: tuple[float, float]
-    ) -> float | None:
-        levels, repair = self.job.levels, self.job.repair
-        assert levels is not None
-        swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
-        times = TwoLevels(
-            interval_s=allowed[1],
-            every=self.team.every,
-            stall_s=self.stall_s(at.gpus),
-            local_drain_s=max(
-                bandwidth.local_drain_s(self.job, way, at.gpus) for way in self.team.ways
-            ),
-            drain_s=drain_s,
-            local_restart_s=levels.local_restart_s,
-            restart_s=self.job.restart_s,
-            restore_s=restore_s,
-            mtti_s=mtti_s(self.failures_per_gpu_day, at.gpus),
-            remote_share=levels.remote_share,
-            drain_slowdown=self.job.drain_slowdown,
-            drain_restarts=levels.drain_restarts,
-            hardware_share=swaps[0],
-            swap_s=swaps[1],
-        )
-        low, high = allowed
-        best_s = low if low == high else two_levels.best_interval_s(times, low, high)
-        times = replace(times, interval_s=best_s)
-        if times.stopped_share > MOST_STALLED:
-            return None
-        kept = two_levels.goodput(times) * self.job.progress
-        return kept * (1.0 - self.waiting(at.gpus)) or None
 
     def _gpus_range(self) -> tuple[float, float]:
         """Return the fewest and the most GPUs in use that no purchase changes.

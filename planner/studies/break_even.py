@@ -12,10 +12,9 @@ from planner.case import Case, Storage, System, resolve
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
-from planner.optimizer.goals import floors
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.checks import broken_limits
+from planner.optimizer.objective import floors, measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import broken_rows
 from planner.schema.explanation import BreakEven
 from planner.schema.prices import Price
 from planner.studies.questions import (
@@ -218,7 +217,7 @@ class Contest:
 
         def wins(list_usd: float) -> bool:
             at = self._repriced(list_usd)
-            if broken_rows(at, whole.units, whole.ways) or not floors(at)(whole):
+            if broken_limits(at, whole.units, whole.ways) or not floors(at)(whole):
                 return False
             spent_usd = natural(money, measure(at, money)(whole))
             return better or (tied and spent_usd <= self.most_usd * (1.0 + MONEY_NOISE))

@@ -16,12 +16,13 @@ from planner.case import Case, Storage, System
 from planner.case.model import Limits, Mode, Policy
 from planner.case.ways import ways_in_plan
 from planner.limits import BY_NAME
-from planner.optimizer import operate, purchase
-from planner.optimizer.kernel import Kernel
+from planner.optimizer import bill as bills
+from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run, passed_by
-from planner.optimizer.operations import WORTH, Operation, covers, stored, ways_to_save
+from planner.optimizer.operate import Run, exceeded_limits, run_at
 from planner.optimizer.optimise import optimise
+from planner.optimizer.stores import stored
+from planner.optimizer.work import WORK_OBJECTIVES, Work, modes_of
 from planner.schema.plan import Plan
 from planner.sizing.goodput import mtti_s
 
@@ -45,8 +46,8 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
     use = job.systems_by_type, job.gpus_used, job.interval_s, ways_in_plan(case, plan)
     if job.local is not None:
-        return operate.run_at(case, "local", units, *use, job.local.every)
-    return operate.run_at(case, job.mode, units, *use)
+        return run_at(case, "local", units, *use, job.local.every)
+    return run_at(case, job.mode, units, *use)
 
 
 def value_of(case: Case, run: Run) -> float:
@@ -56,7 +57,7 @@ def value_of(case: Case, run: Run) -> float:
 
 def figures_of(case: Case, run: Run) -> dict[str, float | None]:
     """Figures of an operation; None where the problem does not state what one needs."""
-    job, bill = case.job, purchase.bill(case, run.units, run.ways)
+    job, bill = case.job, bills.bill(case, run.units, run.ways)
     pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
     trains = pflops and job.tokens is not None and job.active_parameters is not None
     return {
@@ -91,9 +92,9 @@ def best_operation(case: Case, run: Run) -> Run | None:
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
-    if units is None or not purchase.orderly(case, units):
+    if units is None or not is_orderly(case, units):
         return None
-    if len(run.used) > case.job.max_types or purchase.broken_rows(case, units, run.ways):
+    if len(run.used) > case.job.max_types or broken_limits(case, units, run.ways):
         return None
     return _operated(case, case, units, run)
 
@@ -107,8 +108,8 @@ def kept_purchase(case: Case, run: Run) -> Kept:
     units = _units(case, run)
     if units is None:
         return Kept(None, {"products": None})
-    broken: dict[str, float | None] = {} if purchase.orderly(case, units) else {"orders": None}
-    for row in purchase.broken_rows(case, units, run.ways):
+    broken: dict[str, float | None] = {} if is_orderly(case, units) else {"orders": None}
+    for row in broken_limits(case, units, run.ways):
         numbered = _NUMBERED.fullmatch(row)
         kind, rest = numbered.groups() if numbered else ("", "")
         name = f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}" if kind else row
@@ -118,7 +119,7 @@ def kept_purchase(case: Case, run: Run) -> Kept:
     found = None if broken else best_operation(case, run)
     if found is None:
         found = _most_work(case, units, run)
-        broken |= {"running": None} if found is None else passed_by(case, found)
+        broken |= {"running": None} if found is None else exceeded_limits(case, found)
     return Kept(found, broken)
 
 
@@ -150,7 +151,7 @@ def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> float |
     if supply is None or supply.group != "supply":
         return None
     limit = case.limits[supply.field]
-    return purchase.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
+    return bills.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
 
 
 def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
@@ -186,7 +187,7 @@ def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> R
     if rule.policy == "lost_work":
         rates = [way.failures_per_gpu_day for _, way in case.in_use(run.used, run.ways)]
         interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
-    return operate.run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
+    return run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
 
 
 # Values of many purchases
@@ -203,7 +204,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
     there: dict[int, dict[str, int]] = {}
     for place, run in enumerate(runs):
         units = _units(case, run)
-        if units and purchase.orderly(case, units) and not purchase.broken_by_counts(case, units):
+        if units and is_orderly(case, units) and not broken_by_counts(case, units):
             there[place] = units
     if not there:
         return found
@@ -212,7 +213,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
     numbers = {way.id: n for n, way in enumerate(case.ways)}
     used = (case.in_use(runs[place].used, runs[place].ways)[0][1].id for place in there)
     ways = np.array([numbers[name] for name in used])
-    fits = Kernel(case).within_limits(counts, ways)
+    fits = bills.Kernel(case).within_limits(counts, ways)
     places, counts, ways = places[fits], counts[:, fits], ways[fits]
     score = _scores(case, counts, ways)
     runs_at_all = np.isfinite(score)
@@ -223,11 +224,10 @@ def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
 def _known_as_arrays(case: Case) -> bool:
     """Whether a value follows from useful work of one type, with no limit on ratios."""
     return (
-        case.objective in WORTH
+        case.objective in WORK_OBJECTIVES
         and case.job.max_types == 1
         and case.limits["per_useful_gpu_hour"] is None
         and case.limits["per_million_tokens"] is None
-        and all(covers(case, mode) for mode in case.job.modes)
     )
 
 
@@ -235,10 +235,10 @@ def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> N
     """Score of each purchase (column) in its configuration."""
     owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
     systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
-    stores, _ = stored(case, counts[first : first + len(case.storage)])
+    stores = stored(case, counts[first : first + len(case.storage)])
     score = np.full(len(ways), -np.inf)
-    for one in ways_to_save(case):
-        operation, most = Operation(*one), np.zeros(len(ways), dtype=np.int64)
+    for one in modes_of(case):
+        operation, most = Work(*one), np.zeros(len(ways), dtype=np.int64)
         for way in np.unique(ways).tolist():
             most[ways == way] = operation.most_gpus(way, systems[ways == way])
         score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
@@ -287,7 +287,7 @@ def _size(case: Case, run: Run) -> tuple[float, float]:
     """Power, kW, and capex, USD, of a purchase in the problem itself."""
     units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
     try:
-        spent = purchase.bill(case, units, run.ways)
+        spent = bills.bill(case, units, run.ways)
     except ValueError:  # no fabric is large enough
         return math.inf, math.inf
     return spent["it_power_kw"], spent["capex_usd"]

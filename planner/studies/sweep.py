@@ -16,7 +16,7 @@ from planner.figures import OBJECTIVES, objective_unit
 from planner.infeasible import clash
 from planner.inputs import Inputs
 from planner.loader.vary import applied
-from planner.optimizer import purchase
+from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import EXACT_GAP, PLANNED, VARIED, Column, Sweep
@@ -122,9 +122,10 @@ def _fill(
     tolerance = np.array([each.tolerance for each in supplies])
     over_limit = takes > allowed + tolerance * np.maximum(takes, allowed)
     always = {each.name for each in plan.limits if each.binding} - set(names.tolist())
-    more = np.array([purchase.used(supplies, bill) for bill in _one_more(asked.case, run)])
+    spent = _one_more(asked.case, run)
+    more = np.array([[one[each.figure] / each.scale for each in supplies] for one in spent])
     more = more.reshape(-1, 1, len(supplies))
-    binds = np.any(more > allowed * (1 + purchase.TOLERANCE), axis=0)
+    binds = np.any(more > allowed * (1 + bills.TOLERANCE), axis=0)
     for row, place in enumerate(places):
         answer = answers[place]
         if over_limit[row].any():
@@ -141,7 +142,7 @@ def _fill(
         }
 
 
-def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
+def _one_more(case: Case, run: Run) -> Iterator[bills.Bill]:
     """Yield the bill with one step more of each GPU type in use."""
     if not case.maximise:
         return
@@ -151,7 +152,7 @@ def _one_more(case: Case, run: Run) -> Iterator[purchase.PurchaseSums]:
         count = run.units[system.id] + systems_of_a_step(case, run, system)
         if system.high is None or count <= system.high:
             with suppress(ValueError):  # no fabric is so large
-                yield purchase.bill(case, {**run.units, system.id: count}, run.ways)
+                yield bills.bill(case, {**run.units, system.id: count}, run.ways)
 
 
 def _cells(plan: Plan, run: Run) -> Row:

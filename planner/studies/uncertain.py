@@ -17,8 +17,8 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs
 from planner.loader.vary.apply import applied
+from planner.optimizer.bill import limited
 from planner.optimizer.operate import Run
-from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import (
     PLANNED,
@@ -209,7 +209,7 @@ def _judged(inputs: Inputs, planned: Run | None, runs: Sequence[Run], answer: An
         return Judged({})
     bought = None if planned is None else kept_purchase(case, planned)
     if bought is not None and planned is not None and "fabric" in bought.broken:
-        wide = {each.field: ROOM * case.limits.given(each.field) for each in given(case.limits)}
+        wide = {each.field: ROOM * case.limits.given(each.field) for each in limited(case.limits)}
         roomy = replace(case, limits=case.limits.with_values(**wide))
         case = replace(case, companions=with_companions(there, roomy).companions)
         bought = kept_purchase(case, planned)

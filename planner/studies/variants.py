@@ -25,10 +25,10 @@ from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
 from planner.loader.vary import Cell, checked
+from planner.optimizer import bill as bills
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share, share_given_away
-from planner.optimizer.purchase import amounts, given
 from planner.optimizer.sweep import Found, Sweep
 from planner.outputs.words import listed
 from planner.schema.plan import Plan
@@ -185,8 +185,8 @@ def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
     alone = group.scenarios[0].changes if len(points) == 1 else None
     top = checked(base, alone or (*group.shared, *loosest))
     case = resolve(top)
-    supplies = given(case.limits)
-    allowed = np.tile(amounts(supplies, case.limits), (len(points), 1))
+    supplies = bills.limited(case.limits)
+    allowed = np.tile(bills.allowed(supplies, case.limits), (len(points), 1))
     for path, column in zip(paths, points.T, strict=True):
         at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
         limits = [limit_at(top.problem, path, value) for value in column.tolist()]

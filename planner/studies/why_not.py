@@ -12,11 +12,11 @@ from planner.case.figures import it_power_kw
 from planner.case.money import unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Change, Inputs, applied, changed
+from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Bound, bounds_with, share
 from planner.optimizer.optimise import Certificate as Answer
-from planner.optimizer.purchase import bill
 from planner.schema.explanation import (
     Bought,
     BreakEven,

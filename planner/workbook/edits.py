@@ -14,10 +14,10 @@ from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
+from planner.optimizer.bill import bill
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item
 from planner.schema.plan import JobPlan, Plan

@@ -19,16 +19,16 @@ from planner.infeasible.oracle import Oracle, off
 from planner.levers import levers
 from planner.limits import BY_NAME
 from planner.optimizer import search
+from planner.optimizer.checks import broken_limits, is_orderly
 from planner.optimizer.columns import TIES, Columns
 from planner.optimizer.effort import Effort
 from planner.optimizer.elastic import least_missed
-from planner.optimizer.goals import floors
+from planner.optimizer.objective import floors
 from planner.optimizer.operate import missed_by, operate
-from planner.optimizer.operations import ways_to_save
 from planner.optimizer.optimise import Question, for_work, optimise
-from planner.optimizer.purchase import broken_rows, orderly
 from planner.optimizer.search import Point, as_team
 from planner.optimizer.space import Boxes, Space
+from planner.optimizer.work import modes_of
 from tests.test_all_levers import together
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
@@ -58,7 +58,7 @@ def cases(family: str, first: int, count: int) -> Iterator[Case]:
 def spaces(case: Case) -> list[Space]:
     work = for_work(case)
     columns = Columns.of(case, {*TIES, "tco_usd"})
-    return [Space(one, mode, columns) for one, mode in ways_to_save(work)]
+    return [Space(one, mode, columns) for one, mode in modes_of(work)]
 
 
 def drawn(space: Space, rng: np.random.Generator, count: int = 120) -> tuple[Boxes, Boxes]:
@@ -98,7 +98,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             )
             places = kept.owner
             tested += len(places)
-            alone = ~space.job.several[kept.team]
+            alone = ~space.work.several[kept.team]
             beyond = corner.score[alone] - top.score[places][alone]
             assert (beyond <= NOISE).all(), (case.job, beyond.max())
             room = NOISE * np.maximum(1.0, np.abs(corner.taken))
@@ -123,14 +123,13 @@ def test_room_cuts_no_purchase_that_fits(family: str) -> None:
             full, _ = space.taken(points, points.low, least=False)
             least, bills = space.taken(boxes, boxes.low, least=True)
             room = full * (1 + NOISE) - least + space.rounded_up(bills, boxes.low)
-            space.instead = []  # what stands in for something else cuts that on purpose
             cut = space.cut(boxes, room)
             fine = ((points.low == 0) | (points.low >= space.first[:, None])).all(axis=0)
             units = space.members @ points.low[space.first_store :]
             fine &= (units <= space.most_units[:, None]).all(axis=0)
             tested += int(fine.sum())
             assert (points.low <= cut.high)[:, fine].all()
-            fits = space.kernel.can_be_had(bills)
+            fits = space.kernel.available(bills)
             fewer = space.cut_systems(boxes.at(fits), full[:, fits] * (1 + NOISE))
             assert (points.low[:, fits] <= fewer.high).all()
     assert tested > 100
@@ -166,7 +165,7 @@ def test_no_purchase_misses_less_than_the_least() -> None:
         assert answer.status in ("optimal", "infeasible")
         if answer.operation is not None:
             assert answer.value == pytest.approx(missed_by(case, answer.operation))
-            assert not broken_rows(case, answer.operation.units, answer.operation.ways)
+            assert not broken_limits(case, answer.operation.units, answer.operation.ways)
         for space in spaces(replace(case, elastic=(), objective="cost")):
             _, points = drawn(space, rng, 30)
             for place in range(points.size):
@@ -176,11 +175,11 @@ def test_no_purchase_misses_less_than_the_least() -> None:
 
 def _misses_no_less(case: Case, space: Space, box: Boxes, bound: float | None) -> bool:
     team = int(box.team[0])
-    if space.job.several[team]:
+    if space.work.several[team]:
         return False
     units = Point(space, box, None, None).units  # type: ignore[arg-type]
-    way, row = case.ways[space.job.teams[team][0]], space.job.rows_of[team][0]
-    if not orderly(case, units) or broken_rows(case, units, {way.id}):
+    way, row = case.ways[space.work.teams[team][0]], space.work.rows_of[team][0]
+    if not is_orderly(case, units) or broken_limits(case, units, {way.id}):
         return False
     gpus = way.most_gpus(units[case.systems[row].id])
     used = {case.systems[row].id: way.systems_for(gpus)}

@@ -10,7 +10,7 @@ from planner.case import resolve
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Case, Companions, Offer, Storage, System
 from planner.case.quantities import Steps
-from planner.optimizer import purchase
+from planner.optimizer.checks import broken_limits
 from tests.optimizer.cases import resolved
 from tests.oracle.enumerate import best
 from tests.world.random_cases import inputs_of, random_case
@@ -60,7 +60,7 @@ def alone(case: Case) -> Case:
 def within(case: Case, offer: Offer, units: int) -> bool:
     """Say whether so many units, and nothing else, keep every limit that counts units."""
     counts = {other.id: 0 for other in case.offers()} | {offer.id: units}
-    broken = {name for name in purchase.broken_rows(alone(case), counts, ()) if name in COUNTED}
+    broken = {name for name in broken_limits(alone(case), counts, ()) if name in COUNTED}
     if isinstance(offer, Storage) and offer.segments and units > offer.segments[-1].high:
         return False
     if isinstance(offer, System) and case.job.gpus_max is not None:

@@ -24,7 +24,7 @@ from planner.case.quantities import (
     Sum,
     ceil,
 )
-from planner.optimizer import purchase
+from planner.optimizer.checks import broken_limits
 from planner.sizing.packing import packing
 from tests.optimizer.cases import furnish, resolved
 from tests.world.random_cases import inputs_of
@@ -138,7 +138,7 @@ def allowed(case: Case, most: int) -> list[dict[str, int]]:
         {offer.id: count for offer, count in zip(offers, counts, strict=True)}
         for counts in itertools.product(*ranges)
     )
-    return [units for units in every if not LIMITS & set(purchase.broken_rows(case, units, ()))]
+    return [units for units in every if not LIMITS & set(broken_limits(case, units, ()))]
 
 
 def check_bounds(case: Case, most: int) -> int:

@@ -165,17 +165,3 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     slow = with_store(case, "twin", write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}
     assert gone(replace(slow, tolerate_down=1)) == set()  # more is lost with the faster one down
-
-
-def test_a_dominating_store_is_no_dearer_in_any_deciding_sum() -> None:
-    """Cells ask for work where the problem asks for money: what the money is goes with them."""
-    request = Request(minimize="tco")
-    request.items.append(request.items[1] | {"id": "without_support"})
-    request.prices |= {
-        "box": price("10000", support_per_year="5000 USD"),
-        "without_support": price("10100"),
-    }
-    request.more |= {"term": {"years": 5, "electricity": "0.1 USD/kWh"}}
-    case = replace(resolve(inputs_of(request.case())), objective="useful_gpus")
-    assert dominance.stands_in(case) == [("box", "without_support")]
-    assert dominance.stands_in(case, ["tco_usd"]) == []

@@ -10,7 +10,7 @@ import pytest
 from planner.case import Case, resolve, with_companions
 from planner.case.bounds import cap, unlimited
 from planner.inputs import Inputs
-from planner.optimizer import purchase
+from planner.optimizer.checks import bought_write_gb_per_s
 from planner.optimizer.optimise import optimise
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, price, store
@@ -45,16 +45,16 @@ def bought(case: Case) -> tuple[float, float]:
     answer = optimise(case, gap=GAP, ties=False)
     assert answer.operation is not None
     assert answer.value is not None
-    write = purchase.bought_write_gb_per_s(case, answer.operation.units)
+    write = bought_write_gb_per_s(case, answer.operation.units)
     return write, math.exp(answer.value) if case.maximise else answer.value
 
 
 def test_bandwidth_bought_counts_tables_and_the_delivered_share() -> None:
     case = resolve(hall())
-    assert purchase.bought_write_gb_per_s(case, {"gpu": 1, "box": 5, "drawer": 3}) == pytest.approx(
+    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 5, "drawer": 3}) == pytest.approx(
         0.8 * (5 * 0.1 + 0.4)
     )
-    assert purchase.bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
+    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
 
 
 def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:

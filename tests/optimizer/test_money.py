@@ -14,7 +14,7 @@ from planner.case.model import Case
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.case.ways import ways_in_plan
 from planner.currency import USD
-from planner.optimizer.purchase import bill
+from planner.optimizer.bill import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from planner import api
 from planner.case import resolve
 from planner.case.model import Case, Mode, System
-from planner.optimizer.operate import Run, best, operate
+from planner.optimizer.operate import Run, operate
+from planner.optimizer.stores import stored
+from planner.optimizer.work import Work
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of, random_case
@@ -65,28 +68,6 @@ def operations(run: Solved, system: System) -> list[Run]:
     return [operation for operation in found if operation is not None]
 
 
-def test_the_best_number_of_gpus_is_found_from_anywhere(solved: list[Solved]) -> None:
-    searched = sum(
-        check_search(run.case, run.mode, run.units, operations(run, system))
-        for run in solved
-        for system in run.case.systems
-    )
-    assert searched > 50
-
-
-def check_search(case: Case, mode: Mode, units: dict[str, int], every: list[Run]) -> int:
-    """Search from both ends and the middle; return how many searches that made."""
-    if not every:
-        return 0
-    top = max(operation.useful_gpus for operation in every)
-    starts = (every[0], every[len(every) // 2], every[-1])
-    for start in starts:
-        found = best(case, mode, units, start.used, start.gpus, lambda o: o.useful_gpus)
-        assert found is not None
-        assert found.useful_gpus == pytest.approx(top, rel=1e-12)
-    return len(starts)
-
-
 @pytest.mark.parametrize("per_gpu_day", [0.02, 0.1, 0.4, 2.5])
 def test_the_best_number_of_gpus_may_lie_inside(per_gpu_day: float) -> None:
     # N exp(-N R/M1) has its top at M1/R: 86400/(0.1 * 1000) = 864 GPUs, less what intervals lose.
@@ -100,8 +81,11 @@ def test_the_best_number_of_gpus_may_lie_inside(per_gpu_day: float) -> None:
     units = {"gpu": 200, "box": 5}
     found = (operate(case, "async", units, {"gpu": n}, 8 * n) for n in range(1, 201))
     every = [operation for operation in found if operation is not None]
-    check_search(case, "async", units, every)
+    work, count = Work(case, "async"), np.array([200])
+    stores = stored(case, np.array([[5]]))
+    _, gpus = work.best(np.array([0]), count, work.most_gpus(0, count), stores)
     top = max(every, key=lambda operation: operation.useful_gpus)
+    assert gpus[0] == top.gpus
     assert (top.gpus < every[-1].gpus) == (per_gpu_day > 0.05)
     assert top.gpus < max(8.0, 86_400 / (per_gpu_day * 1000)) + 8
 

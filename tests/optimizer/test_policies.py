@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
-from planner.optimizer.purchase import largest_share
+from planner.optimizer.checks import largest_share
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of

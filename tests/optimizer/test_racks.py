@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case import resolve
-from planner.optimizer import purchase
+from planner.optimizer.bill import bill
+from planner.optimizer.checks import broken_limits
 from planner.sizing.placement import Box, RackUse, Space, rack_use
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
@@ -73,6 +74,6 @@ def test_whole_racks_of_a_system_count_as_such() -> None:
     case = resolve(inputs_of(request.case()))
     assert case.systems[0].rack_use == RackUse(racks_each=2)
     # Three systems in two racks each; boxes of 2 RU and 5 kW, nine to a rack.
-    assert purchase.bill(case, {"gpu": 3, "box": 9}, ())["racks"] == 6 + 1
-    assert purchase.broken_rows(case, {"gpu": 2, "box": 2}, ()) == []
-    assert purchase.broken_rows(case, {"gpu": 3, "box": 1}, ()) == ["racks"]
+    assert bill(case, {"gpu": 3, "box": 9}, ())["racks"] == 6 + 1
+    assert broken_limits(case, {"gpu": 2, "box": 2}, ()) == []
+    assert broken_limits(case, {"gpu": 3, "box": 1}, ()) == ["racks"]

@@ -1,7 +1,8 @@
-"""Purchases as arrays: bills and operations are those of the code for one purchase."""
+"""Purchases as arrays: counts of `planner.case.quantities`, goodput of `planner.sizing`."""
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -12,24 +13,19 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.case import Case, resolve
-from planner.case.bandwidth import bought_nameplate, safe_bandwidth
+from planner.case.bandwidth import nameplate
 from planner.case.model import Mode
+from planner.case.money import weights
 from planner.case.quantities import Steps
 from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.loader import load
-from planner.optimizer import operate, purchase
-from planner.optimizer.kernel import Bills, Kernel
-from planner.optimizer.operations import (
-    Operation,
-    Stores,
-    Uses,
-    covers,
-    most_gpus,
-    nameplates,
-    stored,
-    ways_to_save,
-)
+from planner.optimizer.bill import Kernel, bill
+from planner.optimizer.operate import Run, on_two_levels, operate, restarts, run_at, shrunk_of
+from planner.optimizer.stores import stored
+from planner.optimizer.work import Uses, Work, modes_of, most_gpus
+from planner.sizing import two_levels
+from planner.sizing.goodput import goodput
 from tests.test_all_levers import together
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case as Drawn
@@ -69,13 +65,17 @@ def column(case: Case, units: NDArray[np.int64], place: int) -> dict[str, int]:
     return {o.id: int(n) for o, n in zip(case.offers(), units[:, place], strict=True)}
 
 
-def bill_of(
-    case: Case, units: Mapping[str, int], ways: Collection[str]
-) -> purchase.PurchaseSums | None:
+def counts_of(
+    case: Case, units: Mapping[str, int], way: Collection[str]
+) -> dict[str, float] | None:
+    """Return every count of one purchase, worked out one after the other."""
     try:
-        return purchase.bill(case, units, ways)
+        counts = case.companions.values(case.wired(units, way))
     except ValueError:
         return None
+    for name, (system, each) in case.capped.items():
+        counts[each.standing] = counts[system.place] if name in way else 0.0
+    return counts
 
 
 @pytest.mark.exhaustive(keep=6)
@@ -87,23 +87,23 @@ def test_bills_of_many_are_the_bills_of_each(seed: int) -> None:
             [random.Random(seed + n).randrange(len(case.ways) or 1) for n in range(COUNT)]
         )
         bills = kernel.bills(units, ways)
-        sums = kernel.sums(case, bills, FIGURES)
+        sums = kernel.sums(bills, FIGURES)
         for place in range(COUNT):
             chosen = {way.id for way in case.ways[ways[place] : ways[place] + 1]}
-            one = bill_of(case, column(case, units, place), chosen)
-            assert bills.known[place] == (one is not None)
-            if one is not None:
-                same(kernel, bills, one, place)
-                wanted = [one[figure] for figure in FIGURES]
-                assert sums[:, place] == pytest.approx(wanted, rel=1e-13, abs=1e-9)
-
-
-def same(kernel: Kernel, bills: Bills, one: purchase.PurchaseSums, place: int) -> None:
-    """Compare counts and purchases to the last bit."""
-    for name, row in kernel.index.items():
-        assert bills.counts[row, place] == one.counts[name], name
-    for row, item in enumerate(kernel.items):
-        assert bills.purchased[row, place] == one.purchased[item.id], item.id
+            counts = counts_of(case, column(case, units, place), chosen)
+            assert bills.known[place] == (counts is not None)
+            if counts is None:
+                continue
+            bought = {i.id: i.purchased(round(counts[i.id])) for i in case.bill_items()}
+            for name, row in kernel.index.items():
+                assert bills.counts[row, place] == counts[name], name
+            for row, item in enumerate(kernel.items):
+                assert bills.purchased[row, place] == bought[item.id], item.id
+            for row, figure in enumerate(FIGURES):
+                wanted = sum(each * n for each, n in weights(case, figure, counts, bought))
+                assert sums[row, place] == pytest.approx(wanted, rel=1e-12, abs=1e-9)
+                one = bill(case, column(case, units, place), chosen)
+                assert one[figure] == pytest.approx(wanted, rel=1e-12, abs=1e-9)
 
 
 @pytest.mark.exhaustive(keep=6)
@@ -115,7 +115,6 @@ def test_bill_lies_between_its_monotone_bounds(seed: int) -> None:
         exact, least = kernel.bills(units), kernel.bills(units, least=True)
         known = exact.known
         assert (least.counts <= exact.counts + 1e-9)[:, known].all()
-        assert (kernel.bills(units, apart=True).counts >= exact.counts - 1e-9)[:, known].all()
         for row in range(len(units)):
             more = units.copy()
             more[row] += random.Random(seed).randint(1, 5)
@@ -150,69 +149,65 @@ def test_a_fabric_in_a_range_is_the_least_of_that_range() -> None:
 
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_operations_of_many_are_the_operations_of_each(seed: int) -> None:
+def test_goodput_is_that_of_the_sizing_model(seed: int) -> None:
     compared = 0
     for case in cases(seed):
-        for one, mode in ways_to_save(case):
-            if covers(one, mode) and case.systems and case.storage:
-                compared += operations_agree(one, mode, seed)
+        for mode in case.job.modes:
+            if case.systems and case.storage:
+                compared += goodput_agrees(case, mode, seed)
     assert (compared > 0) == (seed not in NOTHING_RUNS)
 
 
-def operations_agree(case: Case, mode: Mode, seed: int) -> int:
-    draw = random.Random(seed)
-    rows = []
-    for _ in range(4 * COUNT):
-        number = draw.randrange(len(case.ways))
-        way = case.ways[number]
+def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
+    draw, found = random.Random(seed), 0
+    for _ in range(2 * COUNT):
+        way = draw.choice(case.ways)
         system = next(s for s in case.systems if way in s.ways)
-        item = draw.choice(case.storage)
-        count, systems = draw.randint(1, 60), draw.randint(1, 60)
+        item, count, systems = draw.choice(case.storage), draw.randint(1, 60), draw.randint(1, 60)
         most = systems * way.usable_gpus // way.step_gpus
         gpus = draw.randint(1, max(1, most)) * way.step_gpus
-        rows.append((number, system, systems, item, count, gpus))
-    family = {f.id: f for f in case.families}
-    worn = []
-    for *_, item, count, _ in rows:
-        rated = item.endurance_tb_per_day
-        worn.append(case.job.checkpoint_gb / 1e3 * 86_400 / (rated * count) if rated else 0.0)
-    plates = [nameplates(r[3], np.array([float(r[4])])) for r in rows]
-    safe = [safe_bandwidth([(r[3], r[4])]) for r in rows]
-    if not case.tolerate_down:
-        safe = [(float(read[0]), float(write[0])) for read, write in plates]
-    stores = Stores(
-        write=np.array([w[0] for _, w in plates]),
-        read=np.array([r[0] for r, _ in plates]),
-        safe_write=np.array([w for _, w in safe]),
-        safe_read=np.array([r for r, _ in safe]),
-        worn_s=np.array(worn),
-        write_factor=np.array([family[r[3].family].write_factor for r in rows]),
-        read_factor=np.array([family[r[3].family].read_factor for r in rows]),
-        plate=np.array([w[0] for _, w in plates]),
-        bulk_read=np.zeros(len(rows)),
-        bulk_tb=np.zeros(len(rows)),
-    )
-    numbers, systems, gpus = (np.array([row[place] for row in rows]) for place in (0, 2, 5))
-    use = Uses(numbers, systems, gpus, stores)
-    ran, found = Operation(case, mode).run(use), 0
-    for place, (number, system, systems, item, count, gpus) in enumerate(rows):
-        way = case.ways[number]
         units = {o.id: 0 for o in case.offers()} | {system.id: systems, item.id: count}
-        assert bought_nameplate(case.storage, units) == pytest.approx(
-            (stores.read[place], stores.write[place]), rel=1e-13
-        )
-        used = {system.id: way.systems_for(gpus)}
-        one = operate.operate(case, mode, units, used, gpus, (way.id,))
-        assert ran.allowed[place] == (one is not None), (place, one)
-        if one is not None:
-            found += 1
-            assert ran.goodput[place] == pytest.approx(one.goodput, rel=1e-12)
-            sought = one.shrunk is not None or mode == "local"  # the peak is not solved for
-            flat = 1e-5 if sought else 1e-7
-            assert ran.interval_s[place] == pytest.approx(one.interval_s, rel=flat)
-            pflops = ran.pflops_per_gpu[place] * gpus * ran.goodput[place]
-            assert pflops == pytest.approx(one.useful_pflops(case.job.mfu or 0.0), rel=1e-12)
+        run = operate(case, mode, units, {system.id: way.systems_for(gpus)}, gpus, (way.id,))
+        if run is None:
+            continue
+        found += 1
+        here = by_sizing(case, run, run.interval_s)
+        assert run.goodput == pytest.approx(here, rel=1e-12)
+        plates = nameplate(item, count)
+        assert run.read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
+        if case.job.interval.policy == "optimal":
+            longer = min(run.interval_s * 1.01, case.job.interval.high_s)
+            assert by_sizing(case, run, longer) <= here * (1 + 1e-12)
+        again = run_at(case, mode, units, run.used, gpus, run.interval_s, run.ways, run.every)
+        assert again is not None and again.goodput == pytest.approx(run.goodput, rel=1e-14)
     return found
+
+
+def by_sizing(case: Case, run: Run, interval_s: float) -> float:
+    """Return the goodput of a run at an interval by the formulas for one job."""
+    job, repair, run = case.job, case.job.repair, replace(run, interval_s=interval_s)
+    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
+    if run.mode == "local":
+        kept = two_levels.goodput(on_two_levels(job, run))
+    else:
+        times = interval_s, run.stall_s, run.drain_s, job.restart_s + run.restore_s, run.mtti_s
+        kept = goodput(*times, slowdown) * (
+            1.0 if repair is None else repair.swap_factor(run.mtti_s)
+        )
+    if repair is None:
+        return kept * job.progress
+    ((_, way),) = case.in_use(run.used, run.ways)
+    shrunk, rate = shrunk_of(case, run), run.failures_per_gpu_day
+    if shrunk is None:
+        waits = repair.waiting(way.spare_unit, run.spares, run.gpus, rate)
+        return kept * (1.0 - waits) * job.progress
+    how = restarts(job, run)
+    fewer_per_s = shrunk.spared(how) / shrunk.failing / run.mtti_s
+    spared = (job.restart_s + run.restore_s) * fewer_per_s
+    if run.mode == "local":
+        spared = two_levels.log_spared(on_two_levels(job, run), fewer_per_s)
+    left = (1.0 - shrunk.lost(how, interval_s, run.mtti_s)) * math.exp(spared)
+    return kept * min(1.0, max(0.0, left)) * job.progress
 
 
 def expect_the_best_of_all(
@@ -229,36 +224,36 @@ def expect_the_best_of_all(
         failures: so many times as often as the case says.
         port: what a system reads, as a share of what the case says.
     """
-    stores, _ = stored(case, drawn(case, seed)[-len(case.storage) :])
+    stores = stored(case, drawn(case, seed)[-len(case.storage) :])
     draw = random.Random(seed)
     way = np.array([draw.randrange(len(case.ways)) for _ in range(COUNT)])
     systems = np.array([draw.randint(1, most_systems) for _ in way])
-    for one, mode in ways_to_save(case):
-        if covers(one, mode):
-            operation = Operation(one, mode)
-            pairs = zip(way.tolist(), systems, strict=True)
-            most = np.array([operation.most_gpus(number, n)[()] for number, n in pairs])
-            assert (
-                most <= [most_gpus(case, w, n)[()] for w, n in zip(way, systems, strict=True)]
-            ).all()
-            operation.rate = operation.rate * failures
-            operation.client_read = operation.client_read * port
-            found, chosen = operation.best(way, systems, most, stores)
-            steps = operation.step[way]
-            gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
-            each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
-            use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
-            worth = np.array(operation.worth(use))
-            for place, step in enumerate(steps):
-                scores, patient = worth[:, each == place]
-                if failures > 1.0 and not np.isfinite(patient[-1:]).all():
-                    continue  # less is left of the goodput than floats can tell
-                best = scores.max(initial=-np.inf)
-                assert found[place] == pytest.approx(best, rel=1e-12)
-                # What no fewer GPUs pass, where that is said of them.
-                if case.job.repair is not None and case.job.repair.shrinks:
-                    assert (np.maximum.accumulate(scores) <= patient + 1e-12).all()
-                yield float(best), int((most[place] - chosen[place]) // step)
+    for one, mode in modes_of(case):
+        operation = Work(one, mode)
+        pairs = zip(way.tolist(), systems, strict=True)
+        most = np.array([operation.most_gpus(number, n)[()] for number, n in pairs])
+        assert (
+            most
+            <= [most_gpus(case.job, case.ways[w], n) for w, n in zip(way, systems, strict=True)]
+        ).all()
+        operation.rate = operation.rate * failures
+        operation.client_read = operation.client_read * port
+        found, chosen = operation.best(way, systems, most, stores)
+        steps = operation.step[way]
+        gpus = [np.arange(n, m + 1, n) for n, m in zip(steps, most, strict=True)]
+        each = np.repeat(np.arange(COUNT), [len(numbers) for numbers in gpus])
+        use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
+        worth = np.array(operation.worth(use))
+        for place, step in enumerate(steps):
+            scores, patient = worth[:, each == place]
+            if failures > 1.0 and not np.isfinite(patient[-1:]).all():
+                continue  # less is left of the goodput than floats can tell
+            best = scores.max(initial=-np.inf)
+            assert found[place] == pytest.approx(best, rel=1e-12)
+            # What no fewer GPUs pass, where that is said of them.
+            if case.job.repair is not None and case.job.repair.shrinks:
+                assert (np.maximum.accumulate(scores) <= patient + 1e-12).all()
+            yield float(best), int((most[place] - chosen[place]) // step)
 
 
 @pytest.mark.exhaustive(keep=6)
@@ -267,8 +262,8 @@ def expect_the_best_of_all(
 def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float | None) -> None:
     """With the time of a restore as drawn, and shares of what this storage takes for one."""
     for case in cases(seed):
-        stores, _ = stored(case, drawn(case, seed)[-len(case.storage) :])
-        reads = stores.safe_read[stores.safe_read > 0]
+        stores = stored(case, drawn(case, seed)[-len(case.storage) :])
+        reads = stores.degraded_read[stores.degraded_read > 0]
         if not len(reads) or not case.ways:
             continue
         if restore_s is not None:

@@ -1,0 +1,457 @@
+"""Goodput as arrays, an entry for each use of a purchase: the laws of `planner.sizing`.
+
+One and two levels of checkpoints (`sizing.goodput`, `sizing.two_levels` for one k), and jobs that
+go on with fewer replicas while units are out (`sizing.availability`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from planner.case import Case
+from planner.case.bandwidth import local_drain_s, local_room_tb, worn_interval_s
+from planner.case.repair import Repair
+from planner.optimizer.bill import TOLERANCE as ROOM
+from planner.optimizer.bill import Flags, Numbers, Places
+from planner.sizing.availability import Restarts
+from planner.units import DAY_S
+
+LARGE = 30.0
+"""Beyond it e^x - 1 counts as e^x."""
+MOST_EXPONENT = 700.0
+"""The highest power of e that floats hold."""
+
+
+# One level, and two.
+
+
+class Local(NamedTuple):
+    """The local level of checkpoints of uses; times in seconds.
+
+    Each ``every``-th checkpoint goes on to storage. A share ``far`` of failures needs that; the
+    others restart in ``near_s``, and begin a drain anew where ``again``. After a share ``hardware``
+    of either a swap takes ``swap_s``. Local copies are safe after ``drain_s``, drives endure the
+    interval ``worn_s``, and copies have room where ``fits``.
+    """
+
+    every: int | Places
+    far: float
+    near_s: float
+    again: bool
+    hardware: float
+    swap_s: float
+    drain_s: Numbers
+    worn_s: Numbers
+    fits: Flags
+
+    def log_rework(self, interval: Numbers, near: Numbers, lag: Numbers) -> Numbers:
+        """Return `two_levels.kept`; times are over the mean time between failures."""
+        share = np.log(self.far) - self._mixed(near + lag)
+        grown = np.exp(np.minimum(_log_expm1(interval) + share, MOST_EXPONENT))
+        head = np.log(self.every * interval) - lag + self._mixed(near) + share
+        return np.asarray(head - _log_expm1(self.every * np.log1p(grown)))
+
+    def log_kept(
+        self,
+        interval_s: Numbers,
+        drain_s: Numbers,
+        far_s: Numbers,
+        mtti_s: Numbers,
+        seen: Numbers | float,
+    ) -> Numbers:
+        """Return the logarithm of the share of time kept, but for stalls.
+
+        Args:
+            interval_s: start of one local checkpoint to the start of the next, s.
+            drain_s: from safe local copies to a safe checkpoint in storage, s.
+            far_s: a restart from storage, reading back included, s.
+            mtti_s: mean time between the failures that work sees, s.
+            seen: the share of these that restarts see.
+        """
+        rate, lag, drain = seen / mtti_s, self.drain_s / mtti_s, drain_s / mtti_s
+        near, far = self.restarts(rate), rate * far_s + self._swaps(rate)
+        again = self._mixed(near) - drain - self._mixed(near + drain)
+        drained = again if self.again else -self.far * drain
+        part = np.log1p(self.far * np.expm1(np.minimum(far, LARGE)))
+        restarted = -np.where(far > LARGE, far + np.log(self.far), part)
+        return np.asarray(self.log_rework(interval_s / mtti_s, near, lag) + drained + restarted)
+
+    def restarts(self, rate: Numbers) -> Numbers:
+        """Return near restarts over the mean time between failures, swaps included."""
+        return np.asarray(rate * self.near_s + self._swaps(rate))
+
+    def _swaps(self, rate: Numbers) -> Numbers:
+        swapped = self.hardware * np.exp(-rate * self.swap_s)
+        return np.asarray(-np.log(1.0 - self.hardware + swapped))
+
+    def _mixed(self, x: Numbers) -> Numbers:
+        """Return log(q2 + q1 e^-x)."""
+        return np.asarray(np.log1p((1.0 - self.far) * np.expm1(-x)))
+
+
+class Drives:
+    """The local drives of GPU systems, a row for each way: times and room of one GPU, which fall
+    with their number where all GPUs write."""
+
+    def __init__(self, case: Case) -> None:
+        assert case.job.levels is not None
+        job, self.levels, repair = case.job, case.job.levels, case.job.repair
+        self.swaps = (0.0, 0.0) if repair is None else (repair.hardware_share, repair.swap_s)
+        self.longest_s = job.longest_local_restart_s
+        ways = [(way, way.drives) for way in case.ways]
+        self.there = np.array([drives is not None for _, drives in ways], dtype=bool)
+        self.drain_s, self.worn_s, self.room_tb = (
+            np.array([of(job, way, 1) if drives else 0.0 for way, drives in ways], dtype=float)
+            for of in (local_drain_s, worn_interval_s, local_room_tb)
+        )
+        self.most_tb = np.array([drives.capacity_tb if drives else 0.0 for _, drives in ways])
+        self.one_writes = job.one_replica_writes
+
+    def join(self, teams: Sequence[tuple[int, ...]]) -> None:
+        """Make rows of teams of those of ways: as slow as the slowest, as full as the fullest."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            full = np.where(self.there, self.room_tb / self.most_tb, np.inf)
+        of = [list(team) for team in teams]
+        self.drain_s, self.worn_s, self.room_tb = (
+            np.array([each[team].max() for team in of])
+            for each in (self.drain_s, self.worn_s, full)
+        )
+        self.there = np.array([self.there[team].all() for team in of])
+        self.most_tb = np.ones(len(of))
+
+    def of(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
+        """Return the local level of uses by GPUs in use, of each k or the only one."""
+        levels = self.levels
+        writing = np.ones_like(gpus) if self.one_writes else gpus
+        fits = self.there[team] & (self.room_tb[team] / writing <= self.most_tb[team] * (1 + ROOM))
+        return Local(
+            levels.every[0] if every is None else every,
+            levels.remote_share,
+            levels.local_restart_s,
+            levels.drain_restarts,
+            *self.swaps,
+            self.drain_s[team] / writing,
+            self.worn_s[team] / writing,
+            fits,
+        )
+
+    def most_gpus(self, number: int, failures_per_gpu_day: float, tolerance: float) -> float:
+        """Return the most GPUs for which a local restart and drain fit between two failures."""
+        if not self.there[number]:
+            return 0.0
+        mean_s = DAY_S / failures_per_gpu_day * (1.0 + tolerance)
+        drain_s = float(self.drain_s[number])
+        if self.one_writes:
+            each_s, left_s = self.longest_s + drain_s, mean_s
+        else:
+            each_s, left_s = self.longest_s, mean_s - drain_s
+        if left_s <= 0.0:
+            return 0.0
+        return left_s / each_s if each_s > 0.0 else np.inf
+
+
+def _log_expm1(x: Numbers) -> Numbers:
+    """Return log(e^x - 1) without overflow."""
+    with np.errstate(divide="ignore"):
+        small = np.log(np.expm1(np.minimum(x, LARGE)))
+    return np.asarray(np.where(x > LARGE, x + np.log1p(-np.exp(-x)), small))
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times of jobs, s.
+
+    Attributes:
+        stall: GPUs stopped per checkpoint; ``stopped`` with the slowdown of its drain.
+        drain: until a checkpoint is safe in storage, from the end of the stall or of a local drain.
+        restore: reading back; ``recovery`` is the whole restart.
+        low: the shortest interval within the limits.
+    """
+
+    stall: Numbers
+    stopped: Numbers
+    drain: Numbers
+    recovery: Numbers
+    restore: Numbers
+    low: Numbers
+    local: Local | None
+
+    def log_kept(self, interval: Numbers, mtti: Numbers, seen: Numbers | float = 1.0) -> Numbers:
+        """Return the logarithm of goodput, if restarts see a share of the failures."""
+        stopped, recovery = np.minimum(self.stopped, interval), seen * self.recovery
+        with np.errstate(divide="ignore"):
+            left = np.log1p(-stopped / interval)
+        if self.local is not None:
+            kept = self.local.log_kept(interval, self.drain, self.recovery, mtti, seen)
+        else:
+            kept = _log_rework(interval / mtti) - (self.drain + recovery) / mtti
+        return np.asarray(left + kept)
+
+    def log_rework(self, interval: Numbers, mtti: Numbers, seen: Numbers | float) -> Numbers:
+        """Return the logarithm of the share of intervals that no failure makes repeat."""
+        if self.local is None:
+            z = interval / mtti
+            return np.asarray(np.log(z / np.expm1(np.clip(z, 1e-12, MOST_EXPONENT))))
+        near = self.local.restarts(seen / mtti)
+        return self.local.log_rework(interval / mtti, near, self.local.drain_s / mtti)
+
+    def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:
+        """Return the logarithm of the part of goodput that depends on the interval."""
+        with np.errstate(divide="ignore"):
+            left = np.log1p(-np.minimum(self.stopped / interval, 1.0))
+        return np.asarray(left + self.log_rework(interval, mtti, 1.0))
+
+
+def _log_rework(z: Numbers) -> Numbers:
+    """Return log(z/(e^z - 1))."""
+    small, large = np.minimum(z, 0.01), np.maximum(z, 0.01)
+    series = -small / 2 - small**2 / 24 + small**4 / 2880
+    return np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
+
+
+# The best interval.
+
+SECTIONS = 44
+"""Golden sections of a range of intervals: 1e-9 of it is left."""
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def best_between(
+    worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: Numbers | float
+) -> Numbers:
+    """Return the times of most worth between the shortest and the longest, by golden sections of a
+    function with one peak over their logarithms."""
+    most_s = np.broadcast_to(np.asarray(high_s, dtype=float), low_s.shape)
+    left, right = np.log(low_s), np.log(most_s)
+    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+    near, far = worth(np.exp(inner)), worth(np.exp(outer))
+    for _ in range(SECTIONS):
+        lower = near > far
+        right, left = np.where(lower, outer, right), np.where(lower, left, inner)
+        step = GOLDEN * (right - left)
+        inner, outer = np.where(lower, right - step, outer), np.where(lower, inner, left + step)
+        found = worth(np.exp(np.where(lower, inner, outer)))
+        near, far = np.where(lower, found, far), np.where(lower, near, found)
+    best = np.exp((left + right) / 2.0)
+    for end in (low_s, most_s):
+        best = np.where(worth(end) > worth(best), end, best)
+    return np.asarray(best)
+
+
+STEPS = 50
+NEAR = 1e-6
+"""After a Halley step of a smaller share of z the next is below the resolution of floats."""
+SERIES = (1.0, 1.0 / 6.0, 1.0 / 36.0, 1.0 / 270.0, 1.0 / 4320.0)
+"""Of z in powers of sqrt(2 s/M)."""
+
+
+def optimal_period(stall_per_mtti: Numbers) -> Numbers:
+    """Return z of ``z - (1 - exp(-z)) = s/M`` by Halley steps; see `goodput.exact_period_s`.
+
+    They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
+    """
+    share = np.asarray(stall_per_mtti, dtype=float)
+    root = np.sqrt(2.0 * share)
+    series = np.zeros_like(root)
+    for factor in reversed(SERIES):
+        series = root * (factor + series)
+    z = np.minimum(1.0 + share, series)
+    some = np.where(z > 0, z, 1.0)
+    for _ in range(STEPS):
+        rises = -np.expm1(-some)
+        step = (_deficit(some) - share) / rises
+        step = step / (1.0 - step * (1.0 - rises) / (2.0 * rises))
+        step = np.where(z > 0, step, 0.0)
+        some = some - step
+        if np.all(np.abs(step) <= NEAR * some):
+            break
+    return np.where(z > 0, some, 0.0)
+
+
+_DEFICIT = tuple(2.0 * (-1.0) ** n / math.factorial(n + 2) for n in range(15))
+"""Of 2 (z - (1 - exp(-z))) / z**2 in powers of z."""
+
+
+def _deficit(z: Numbers) -> Numbers:
+    """Return z - (1 - exp(-z)) without cancellation."""
+    small = np.minimum(z, 0.5)
+    series = np.full_like(small, _DEFICIT[-1])
+    for factor in _DEFICIT[-2::-1]:
+        series *= small
+        series += factor
+    return np.where(z < 0.5, small * small / 2.0 * series, z + np.expm1(-z))
+
+
+# Units in repair.
+
+NEVER_WAITS = 1e-30
+"""A share of time below which nothing is waited for."""
+
+
+def erlang_b(spares: Numbers, load: Numbers) -> Numbers:
+    """Return the share of time in which more units are in repair than there are spares, by Erlang's
+    recursion: over each load once, up to the most spares under it."""
+    loads, of = np.unique(load, return_inverse=True)
+    places, found = spares.astype(np.int64) + 1, np.ones_like(load)
+    order, ends = np.argsort(places, kind="stable"), np.cumsum(np.bincount(places))
+    last = np.zeros(len(loads), dtype=np.int64)
+    np.maximum.at(last, of, places)
+    blocked = np.ones_like(loads)
+    for place in range(1, len(ends)):
+        blocked = blocked * loads
+        blocked /= place + blocked
+        rows = order[ends[place - 1] : ends[place]]
+        found[rows] = blocked[of[rows]]
+        if place % 8 == 0 and np.all((blocked < NEVER_WAITS) | (last <= place)):
+            rows = order[ends[place] :]
+            found[rows] = blocked[of[rows]]
+            break
+    return found
+
+
+TAIL = 12.0
+"""States further above the load than this many of its square roots take no time."""
+
+
+class Units(NamedTuple):
+    """The repair units of a way: GPUs of each that replicas use, GPUs of a replica, the fewest
+    replicas that run, the load of one replica, and the restarts of the job."""
+
+    unit_gpus: int
+    replica_gpus: int
+    least: int
+    load_each: float
+    how: Restarts
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """Jobs that go on with fewer replicas, averages over the units out as shares of all replicas.
+
+    ``running`` replicas, those ``failing`` that work sees, those ``resting`` that restarts see. A
+    unit that is back finds the job computing with the probability ``alone``, after restarts that
+    ``began`` per second; the job ``fails`` and ``others`` come back, per second; another is back
+    ``meanwhile``. Restarts with more replicas take ``stands``, each time of repair ``longer``;
+    units that wait for a capture leave ``late`` undone.
+    """
+
+    running: Numbers
+    failing: Numbers
+    resting: Numbers
+    alone: Numbers
+    began: Numbers
+    fails: Numbers
+    others: Numbers
+    meanwhile: Numbers
+    stands: Numbers
+    longer: Numbers
+    late: Numbers
+
+    @classmethod
+    def of(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
+        """Return the averages.
+
+        Args:
+            units: what is repaired.
+            counts: units in use and spares of each job.
+            replicas: replicas with nothing out.
+        """
+        whole, doing, squared, backs, met, grown, brought, out, together = _states(
+            units, counts, replicas
+        )
+        whole, does = np.maximum(whole, 1e-300), np.maximum(doing, 1e-300)
+        all_, how, load = np.maximum(replicas, 1.0), units.how, units.load_each
+        met = np.where(backs > 0.0, met / np.maximum(backs, 1e-300), 1.0)
+        backs, grown, brought = backs / whole, grown / whole, brought / whole
+        running, failing = doing / whole, squared / does
+        per_s = load / how.hardware_share / how.repair_s / np.maximum(backs, 1e-300)
+        fails, after = (grown - brought) * per_s, grown * per_s
+        began = met / how.repair_s + (1.0 - how.hardware_share) * fails
+        alone = np.asarray(sum(part * np.exp(-began * s) for part, s in how.after_failures))
+        again = np.minimum(after * how.grow_s, MOST_EXPONENT)
+        stands_s = np.expm1(again) / np.maximum(after, 1e-300)
+        counted = np.clip(1.0 - out / whole + together / does, 0.0, None)
+        late = counted * brought / how.repair_s * alone / np.maximum(fails, 1e-300)
+        spared = brought / np.maximum(running, 1e-300) / load
+        resting = failing - how.hardware_share * how.left_out() * spared
+        return cls(
+            running=running / all_,
+            failing=failing / all_,
+            resting=resting / all_,
+            alone=alone,
+            began=began,
+            fails=fails,
+            others=np.maximum(met - 1.0, 0.0) / how.repair_s,
+            meanwhile=how.hardware_share * fails * stands_s,
+            stands=grown * stands_s / how.repair_s / all_,
+            longer=grown * np.exp(again) / all_,
+            late=late / all_,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Shrunk], order: Places) -> Shrunk:
+        """Return several one after the other, sorted by ``order``."""
+        at = np.argsort(order)
+        names = [each.name for each in fields(cls)]
+        return cls(*(np.concatenate([getattr(p, name) for p in parts])[at] for name in names))
+
+    def work(self, interval_s: Numbers, more: Numbers) -> Numbers:
+        """Return the share of the work of all replicas that is not lost to units out.
+
+        Args:
+            interval_s: start of one checkpoint to the start of the next.
+            more: of a restart with more replicas, beside itself, in times of repair.
+        """
+        passes = self.alone * self._passes(self.fails + self.others, interval_s)
+        planned = passes / (1.0 + self.meanwhile * passes)
+        waits = self.late * (1.0 - self._passes(self.fails, interval_s))
+        return np.asarray(self.running - planned * (self.stands + self.longer * more) - waits)
+
+    def _passes(self, per_s: Numbers, interval_s: Numbers) -> Numbers:
+        """Return the probability that the next capture comes before an event of this rate."""
+        began, comes = self.began * interval_s, per_s * interval_s
+        first = np.exp(-np.minimum(began, comes))
+        return np.asarray(first * _none_of(np.abs(began - comes)) / _none_of(began))
+
+
+def _none_of(expected: Numbers) -> Numbers:
+    """Return (1 - e^-x)/x."""
+    x = np.maximum(expected, 1e-12)
+    return np.asarray(-np.expm1(-x) / x)
+
+
+def _states(units: Units, counts: Numbers, replicas: Numbers) -> list[Numbers]:
+    """Return sums over the units out, each state weighted by the time it takes; see
+    `availability.shrunk`."""
+    load = units.load_each * max(1.0, float(replicas.max(initial=0.0)))
+    states = math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12
+    states = min(int(counts.max(initial=0.0)), states)
+    now, weight = replicas, np.where(replicas > 0, 1.0, 0.0)
+    sums = [weight, now, now * now, *(np.zeros_like(now) for _ in range(6))]
+    for out in range(1, states + 1):
+        before = now
+        weight = weight * units.load_each * before / out
+        left = units.unit_gpus * np.maximum(counts - out, 0.0) // units.replica_gpus
+        now = np.where(left >= units.least, np.minimum(replicas, left), 0.0)
+        back = np.where((now < before) & (now > 0), weight * out, 0.0)
+        terms = (
+            *(weight, weight * now, weight * now * now, back, back * out, back * before),
+            *(back * (before - now), weight * out, weight * out * now),
+        )
+        sums = [each + term for each, term in zip(sums, terms, strict=True)]
+        if not out % 16:
+            scale = np.maximum(sums[0], 1.0)
+            weight, sums = weight / scale, [each / scale for each in sums]
+    return sums
+
+
+def kept_by_swaps(repair: Repair | None, mtti_s: Numbers) -> Numbers:
+    """Return the share of goodput that swaps leave, of one level of checkpoints."""
+    if repair is None:
+        return np.ones_like(mtti_s)
+    return np.asarray(1.0 + repair.hardware_share * np.expm1(-repair.swap_s / mtti_s))

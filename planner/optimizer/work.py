@@ -1,0 +1,914 @@
+"""Useful work of purchases as arrays: goodput at the best interval and the best number of GPUs.
+
+An entry is a use of a purchase by a team: one way, or one way each of several GPU types that run
+the job together, as slow as the slowest. A plan is an array of one. Without the division of the
+GPUs among several types, figures of a team are upper bounds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planner.case import Case, Way, bandwidth
+from planner.case.model import Job, Mode
+from planner.case.quantities import ROUNDING
+from planner.optimizer.bill import Counts, Flags, Numbers, Places
+from planner.optimizer.goodput import (
+    Drives,
+    Shrunk,
+    Times,
+    Units,
+    best_between,
+    erlang_b,
+    kept_by_swaps,
+    optimal_period,
+)
+from planner.optimizer.stores import Stores, staged
+from planner.sizing.availability import Restarts
+from planner.sizing.throughput import ScaleLaw, concave_above
+from planner.units import DAY_S
+
+TOLERANCE = 9e-8
+"""Relative slack of limits on time and bandwidth, a little less than the verifier's."""
+MOST_STALLED = 0.999
+"""No plan may lose more of its intervals to stalls; see docs/model.md."""
+PRICES = ("per_useful_gpu_hour", "per_million_tokens")
+"""Limits on money per useful work."""
+PRICED = TOLERANCE + 1e-9
+"""Share by which arrays may pass a limit on money per work; a plan is judged by its own bill."""
+WORK_OBJECTIVES = frozenset({"goodput", "useful_gpus", "gpus"})
+"""Objectives that measure the use of a purchase, whatever it costs."""
+ANY_SYSTEMS = 2**20
+"""Systems of a team of several: its hot spares are counted type by type."""
+TRIED = 4
+"""Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
+AROUND = 8
+"""Numbers of GPUs to either side that are tried together where several types share them."""
+
+
+class Ports(NamedTuple):
+    """What clients in use can write, read in a restore, and read of training data, GB/s."""
+
+    write: Numbers
+    read: Numbers
+    data: Numbers
+
+
+@dataclass(frozen=True)
+class Uses:
+    """How purchases are used, an entry for each.
+
+    Attributes:
+        team: the place of the team in `Work.teams`; the first are the ways of `Case.ways`.
+        systems: GPU systems of the type in the cluster.
+        gpus: GPUs in use, whole steps.
+        stores: what the storage gives.
+        tco_usd: the TCO at least, where limits on money per work ask for it.
+        ports: of the systems in use; without, those that the GPUs in use fill.
+        spares: spare units; without, those that the systems leave.
+        every: the k of each; without, the only one of the job.
+    """
+
+    team: Places
+    systems: Counts
+    gpus: Counts
+    stores: Stores
+    tco_usd: Numbers | None = None
+    ports: Ports | None = None
+    spares: Places | None = None
+    every: Places | None = None
+
+    def twice(self, some: Counts, others: Counts) -> Uses:
+        """Return the purchases with some GPUs in use, and after these with others."""
+        places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
+        cost = None if self.tco_usd is None else self.tco_usd[places]
+        return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
+
+
+class Flow(NamedTuple):
+    """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
+    counts as 1."""
+
+    write: Numbers
+    read: Numbers
+    degraded_write: Numbers
+    degraded_read: Numbers
+    moves: Flags
+
+
+class Ran(NamedTuple):
+    """How purchases run.
+
+    ``allowed`` is where every limit on times and counts is met. ``patient`` is goodput without
+    waiting for repairs, no less with more spares; ``mtti_s`` that of the failures that work sees.
+    ``most_pflops_per_gpu`` is by a concave law of scale that is no less.
+    """
+
+    allowed: Flags
+    goodput: Numbers
+    patient: Numbers
+    interval_s: Numbers
+    pflops_per_gpu: Numbers
+    most_pflops_per_gpu: Numbers
+    waiting: Numbers
+    mtti_s: Numbers
+    flow: Flow
+    times: Times
+
+
+def modes_of(case: Case) -> Iterator[tuple[Case, Mode]]:
+    """Yield the modes of a case, each with it; of a local level with each k alone, because work
+    has one peak in the GPUs in use for each k by itself."""
+    for mode in case.job.modes:
+        for one in case.by_every if mode == "local" else (case,):
+            yield one, mode
+
+
+def teams_of(case: Case) -> list[tuple[int, ...]]:
+    """Return the places in `Case.ways` that can run the job together, single ways first.
+
+    Types in use share one compute fabric, and are all that must be in use.
+    """
+    owner = [system for system in case.systems for _ in system.ways]
+    teams: list[tuple[int, ...]] = [(way,) for way in range(len(owner))]
+    most = 1 if case.job.repair is not None else case.job.max_types
+    for size in range(2, most + 1):
+        for team in itertools.combinations(range(len(owner)), size):
+            types = {owner[way].id for way in team}
+            fabrics = {case.ways[way].fabric for way in team} - {None}
+            if len(types) == size and len(fabrics) <= 1:
+                teams.append(team)
+    return teams
+
+
+_OF_SEVERAL: Mapping[str, Callable[[Any], Any]] = {
+    "usable": min,
+    "least": max,
+    "gpus_max": min,
+    "rate": max,
+    "tflops": min,
+    "copy_s": max,
+    "of_replica": max,
+    "fan_once": min,
+    "fan_each": min,
+    "step": np.gcd.reduce,
+    "filled": min,
+}
+"""Figures of a team from those of its ways."""
+
+
+class Work:
+    """The job of a case in one mode, a local level with one k, over arrays of uses.
+
+    Attributes:
+        teams: places in `Case.ways` of each team.
+        rows_of: places in `Case.systems` of each team.
+        ways_of, rows_padded: the same as arrays, a column for each team, -1 for none.
+        several: where a team is of several types.
+    """
+
+    def __init__(self, case: Case, mode: Mode) -> None:
+        self.case, self.mode, job, ways = case, mode, case.job, case.ways
+        owner = [system for system in case.systems for _ in system.ways]
+
+        def each(values: Sequence[float]) -> Numbers:
+            return np.array(values, dtype=float)
+
+        self.usable = each([way.usable_gpus for way in ways])
+        self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
+        most = (job.gpus_max_in(way) for way in ways)
+        self.gpus_max = each([np.inf if limit is None else limit for limit in most])
+        self.rate = each([way.failures_per_gpu_day for way in ways])
+        self.tflops = self.way_tflops = each([way.tflops_per_gpu for way in ways])
+        self.pflops_each = (job.mfu or 0.0) * 1e-3
+        self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
+        self.client_write = each([system.client_write_gb_per_s for system in owner])
+        self.client_read = each([system.client_read_gb_per_s for system in owner])
+        self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])
+        fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
+        self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
+        self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
+        self.filled = np.array([way.gpus_max or 0 for way in ways], dtype=np.int64)
+        self.gpus_of_system = self.usable
+        self.drives = Drives(case) if mode == "local" else None
+        self.concave = None if job.scale is None else concave_above(job.scale)
+        self.even = job.scale is not None and job.scale.even
+        per_hour, per_tokens = (case.limits[name] for name in PRICES)
+        self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
+        tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
+        self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
+        self.teams = teams_of(case)
+        places = [row for row, system in enumerate(case.systems) for _ in system.ways]
+        self.rows_of = [[places[way] for way in team] for team in self.teams]
+        self.several = np.array([len(team) > 1 for team in self.teams], dtype=bool)
+        self.ways_of, self.rows_padded = _padded(self.teams), _padded(self.rows_of)
+        if self.several.any():
+            self._join_types()
+
+    def _join_types(self) -> None:
+        usable, clients = self.usable, (self.client_write, self.client_read)
+        for name, of in _OF_SEVERAL.items():
+            each = getattr(self, name)
+            together = [of([each[way] for way in team]) for team in self.teams]
+            setattr(self, name, np.array(together, dtype=each.dtype))
+        # Ports of a number of GPUs are at most those of the type with most ports per GPU.
+        self.client_write, self.client_read = (
+            np.array(
+                [max(c[w] / usable[w] for w in t) * min(usable[w] for w in t) for t in self.teams]
+            )
+            for c in clients
+        )
+        if self.drives is not None:
+            self.drives.join(self.teams)
+
+    # Bandwidth.
+
+    def flow(self, use: Uses) -> Flow:
+        """Return the bandwidth that reaches the jobs."""
+        case, stores, ports = self.case, use.stores, self.ports(use)
+        most = ports.write * stores.write_factor, ports.read * stores.read_factor
+        write = np.minimum(case.delivered_write * stores.write, most[0])
+        read = np.minimum(case.delivered_read * stores.read, most[1])
+        safe_write, safe_read = write, read
+        if case.tolerate_down:
+            safe_write = np.minimum(case.delivered_write * stores.degraded_write, most[0])
+            safe_read = np.minimum(case.delivered_read * stores.degraded_read, most[1])
+        moves: Flags = (safe_write > 0) & (safe_read > 0)
+        if moves.all():
+            return Flow(write, read, safe_write, safe_read, moves)
+        sides = (write, read, safe_write, safe_read)
+        write, read, safe_write, safe_read = (np.where(moves, side, 1.0) for side in sides)
+        return Flow(write, read, safe_write, safe_read, moves)
+
+    def ports(self, use: Uses) -> Ports:
+        """Return what clients in use can move, before the factors of storage families."""
+        if use.ports is not None:
+            return use.ports
+        job, team = self.case.job, use.team
+        used = np.ceil(use.gpus / self.usable[team] - ROUNDING)
+        writers = self.of_replica[team] if job.one_replica_writes else used
+        readers = self.of_replica[team] if job.one_replica_reads else used
+        read = self.client_read[team]
+        return Ports(self.client_write[team] * writers, read * readers, read * used)
+
+    def arrives(self, use: Uses) -> Numbers:
+        """Return the training data that arrives, GB/s; all systems in use read."""
+        most = self.ports(use).data * use.stores.read_factor
+        arrives = np.minimum(self.case.delivered_read * use.stores.read, most)
+        if self.case.job.bulk_needed_tb:
+            arrives = np.minimum(arrives, staged(self.case, use.stores))
+        return np.asarray(arrives * (1 + TOLERANCE))
+
+    # Times.
+
+    def stalls(self, team: Places, gpus: Numbers) -> Numbers:
+        """Return how long GPUs stop for an asynchronous checkpoint, s."""
+        job = self.case.job
+        return job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
+
+    def times(
+        self,
+        team: Places,
+        gpus: Numbers,
+        flow: Flow,
+        worn_s: Numbers,
+        every: Places | None = None,
+    ) -> Times:
+        """Return the times of jobs with GPUs in use, at the bandwidth that reaches them."""
+        job = self.case.job
+        transfer = job.checkpoint_gb / flow.write
+        stall = transfer if self.mode == "sync" else self.stalls(team, gpus)
+        drain = np.zeros_like(transfer) if self.mode == "sync" else transfer
+        local = None if self.drives is None else self.drives.of(team, gpus, every)
+        slowed = job.drain_slowdown * drain / (1 if local is None else local.every)
+        restore = (self.fan_once[team] + self.fan_each[team] * gpus) * job.checkpoint_gb / flow.read
+        found = Times(stall, stall + slowed, drain, job.restart_s + restore, restore, worn_s, local)
+        return replace(found, low=self.shortest(found, job.checkpoint_gb / flow.degraded_write))
+
+    def shortest(self, t: Times, drain_s: Numbers) -> Numbers:
+        """Return the shortest interval within the limits, s.
+
+        Args:
+            t: the times, ``low`` the shortest interval that storage endures.
+            drain_s: a transfer with appliances down.
+        """
+        job, by_rule = self.case.job, self.case.rule is not None
+        overlapped = drain_s if by_rule else drain_s / job.max_overlap
+        if t.local is not None:
+            remote = np.maximum(t.low, overlapped) / t.local.every
+            return np.maximum(np.maximum(t.stall + t.local.drain_s, t.local.worn_s), remote)
+        if self.mode == "sync":
+            return np.maximum(t.low, drain_s / job.max_blocking)
+        return np.maximum(np.maximum(t.low, t.stall + drain_s), overlapped)
+
+    def interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return the best interval within the limits, and where there is any."""
+        rule = self.case.job.interval
+        low, there = self._bounds(t, mtti)
+        if rule.policy != "optimal":
+            return low, there
+        if t.local is not None:
+            return best_between(lambda at: t.log_worth(at, mtti), low, rule.high_s), there
+        return np.clip(mtti * optimal_period(t.stopped / mtti), low, rule.high_s), there
+
+    def _bounds(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return the shortest interval that may be chosen, or the one that is set, and where it is
+        within the limits."""
+        rule = self.case.job.interval
+        if rule.policy != "optimal":
+            at = np.full_like(mtti, rule.low_s) if rule.policy == "fixed" else rule.kappa * mtti
+            return at, at * (1 + TOLERANCE) >= t.low
+        low = np.maximum(t.low, rule.low_s)
+        return np.minimum(low, rule.high_s), low <= rule.high_s * (1 + TOLERANCE)
+
+    # Goodput.
+
+    def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> Ran:
+        """Return how purchases run at their best interval, or a given one.
+
+        Args:
+            use: the purchases.
+            waits: whether repairs are waited for.
+            interval_s: start of one checkpoint to the start of the next.
+        """
+        job, team, gpus = self.case.job, use.team, use.gpus.astype(float)
+        mtti = DAY_S / (self.rate[team] * gpus)
+        waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
+        if waits:
+            waiting, mends = self.waiting(use, mtti)
+        flow = self.flow(use)
+        t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
+        allowed = self._gpus_allowed(use) & mends
+        if job.ingest_per_gpu_gb_per_s:
+            allowed &= gpus * job.ingest_per_gpu_gb_per_s <= self.arrives(use)
+        if job.max_restore_s is not None:
+            slowest = t.restore * flow.read / flow.degraded_read
+            allowed &= slowest <= job.max_restore_s * (1 + TOLERANCE)
+        if t.local is not None and self.drives is not None:
+            allowed &= t.local.fits
+            allowed &= self.drives.longest_s + t.local.drain_s <= mtti * (1 + TOLERANCE)
+        if job.repair is not None and job.repair.shrinks and len(team):
+            patient, runs = self._at_most(use, t, mtti)
+            kept, interval = patient, t.low
+            if waits:
+                kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
+        else:
+            if interval_s is None:
+                interval, runs = self.interval(t, mtti)
+                runs &= t.stopped <= MOST_STALLED * interval
+            else:
+                interval, runs = interval_s, np.ones(len(mtti), bool)
+            kept = patient = np.exp(t.log_kept(interval, mtti)) * self.kept_by_swaps(mtti)
+        patient, goodput = (
+            np.where(flow.moves & runs, job.progress * share, 0.0)
+            for share in (patient, kept * (1.0 - waiting))
+        )
+        each = most_each = self.rates(team, gpus, job.scale) * self.pflops_each
+        if self.concave is not job.scale:
+            most_each = self.rates(team, gpus, self.concave) * self.pflops_each
+        return Ran(
+            *(allowed & (goodput > 0), goodput, patient, interval, each, most_each),
+            *(waiting, mtti, flow, t),
+        )
+
+    def kept_by_swaps(self, mtti: Numbers) -> Numbers:
+        """Return the share that swaps leave; with two levels they are in the restarts."""
+        return kept_by_swaps(None if self.drives is not None else self.case.job.repair, mtti)
+
+    def rates(self, team: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
+        """Return the rate of a GPU of the slowest type in jobs of these sizes, TFLOP/s."""
+        if law is None:
+            return np.asarray(self.tflops[team])
+        found = np.full(len(team), np.inf)
+        for members in self.ways_of:
+            some = np.flatnonzero(members[team] >= 0)
+            ways = members[team[some]]
+            rate = self.way_tflops[ways] * self._shares(ways, gpus[some], law)
+            found[some] = np.minimum(found[some], rate)
+        return found
+
+    def _shares(self, ways: Places, gpus: Numbers, law: ScaleLaw) -> Numbers:
+        each, places = np.unique(np.stack([ways, gpus]), axis=1, return_inverse=True)
+        of = [(way.bubble, way.gpus_max) for way in self.case.ways]
+        shares = [law.share(n, *of[int(w)]) for w, n in each.T.tolist()]
+        return np.array(shares, dtype=float)[np.ravel(places)]
+
+    def most_pflops(self, team: Places, gpus: Numbers) -> Numbers:
+        """Return the most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
+        return self.rates(team, gpus, self.concave) * self.pflops_each
+
+    def _gpus_allowed(self, use: Uses) -> Flags:
+        job, used = self.case.job, np.ceil(use.gpus / self.usable[use.team] - ROUNDING)
+        hot = job.hot_spares + np.ceil(job.hot_share * used - ROUNDING)
+        allowed: Flags = (use.gpus >= self.least[use.team]) & (use.gpus >= 1)
+        allowed &= used + np.where(used > 0, hot, 0.0) <= use.systems
+        return allowed & (use.gpus <= self.gpus_max[use.team])
+
+    # Repairs.
+
+    def _by_way(self, use: Uses) -> Iterator[tuple[Places, Way]]:
+        for number in np.flatnonzero(np.bincount(use.team)).tolist():
+            yield np.flatnonzero(use.team == number), self.case.ways[number]
+
+    def waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return the share of time waited for repairs, and where there are enough spares."""
+        repair, waiting = self.case.job.repair, np.zeros_like(mtti)
+        if repair is None:
+            return waiting, np.ones(len(mtti), dtype=bool)
+        mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
+        for here, way in self._by_way(use):
+            unit, rate = way.spare_unit, way.failures_per_gpu_day
+            gpus = use.gpus[here].astype(float)
+            if unit.in_rack:
+                odds = gpus * repair.rack_odds(unit, rate)
+                waiting[here] = odds / (1.0 + odds)
+                continue
+            left = use.systems[here] * unit.per_system - np.ceil(gpus / unit.holding_gpus)
+            if repair.spares is not None:
+                mends[here] &= left >= repair.spares
+                left = np.full_like(left, repair.spares)
+            if use.spares is not None:
+                left = use.spares[here].astype(float)
+            mends[here] &= left >= 0
+            if repair.shrinks:
+                mends[here] &= gpus >= way.least_running * way.step_gpus
+                continue
+            waiting[here] = erlang_b(np.maximum(left, 0.0), gpus * repair.load(rate, 1))
+        return waiting, mends
+
+    def restarts(self) -> Restarts:
+        """Return the restarts of a job that goes on with fewer replicas, without reading back."""
+        job, repair = self.case.job, self.case.job.repair
+        assert repair is not None
+        grow_s = job.restart_s
+        after: tuple[tuple[float, float], ...] = ((1.0, grow_s),)
+        if self.drives is not None:
+            far, grow_s = self.drives.levels.remote_share, self.drives.levels.local_restart_s
+            after = ((1.0 - far, grow_s), (far, job.restart_s))
+        return Restarts(repair.hardware_share, repair.repair_s, after, grow_s, 0.0)
+
+    def _shrunk(self, use: Uses) -> Shrunk:
+        """Return the averages over the units out of jobs that go on with fewer replicas."""
+        repair, parts, places, how = self.case.job.repair, [], [], self.restarts()
+        assert repair is not None
+        for here, way in self._by_way(use):
+            unit, step, gpus = way.spare_unit, way.step_gpus, use.gpus[here].astype(float)
+            counts = use.systems[here].astype(float) * unit.per_system
+            in_use = np.ceil(gpus / unit.holding_gpus)
+            if repair.spares is not None:
+                counts = in_use + repair.spares
+            if use.spares is not None:
+                counts = in_use + use.spares[here]
+            load = repair.load(way.failures_per_gpu_day, step)
+            units = Units(unit.holding_gpus, step, way.least_running, load, how)
+            parts.append(Shrunk.of(units, counts, np.floor(gpus / step + ROUNDING)))
+            places.append(here)
+        return Shrunk.joined(parts, np.concatenate(places))
+
+    def _at_most(self, use: Uses, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
+        """Return a bound on the goodput of any fewer GPUs as a share of those in use, whatever
+        units are out, and where there is an interval.
+
+        Of N in use x do the work on average. At least those of x fail as work sees, and a restart
+        sees `MOST_SPARED` of these less at most. So no more is kept than by x without units out,
+        such restarts and what the N allow. The logarithm of that, and of the rate of x, is concave
+        in log x: where a few more would do more it is most at N; elsewhere there is no bound.
+        """
+        repair, gpus = self.case.job.repair, use.gpus.astype(float)
+        assert repair is not None
+        seen = 1.0 - repair.hardware_share * self.restarts().left_out() * MOST_SPARED
+        interval, runs = self.interval(t, mtti)
+        runs &= t.stopped <= MOST_STALLED * interval
+        less = math.exp(-RISING)
+        once = self.fan_once[use.team]
+        fanned = t.restore * (1.0 - once / (once + self.fan_each[use.team] * gpus))
+        wider = replace(t, recovery=t.recovery + fanned * math.expm1(RISING))
+        at, beyond = (
+            each.log_kept(interval, mean, seen) + np.log(self.kept_by_swaps(mean))
+            for each, mean in ((t, mtti), (wider, mtti * less))
+        )
+        scaled = np.zeros(len(gpus))
+        if self.concave is not None:
+            now, then = (self._shares(use.team, gpus / s, self.concave) for s in (1.0, less))
+            scaled = np.log(then / now)
+        with np.errstate(invalid="ignore"):
+            rises = beyond + scaled + RISING >= at
+        unbounded = np.where(scaled + RISING >= 0.0, 1.0, np.inf)
+        return np.where(rises, np.exp(at), unbounded), runs
+
+    def _with_fewer(
+        self, use: Uses, t: Times, mtti: Numbers, interval_s: Numbers | None
+    ) -> tuple[Numbers, Numbers, Numbers, Numbers, Flags]:
+        """Return the goodput without units out, the share lost to these, the best interval or the
+        given one, the MTTI that work sees, and where there is an interval."""
+        rule, repair, shrunk = self.case.job.interval, self.case.job.repair, self._shrunk(use)
+        assert repair is not None
+        failing = np.maximum(shrunk.failing, 1e-300)
+        seen, rests = mtti / failing, shrunk.resting / failing
+        more = (t.restore + t.drain if t.local is None else t.local.drain_s) / repair.repair_s
+
+        def first(interval: Numbers) -> Numbers:
+            kept = shrunk.work(interval, more) * (1.0 - t.stopped / interval)
+            return np.asarray(kept * np.exp(t.log_rework(interval, seen, rests)))
+
+        def done(interval: Numbers) -> tuple[Numbers, Numbers]:
+            kept, rested = t.log_kept(interval, seen), t.log_kept(interval, seen, rests)
+            some = np.isfinite(kept)
+            spared = np.exp(np.where(some, rested, 0.0) - np.where(some, kept, 0.0))
+            return np.exp(kept), np.maximum(shrunk.work(interval, more) * spared, 0.0)
+
+        def capped(interval: Numbers) -> Numbers:
+            kept, works = done(interval)
+            return np.asarray(kept * np.minimum(works, 1.0))
+
+        if interval_s is not None:
+            interval, there = interval_s, np.ones(len(mtti), bool)
+        else:
+            interval, there = self._bounds(t, mtti)
+            if rule.policy == "optimal":
+                low, interval = interval, best_between(first, interval, rule.high_s)
+                if (done(interval)[1] > 1.0).any():  # more is spared in restarts than units take
+                    interval = best_between(capped, low, rule.high_s)
+            there &= t.stopped <= MOST_STALLED * interval
+        kept, works = done(interval)
+        return kept * self.kept_by_swaps(seen), 1.0 - np.minimum(works, 1.0), interval, seen, there
+
+    # Scores.
+
+    def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
+        """Return the score of each use, -inf where it is not allowed, and its bound for any spares.
+
+        Scores are logarithms of useful work, or GPUs in use.
+        """
+        ran, limits = self.run(use), self.case.limits
+        useful = use.gpus.astype(float) * ran.goodput
+        pflops, allowed = useful * ran.pflops_per_gpu, ran.allowed.copy()
+        floors = (
+            (limits["min_goodput"], ran.goodput),
+            (limits["min_useful_gpus"], useful),
+            (self.case.useful_pflops_floor(), pflops),
+        )
+        for floor, value in floors:
+            if floor is not None:
+                allowed &= value >= floor * (1 - TOLERANCE)
+        if use.tco_usd is not None:
+            allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
+        score = self._score(use, ran.goodput, ran.pflops_per_gpu)
+        return np.where(allowed, score, -np.inf), self._patient(use, ran)
+
+    def without_waiting(self, use: Uses) -> Numbers:
+        """Return the bound of `worth` for any spares."""
+        return self._patient(use, self.run(use, waits=False))
+
+    def _patient(self, use: Uses, ran: Ran) -> Numbers:
+        return self._score(use, ran.patient, ran.most_pflops_per_gpu)
+
+    def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
+        gpus = use.gpus.astype(float)
+        if self.case.objective == "gpus":
+            return np.where(goodput > 0, gpus, -np.inf)
+        each = pflops_per_gpu if self.case.objective == "goodput" else 1.0
+        with np.errstate(divide="ignore"):
+            score: Numbers = np.log(gpus * goodput * each)
+        return score
+
+    def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
+        """Return the TCO that limits on money per useful work allow, USD; None is not known."""
+        most = np.full(1, np.inf)
+        for usd, work in ((self.usd_per_gpu, gpus), (self.usd_per_pflops, pflops)):
+            if usd is not None and work is not None:
+                most = np.minimum(most, usd * work)
+        return most
+
+    def affordable(self, team: Places, score: Numbers) -> Numbers:
+        """Return the TCO that limits on money per useful work allow up to a score, USD; with a law
+        of scale by the work that is scored alone."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            work = score if self.case.objective == "gpus" else np.exp(score)
+            each = None if self.concave is not None else self.tflops[team] * self.pflops_each
+            if self.case.objective == "goodput":
+                most = self._may_cost(None if each is None else work / each, work)
+            else:
+                most = self._may_cost(work, None if each is None else work * each)
+        found: Numbers = np.broadcast_to(np.where(np.isnan(most), np.inf, most), score.shape)
+        return found
+
+    # The best number of GPUs in use.
+
+    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+        """Return the systems and the most GPUs of purchases.
+
+        Args:
+            team: the team of each.
+            systems: a row for each GPU system of the case, a column for each purchase.
+        """
+        count, most = np.zeros((2, len(team)), dtype=np.int64)
+        for place in np.unique(team).tolist():
+            here = team == place
+            if not self.several[place]:
+                count[here] = systems[self.rows_of[place][0], here]
+                most[here] = self.most_gpus(place, count[here])
+                continue
+            for way, row in zip(self.teams[place], self.rows_of[place], strict=True):
+                most[here] += self.most_gpus(way, systems[row, here])
+            limit = min(float(self.gpus_max[place]), float(ANY_SYSTEMS) * 64)
+            most[here] = np.minimum(most[here], int(limit)) // self.step[place] * self.step[place]
+            count[here] = ANY_SYSTEMS
+        return count, most
+
+    def most_gpus(self, number: int, systems: Counts) -> Counts:
+        """Return the most GPUs that the job can use of so many systems of one way's type."""
+        way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
+        gpus, limit = most_gpus(job, way, systems), job.gpus_max_in(way)
+        if limit is not None:
+            gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
+        if self.drives is None:
+            return gpus
+        most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
+        steps = np.floor(np.minimum(most, gpus) / step * (1.0 + ROUNDING) + ROUNDING)
+        return np.asarray(steps.astype(np.int64) * step)
+
+    def best(
+        self,
+        team: Places,
+        systems: Counts,
+        most: Counts,
+        stores: Stores,
+        tco_usd: Numbers | None = None,
+    ) -> tuple[Numbers, Counts]:
+        """Return the best score of each purchase over the GPUs in use, and these GPUs.
+
+        Fewer GPUs are tried, twice as many uses each time, until the bound without waiting is
+        no better than the best so far, and falls: useful work without waiting has one peak, so no
+        fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
+        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
+        is not known, nor where a table of scale is not concave.
+
+        Args:
+            team: the team that runs each.
+            systems: GPU systems of its type in the cluster.
+            most: the most GPUs that may be in use; see `of_systems`.
+            stores: what its storage gives.
+            tco_usd: the TCO at least, where limits on money per useful work ask for it.
+        """
+        best, chosen = np.full(len(team), -np.inf), most.copy()
+        step = self.step[team]
+        least, most = self._served(team, most, stores)
+        least = np.maximum(least, np.maximum(step, self.least[team]))
+        # Where the interval follows from the time between interruptions, fewer GPUs may make
+        # possible what more cannot do at all.
+        rises = self.case.job.interval.policy == "lost_work"
+        dips = self.concave != self.case.job.scale and not self.even  # then no peak is known
+        dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
+        open_, first = np.flatnonzero(most >= least), 0
+        while len(open_):
+            tried = np.arange(first, max(TRIED, 2 * first))
+            first = int(tried[-1]) + 1
+            gpus = most[open_, None] - tried * step[open_, None]
+            some = gpus > 0
+            rows = np.repeat(open_, len(tried))[some.ravel()]
+            score, patient = np.full((2, *gpus.shape), -np.inf)
+            cost = None if tco_usd is None else tco_usd[rows]
+            use = Uses(team[rows], systems[rows], gpus[some], stores.at(rows), cost)
+            score[some], patient[some] = self.worth(use)
+            at, here = np.argmax(score, axis=1), np.arange(len(open_))
+            better = score[here, at] > best[open_]
+            best[open_[better]] = score[here, at][better]
+            chosen[open_[better]] = gpus[here, at][better]
+            falls = patient[:, -1] <= patient[:, -2]
+            if rises:
+                falls &= np.isfinite(patient[:, -1])
+            poor = patient[:, -1] <= best[open_]
+            if tco_usd is not None:
+                most_usd = self.affordable(team[open_], patient[:, -1])
+                poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
+            done = (falls & poor) | (gpus[:, -1] <= least[open_])
+            up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+            if first == TRIED and not dips and len(up):
+                cost = None if tco_usd is None else tco_usd[up]
+                of = Uses(team[up], systems[up], most[up], stores.at(up), cost)
+                most[up] -= self._above_the_peak(of, least[up])
+            open_ = open_[~done]
+        return best, chosen
+
+    def _above_the_peak(self, use: Uses, least: Numbers) -> Counts:
+        """Return how many GPUs fewer than in use leave the most useful work in the second tries.
+
+        None where that may not be, nor where systems are used in part: their ports come in jumps.
+        """
+        step = self.step[use.team]
+        low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
+        high = np.where(step % self.usable[use.team] == 0, np.maximum(high, low), low)
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            tried = use.gpus - middle * step
+            at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
+            low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
+        peak = use.gpus - low * step
+        at, _ = self.worth(replace(use, gpus=peak))
+        if self.even:
+            return self._no_better_above(use, peak, at)
+        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+
+    def _no_better_above(self, use: Uses, peak: Counts, at: Numbers) -> Counts:
+        """Return the same where copies of the model share micro-batches evenly.
+
+        The peak is of the bound: GPUs above it are left out whose bound is no more than what the
+        peak, or the end of a step below it, is worth.
+        """
+        step, filled = self.step[use.team], self.filled[use.team]
+        end = np.maximum(filled // -(-filled // peak) // step, 1) * step
+        worth = np.maximum(at, self.worth(replace(use, gpus=end))[0])
+        high = (use.gpus - peak) // step
+        low = np.zeros_like(high)
+        while (low < high).any():
+            middle = (low + high) // 2
+            may = self.without_waiting(replace(use, gpus=use.gpus - middle * step)) > worth
+            low = np.where(may, low, np.minimum(middle + 1, high))
+            high = np.where(may, middle, high)
+        return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
+
+    def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
+        """Return the fewest and the most GPUs between which all lie that are read for in time.
+
+        Reads, for a restore and every second, rise with the GPUs, and so do the ports through
+        which they come, unless one replica alone reads in a restore; storage gives the same.
+        """
+        job, asked = self.case.job, []
+        if job.max_restore_s is not None:
+            each_s = job.checkpoint_gb / job.max_restore_s
+            once, each = self.fan_once[team] * each_s, self.fan_each[team] * each_s
+            asked.append((once, each, stores.degraded_read, job.one_replica_reads))
+        if job.ingest_per_gpu_gb_per_s > 0:
+            each = np.full(len(team), job.ingest_per_gpu_gb_per_s)
+            asked.append((np.zeros(len(team)), each, stores.read, False))
+        sides: list[tuple[Numbers, Numbers | float]]
+        low, high = np.zeros(len(team)), np.full(len(team), np.inf)
+        port = self.client_read[team] * stores.read_factor * (1 + TOLERANCE)
+        for once, each, stored, by_one_replica in asked:
+            # once + each * gpus <= gives + more * gpus
+            whole = self.case.delivered_read * stored * (1 + TOLERANCE)
+            if by_one_replica:
+                sides = [(np.minimum(whole, port * self.of_replica[team]), 0.0)]
+            else:  # a system that is used in part has its port, too
+                sides = [(whole, 0.0), (port, port / self.usable[team])]
+            for gives, more in sides:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    end = (gives - once) / (each - more)
+                high = np.where((each > more) & (end < high), end, high)
+                low = np.where((each < more) & (end > low), end, low)
+                high = np.where((each == more) & (gives < once), 0.0, high)
+        if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+            most_staged = staged(self.case, stores) * (1 + TOLERANCE)
+            high = np.minimum(high, most_staged / job.ingest_per_gpu_gb_per_s)
+        step = self.step[team]
+        over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
+        return low * (1 - ROUNDING), most - over.astype(np.int64) * step
+
+    # Several types.
+
+    def best_division(
+        self,
+        team: int,
+        systems: Sequence[int],
+        stores: Stores,
+        near: int,
+        score: Callable[[Uses], Numbers],
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """Return the GPUs in use of the best score and the systems in use of each type.
+
+        Numbers of GPUs around ``near`` are tried until none beside the best is better, each
+        divided among the types so that most is written, or most is read.
+
+        Args:
+            team: a team of several types.
+            systems: systems of each type in the cluster.
+            stores: what the storage of the one purchase gives.
+            near: GPUs in use by the bound.
+            score: of uses, -inf where they are not allowed.
+        """
+        ways = [self.case.ways[way] for way in self.teams[team]]
+        pairs = zip(self.teams[team], systems, strict=True)
+        most = [int(self.most_gpus(way, np.array([count]))[0]) for way, count in pairs]
+        numbers = _reachable(ways, most)
+        found: dict[int, tuple[float, tuple[int, ...]]] = {}
+        place = int(np.argmin(np.abs(numbers - near))) if len(numbers) else 0
+        while len(numbers):
+            first = max(0, place - AROUND)
+            tried = [n for n in numbers[first : place + AROUND + 1].tolist() if n not in found]
+            rows = [(n, used) for n in tried for used in self._divisions(team, ways, most, n)]
+            found |= dict.fromkeys(tried, (-math.inf, ()))
+            if rows:
+                values = score(self._uses_of(team, rows, stores)).tolist()
+                for (gpus, used), value in zip(rows, values, strict=True):
+                    found[gpus] = max(found[gpus], (value, used))
+            best = max(found, key=lambda gpus: found[gpus][0])
+            there = int(np.searchsorted(numbers, best))
+            if not rows or there == place:
+                break
+            place = there
+        if not found or not math.isfinite(found[best][0]):
+            return None
+        return best, found[best][1]
+
+    def _uses_of(
+        self, team: int, rows: Sequence[tuple[int, tuple[int, ...]]], stores: Stores
+    ) -> Uses:
+        some = np.zeros(len(rows), dtype=np.int64)
+        used = np.array([used for _, used in rows], dtype=float)
+        gpus = np.array([gpus for gpus, _ in rows], dtype=np.int64)
+        systems = np.full(len(rows), ANY_SYSTEMS, dtype=np.int64)
+        return Uses(some + team, systems, gpus, stores.at(some), ports=self.ports_of(team, used))
+
+    def ports_of(self, team: int, used: Numbers) -> Ports:
+        """Return the ports of systems in use, a row for each use, a column for each type."""
+        case, job = self.case, self.case.job
+        types = [case.systems[row] for row in self.rows_of[team]]
+        ways = [case.ways[way] for way in self.teams[team]]
+        replica = [-(-(way.replica_gpus or 0) // way.usable_gpus) for way in ways]
+        write = np.array([system.client_write_gb_per_s for system in types])
+        read = np.array([system.client_read_gb_per_s for system in types])
+        all_write, data = used @ write, used @ read
+        one_write, one_read = (np.full(len(used), np.min(replica * p)) for p in (write, read))
+        return Ports(
+            one_write if job.one_replica_writes else all_write,
+            one_read if job.one_replica_reads else data,
+            data,
+        )
+
+    def _divisions(
+        self, team: int, ways: Sequence[Way], most: Sequence[int], gpus: int
+    ) -> list[tuple[int, ...]]:
+        """Return systems in use by type for so many GPUs: of most write and of most read ports."""
+        ends = [min(m, gpus) for m in most]
+        first = [
+            np.arange(w.step_gpus, m + 1, w.step_gpus) for w, m in zip(ways, ends, strict=True)
+        ]
+        parts = [np.ravel(each) for each in np.meshgrid(*first[:-1], indexing="ij")]
+        last = gpus - np.sum(parts, axis=0)
+        fine = (last > 0) & (last <= most[-1]) & (last % ways[-1].step_gpus == 0)
+        each = zip([*parts, last], ways, strict=True)
+        used = np.array([np.ceil(p[fine] / w.usable_gpus - ROUNDING) for p, w in each]).T
+        if not len(used):
+            return []
+        types = [self.case.systems[row] for row in self.rows_of[team]]
+        sides = (
+            used @ np.array([system.client_write_gb_per_s for system in types]),
+            used @ np.array([system.client_read_gb_per_s for system in types]),
+        )
+        best = {int(np.argmax(side)) for side in sides}
+        return [tuple(int(n) for n in used[place]) for place in sorted(best)]
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> Places:
+    widest = max(map(len, rows), default=1)
+    padded = [[*row, *[-1] * (widest - len(row))] for row in rows]
+    return np.array(padded, dtype=np.int64).reshape(len(rows), widest).T
+
+
+def _reachable(ways: Sequence[Way], most: Sequence[int]) -> Counts:
+    """Return the GPUs in use to which whole steps of every type add up, fewest first."""
+    sums = np.zeros(1, dtype=np.int64)
+    for way, top in zip(ways, most, strict=True):
+        steps = np.arange(way.step_gpus, top + 1, way.step_gpus)
+        sums = np.unique(sums[:, None] + steps)
+    return sums
+
+
+MOST_SPARED = 0.75
+"""Restarts see at least a quarter of the failures that work sees: after one that takes a unit out
+a third or more of what ran goes on, or the job waits."""
+RISING = 1e-4
+"""The share of more GPUs that is looked at to see whether they would do more."""
+
+
+def systems_in_use(job: Job, systems: Counts) -> Counts:
+    """Return the most systems that can be in use beside their hot spares."""
+    if not (job.hot_spares or job.hot_share):
+        return systems
+    used = np.floor((systems - job.hot_spares) / (1.0 + job.hot_share)) + 1.0
+    for _ in range(3):
+        hot = job.hot_spares + np.ceil(job.hot_share * used - 1e-9)
+        used = np.where(used + hot > systems, used - 1.0, used)
+    return np.maximum(used, 0.0).astype(np.int64)
+
+
+def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
+    """Return the most GPUs that a job can use of so many systems beside its spares."""
+    repair, unit, step = job.repair, way.spare_unit, way.step_gpus
+    used = systems.astype(float)
+    if repair is not None and repair.spares is not None and not unit.in_rack:
+        if unit.per_system == 1:
+            used = np.maximum(used - repair.spares, 0.0)
+        else:
+            left = np.maximum(used * unit.per_system - repair.spares, 0.0) * unit.gpus
+            used = np.minimum(used, left / way.usable_gpus)
+    else:
+        used = systems_in_use(job, systems).astype(float)
+    return np.floor(used * way.usable_gpus / step + 1e-9).astype(np.int64) * step
