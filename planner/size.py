@@ -38,8 +38,8 @@ from planner.schema.size import (
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, fan_out_terms
 from planner.sizing.demand import (
     VENDOR_RULES,
-    WEIGHTS_ONLY_BYTES_PER_PARAMETER,
     appliances_needed,
+    exports_tb,
     rule_demand,
     write_demand_gb_per_s,
     write_volume_tb_per_day,
@@ -241,7 +241,6 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
     job = inputs.problem.job
     archived = 0 if job.in_bulk else 1
     kept = job.checkpoint.keep_last + 1 + archived * job.checkpoint.milestones
-    exports = archived * job.checkpoint.exports * (job.parameters or 0.0)
     return Checkpoint(
         size_gb=numbers.checkpoint_gb,
         bytes_per_parameter=numbers.bytes_per_parameter if job.parameters else None,
@@ -250,7 +249,7 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
         capacity_needed_tb=numbers.capacity_needed_tb,
         dataset_tb=job.dataset_tb,
         checkpoints_tb=numbers.checkpoint_gb * kept / 1e3,
-        exports_tb=WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12,
+        exports_tb=exports_tb(job.parameters, archived * job.checkpoint.exports),
         fill_limit_share=inputs.problem.storage.fill_limit,
         ingest_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s,
     )

@@ -15,6 +15,7 @@ import pytest
 
 from planner import currency
 from planner.api import solve
+from planner.commands import explore
 from planner.commands.views import VIEWS
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
@@ -314,3 +315,13 @@ def test_amounts_read_as_people_write_them(
     assert words.millions(amount) == large
     written = scale([amount], "USD")
     assert written.size == pytest.approx(amount / float(written.text(amount).replace(",", "")))
+
+
+def test_explore_shows_amounts_in_the_currency_of_the_problem(tmp_path: Path) -> None:
+    """The page once showed the amounts in USD of a problem in euros."""
+    path = _written(tmp_path, PROBLEM + EURO, BOOK)
+    found = explore.Explorer(path, load(path)).answer(explore.Asked({}, {}), "tab", 2)
+    money = [tile["text"] for tile in found["tiles"] if tile["label"] in ("Capex", "TCO")]
+    assert money
+    assert all("EUR" in text and "USD" not in text for text in money)
+    assert all("EUR" in section["text"] for section in found["sections"])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -296,6 +297,27 @@ def test_a_phone_shows_the_page_without_sideways_scrolling(browser, url):
         assert 0 <= top < 800 - head["height"], "the plan is out of sight while a slider moves"
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier(browser, url, scheme):
+    """Names, contrast, headings and focus by day and by night; the page's policy is set aside."""
+    pytest.importorskip("axe_core_python")
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+    colours = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", colours)
+    try:
+        browser.get(url)
+        settled(browser)
+        browser.execute_script(axe)
+        found = browser.execute_async_script("axe.run().then(arguments[0])")
+        assert "color-contrast" in {each["id"] for each in found["passes"]}
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+    finally:
+        browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {})
 
 
 def test_a_mailed_sweep_shows_the_plan_of_each_position(browser, tmp_path):

@@ -1,10 +1,10 @@
-"""Cables by length: what is ordered for the links of a plan, once it is known where devices stand.
+"""Cables by length: the order for the links of a plan, once the places of devices are known.
 
 The bill counts one part for each kind of link, so that a purchase is priced before it is placed.
 After that every cable gets the least length on offer that its run needs, and between two switches
 copper goes where it reaches, joins two whole cages and costs no more than the fibres and
-transceivers in whose place it goes. So what is ordered never costs or draws more than what is
-counted: limits that the bill keeps, the order keeps too. See docs/model.md.
+transceivers in whose place it goes. So the order never costs or draws more than the bill counts:
+limits that the bill keeps, the order keeps too. See docs/model.md.
 """
 
 from __future__ import annotations
@@ -23,13 +23,28 @@ from planner.schema.catalog import Copper, Item, PortGroup
 from planner.schema.plan import Line, PartByLength, Plan
 
 STEP_M = 5.0
-"""Lengths of cables of which no catalog lists any are told in such steps."""
+"""Steps of lengths of cables of which no catalog lists any."""
+Order = tuple[str, str | None, float | None, int]
+"""SKU, part number and length of a part as it is ordered, and the fibres it is in place of."""
+
+
+def _net_usd(inputs: Inputs, item: Item) -> float | None:
+    price, shown_in = inputs.prices.get(item.id), inputs.problem.shown_in
+    return None if price is None else unit_net_usd(item, price, inputs.discounts, shown_in)
+
+
+def _model(item: Item) -> str:
+    """Name of a part without a length."""
+    return item.lengths.model or item.model if item.lengths is not None else item.model
+
+
+# Each cable in its length.
 
 
 def cut_to_length(
     inputs: Inputs, cables: Sequence[Cable], between: Mapping[int, PortGroup]
 ) -> list[Cable]:
-    """Return the cables as they are ordered.
+    """The cables as they are ordered.
 
     Args:
         cables: the links with the parts that the bill counts.
@@ -37,7 +52,7 @@ def cut_to_length(
     """
     items = inputs.by_id
     cut = [replace(cable, counted_as=cable.sku) for cable in cables]
-    for rows, copper, module in _copper(inputs, items, cables, between):
+    for rows, copper, module in _copper(inputs, cables, between):
         item = items[copper.cable]
         for row in rows:
             cut[row] = replace(
@@ -53,152 +68,121 @@ def cut_to_length(
     for cable in cut:
         key = cable.sku, cable.number
         longest[key] = max(longest.get(key, 0), cable.length_m or 0)
-    return [_sold(cable, items, longest[cable.sku, cable.number]) for cable in cut]
+    return [_ordered(cable, items, longest[cable.sku, cable.number]) for cable in cut]
 
 
-def _sold(cable: Cable, items: Mapping[str, Item], run_m: int) -> Cable:
-    """Return a cable in the least length on offer that its links need."""
+def _ordered(cable: Cable, items: Mapping[str, Item], run_m: int) -> Cable:
+    """A cable in the least length on offer that its links need."""
     if cable.sku is None or cable.length_m is None:
         return cable
     lengths, model = items[cable.sku].lengths, _model(items[cable.sku])
     if lengths is None or not lengths.offered:
         return replace(cable, model=model, ordered_m=math.ceil(run_m / STEP_M) * STEP_M)
-    fitting = (each for each in lengths.offered if each.length_m >= run_m)
-    least = next(fitting, None)
+    least = next((each for each in lengths.offered if each.length_m >= run_m), None)
     if least is None:
         return replace(cable, model=model, ordered_m=float(run_m), part_number=None)
     return replace(cable, model=model, ordered_m=least.length_m, part_number=least.part_number)
 
 
 def _copper(
-    inputs: Inputs,
-    items: Mapping[str, Item],
-    cables: Sequence[Cable],
-    between: Mapping[int, PortGroup],
+    inputs: Inputs, cables: Sequence[Cable], between: Mapping[int, PortGroup]
 ) -> Iterator[tuple[list[int], Copper, str]]:
     """Yield the links that a copper cable takes together, which one, and the module it spares."""
+    run_m = longest_run_m(inputs)
     cages: defaultdict[tuple[str, int, str, int], list[int]] = defaultdict(list)
     for row, group in between.items():
-        each = group.link.switch_end if group.link is not None else None
-        if group.copper and each is not None:
-            lower, upper = cables[row].lower, cables[row].upper
-            key = (
-                lower.device,
-                (int(lower.port) - 1) // each.links,
-                upper.device,
-                (int(upper.port) - 1) // each.links,
+        end = group.link.switch_end if group.link is not None else None
+        if group.copper and end is not None:
+            (one, port), (other, far) = (
+                (place.device, (int(place.port) - 1) // end.links)
+                for place in (cables[row].lower, cables[row].upper)
             )
-            cages[key].append(row)
+            cages[one, port, other, far].append(row)
     for rows in cages.values():
-        link = between[rows[0]].link
-        assert link is not None
-        assert link.switch_end is not None
+        group = between[rows[0]]
         runs = [cables[row].length_m for row in rows]
         known = [run for run in runs if run is not None]
-        if len(known) == len(runs):
-            module = part_that_reaches(link.switch_end.item, items, longest_run_m(inputs))
-            best = _cheapest(inputs, items, between[rows[0]], (len(rows), module), max(known))
-            if best is not None:
-                yield rows, best, module
+        if group.link is None or group.link.switch_end is None or len(known) < len(runs):
+            continue
+        module = part_that_reaches(group.link.switch_end.item, inputs.by_id, run_m)
+        best = _cheapest_copper(inputs, group, len(rows), module, max(known))
+        if best is not None:
+            yield rows, best, module
 
 
-def _cheapest(
-    inputs: Inputs,
-    items: Mapping[str, Item],
-    group: PortGroup,
-    fitted: tuple[int, str],
-    run_m: int,
+def _cheapest_copper(
+    inputs: Inputs, group: PortGroup, links: int, module: str, run_m: int
 ) -> Copper | None:
-    """Return the copper for two cages of so many links and a module, None if fibres cost less."""
-    link, (links, end) = group.link, fitted
+    """The copper for two cages of a number of links and a module, None if fibres cost less."""
+    link, items = group.link, inputs.by_id
     if link is None or link.switch_end is None or link.links != 1:
         return None
-    counted = part_that_reaches(link.cable, items, longest_run_m(inputs))
-    fibre, module = (_net_usd(inputs, items[name]) for name in (counted, end))
-    if fibre is None or module is None:
+    fibre = part_that_reaches(link.cable, items, longest_run_m(inputs))
+    fibre_usd, module_usd = (_net_usd(inputs, items[name]) for name in (fibre, module))
+    if fibre_usd is None or module_usd is None:
         return None
-    found: tuple[float, Copper] | None = None
+    best: tuple[float, Copper] | None = None
     for copper in group.copper:
         item = items[copper.cable]
-        lengths = item.lengths.offered if item.lengths is not None else ()
-        reaches = any(each.length_m >= run_m for each in lengths)
+        offered = item.lengths.offered if item.lengths is not None else ()
+        reaches = any(each.length_m >= run_m for each in offered)
         if item.reach is not None and item.reach.value < run_m:
             reaches = False
         net_usd = _net_usd(inputs, item)
         whole = links == copper.links == link.switch_end.links
-        if whole and reaches and net_usd is not None and net_usd <= links * fibre + 2 * module:
-            if found is None or net_usd < found[0]:
-                found = net_usd, copper
-    return None if found is None else found[1]
+        if not whole or not reaches or net_usd is None:
+            continue
+        if net_usd <= links * fibre_usd + 2 * module_usd and (best is None or net_usd < best[0]):
+            best = net_usd, copper
+    return None if best is None else best[1]
 
 
-def _net_usd(inputs: Inputs, item: Item) -> float | None:
-    price = inputs.prices.get(item.id)
-    if price is None:
-        return None
-    return unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
+# The order, part by part.
 
 
 def parts_by_length(
     inputs: Inputs, plan: Plan, schedule: CableSchedule
 ) -> tuple[PartByLength, ...]:
-    """Return what is ordered for the cables and transceivers that the bill counts.
+    """The order for the cables and transceivers that the bill counts.
 
     Lines of which units are owned are left out: nobody knows the lengths of these.
     """
     if longest_run_m(inputs) is None:
         return ()
-    items = inputs.by_id
     pulled = _pulled(schedule)
     counted: defaultdict[str, Counter[Order]] = defaultdict(Counter)
-    spared: Counter[str] = Counter()
     for cable in pulled:
         order = cable.sku or "", cable.part_number, cable.ordered_m, cable.in_place_of
         counted[cable.counted_as or ""][order] += 1
-    found: list[PartByLength] = []
+    parts: list[PartByLength] = []
     for line in plan.lines:
         if line.category == "cable" and not line.installed:
-            parts = _of_cable(inputs, items, line, counted[line.sku])
+            orders = sorted(counted[line.sku].items(), key=lambda row: _key(row[0]))
+            own = [_part(inputs, line, order, count) for order, count in orders]
             # Where the schedule has another number of cables, it says so itself.
-            if sum(part.quantity * part.in_place_of for part in parts) == line.quantity:
-                found += parts
-    taken = {part.counted_as for part in found}
+            if sum(part.quantity * part.in_place_of for part in own) == line.quantity:
+                parts += sorted(own, key=lambda part: part.sku != line.sku)  # copper last
+    taken = {part.counted_as for part in parts}
+    spared: Counter[str] = Counter()
     for cable in pulled:
         if cable.spares is not None and cable.counted_as in taken:
             spared[cable.spares] += 2
     for line in plan.lines:
         if line.category == "transceiver" and spared[line.sku] and not line.installed:
-            left = line.quantity - spared[line.sku]
-            found.append(_part(inputs, items[line.sku], line, (line.part_number, None), left, 1))
-    return tuple(found)
+            order = line.sku, line.part_number, None, 1
+            parts.append(_part(inputs, line, order, line.quantity - spared[line.sku]))
+    return tuple(parts)
 
 
 def _pulled(schedule: CableSchedule) -> list[Cable]:
-    """Return a link of each cable, of a splitter's links one of which both ends have a place."""
-    found: dict[tuple[str | None, str, int], Cable] = {}
+    """A link of each cable, of a splitter's links one of which both ends have a place."""
+    links: dict[tuple[str | None, str, int], Cable] = {}
     for cable in schedule.cables:
         if cable.sku is not None:
             key = cable.counted_as, cable.sku, cable.number
-            if key not in found or cable.ordered_m is not None:
-                found[key] = cable
-    return list(found.values())
-
-
-def _of_cable(
-    inputs: Inputs, items: Mapping[str, Item], line: Line, rows: Counter[Order]
-) -> list[PartByLength]:
-    """Return the parts of one line, copper last."""
-    parts = [
-        _part(inputs, items[sku], line, (number, length_m), count, each)
-        for (sku, number, length_m, each), count in sorted(
-            rows.items(), key=lambda row: _key(row[0])
-        )
-    ]
-    return sorted(parts, key=lambda part: part.sku != line.sku)
-
-
-Order = tuple[str, str | None, float | None, int]
-"""SKU, part number and length of a part as it is ordered, and the fibres it is in place of."""
+            if key not in links or cable.ordered_m is not None:
+                links[key] = cable
+    return list(links.values())
 
 
 def _key(order: Order) -> tuple[str, float, str, int]:
@@ -206,27 +190,17 @@ def _key(order: Order) -> tuple[str, float, str, int]:
     return sku, math.inf if length_m is None else length_m, number or "", each
 
 
-def _model(item: Item) -> str:
-    """Return the name of a part without a length."""
-    return item.lengths.model or item.model if item.lengths is not None else item.model
-
-
-def _part(
-    inputs: Inputs,
-    item: Item,
-    line: Line,
-    sold: tuple[str | None, float | None],
-    count: int,
-    in_place_of: int,
-) -> PartByLength:
+def _part(inputs: Inputs, line: Line, order: Order, count: int) -> PartByLength:
+    sku, number, length_m, in_place_of = order
+    item = inputs.by_id[sku]
     return PartByLength(
         counted_as=line.sku,
         sku=item.id,
         vendor=item.vendor,
         model=_model(item),
-        part_number=sold[0],
+        part_number=number,
         category=item.category,
-        length_m=sold[1],
+        length_m=length_m,
         quantity=count,
         in_place_of=in_place_of,
         unit_net_usd=_net_usd(inputs, item),
@@ -234,11 +208,7 @@ def _part(
 
 
 def length_notes(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
-    """Yield what the owner of a plan should know of its cables by length.
-
-    Args:
-        plan: a plan with its parts by length.
-    """
+    """Yield notes on the cables by length of a plan that has them."""
     if not plan.cabling:
         return
     lines = {line.sku: line for line in plan.lines if line.parent is None}

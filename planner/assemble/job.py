@@ -33,7 +33,7 @@ from planner.schema.plan import (
 from planner.schema.problem import Job
 from planner.sizing import goodput, two_levels
 from planner.sizing.availability import units_out
-from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER, write_volume_tb_per_day
+from planner.sizing.demand import exports_tb, write_volume_tb_per_day
 from planner.sizing.facility import HOURS_PER_YEAR
 
 
@@ -155,17 +155,13 @@ def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
 def _held(stated: Job) -> dict[str, float]:
     """Parts of the capacity needed, before the fill limit."""
     held = stated.checkpoint.keep_last + 1
+    exported_tb = exports_tb(stated.parameters, stated.checkpoint.exports)
     if stated.in_bulk:
         return {"checkpoints_held": held, "other_data_tb": stated.dataset_tb}
     return {
         "checkpoints_held": held + stated.checkpoint.milestones,
-        "other_data_tb": stated.dataset_tb + _exports_tb(stated),
+        "other_data_tb": stated.dataset_tb + exported_tb,
     }
-
-
-def _exports_tb(stated: Job) -> float:
-    exports = stated.checkpoint.exports * (stated.parameters or 0.0)
-    return WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12
 
 
 def _days(case: Case, pflops: float | None) -> float | None:
@@ -358,7 +354,7 @@ def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
     milestones_tb = stated.checkpoint.milestones * case.job.checkpoint_gb / 1e3
     return BulkPlan(
         dataset_tb=stated.tiered.size_tb,
-        archives_tb=milestones_tb + _exports_tb(stated),
+        archives_tb=milestones_tb + exports_tb(stated.parameters, stated.checkpoint.exports),
         staged_tb=stated.tiered.staged_tb,
         needed_tb=case.job.bulk_needed_tb,
         usable_tb=usable_tb,

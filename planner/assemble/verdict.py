@@ -1,4 +1,4 @@
-"""Whether anybody would build a plan: what in it a reader must hear before all else, and why."""
+"""Verdict of a plan: low goodput, unused supply, dear storage, a cut search, with causes."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ REACHED = 0.99
 
 
 def verdict(plan: Plan, cut: str | None) -> tuple[Verdict, ...]:
-    """Return what speaks against a plan, or against calling it the best; nothing as a rule.
+    """Reasons against a plan, or against calling it the best; none as a rule.
 
     Args:
         plan: with its lines, totals, job, limits and warnings.
-        cut: what cut short the choice of the cheapest of equally good plans, None where nothing.
+        cut: cause that cut short the choice of the cheapest of equally good plans, if any.
     """
     if not plan.jobs or plan.totals is None:
         return ()
-    found = [*_goodput(plan.jobs[0]), *_unused(plan, plan.jobs[0]), *_storage(plan, plan.jobs[0])]
+    job = plan.jobs[0]
+    verdicts = [*_goodput(job), *_unused(plan, job), *_storage(plan, job)]
     if cut is not None:
         text = f"{cut} came before the cheapest of the plans as good as this was found"
-        found.append(Verdict(code="search", text=text))
-    return tuple(found)
+        verdicts.append(Verdict(code="search", text=text))
+    return tuple(verdicts)
 
 
 def _goodput(job: JobPlan) -> Iterator[Verdict]:
@@ -47,7 +48,7 @@ def _largest_loss(job: JobPlan) -> str:
 
 
 def _unused(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
-    """Yield that much of every supply is left where no limit keeps the plan from more GPUs."""
+    """Much of every supply unused where no limit keeps the plan from more GPUs."""
     supplies = {limit.name for limit in SUPPLIES}
     given = [each for each in plan.limits if each.name in supplies and each.limit > 0]
     if plan.objective.sense != "maximize" or not given:
@@ -66,8 +67,7 @@ def _unused(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
 
 
 def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
-    """Say whether a limit keeps a plan from more GPUs: it binds, or is a number of GPUs reached
-    but for what `indifference` leaves."""
+    """Whether a limit keeps a plan from more GPUs: it binds, or its GPUs are nearly reached."""
     if limit.name in _OF_COUNTS and limit.sense == "<=" and limit.value >= REACHED * limit.limit:
         return True
     if not limit.binding:

@@ -19,7 +19,7 @@ from planner.schema.problem import Maximized, Minimized
 from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.goodput import days_to_train
+from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train
 from planner.sizing.placement import RackUse
 from planner.sizing.throughput import ScaleLaw
 
@@ -673,7 +673,7 @@ class Case:
         """Million tokens that a useful PFLOP/s trains in the term."""
         assert self.job.active_parameters is not None
         seconds = self.rates.hours * 3600.0
-        return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
+        return 1e15 * seconds / (FLOP_PER_PARAMETER_TOKEN * self.job.active_parameters) / 1e6
 
     def days_at_one_pflops(self) -> float:
         """Days to train at one useful PFLOP/s."""

@@ -45,7 +45,7 @@ from planner.schema.problem import (
     LostWorkInterval,
     Problem,
 )
-from planner.sizing.demand import VENDOR_RULES, WEIGHTS_ONLY_BYTES_PER_PARAMETER, capacity_tb
+from planner.sizing.demand import VENDOR_RULES, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share
 
@@ -405,7 +405,7 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
             keep_last=checkpoint.keep_last,
             milestones=0 if job.in_bulk else checkpoint.milestones,
             exports=0 if job.in_bulk else checkpoint.exports,
-            parameters=job.parameters or 0.0,
+            parameters=job.parameters,
             fill_limit=problem.storage.fill_limit,
         ),
         bulk_needed_tb=_bulk_needed_tb(problem, size_gb),
@@ -438,8 +438,8 @@ def _bulk_needed_tb(problem: Problem, checkpoint_gb: float) -> float:
     job, saved = problem.job, problem.job.checkpoint
     if not job.in_bulk:
         return 0.0
-    exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * (job.parameters or 0.0) * saved.exports / 1e12
-    held_tb = job.tiered.size_tb + saved.milestones * checkpoint_gb / 1e3 + exports_tb
+    milestones_tb = saved.milestones * checkpoint_gb / 1e3
+    held_tb = job.tiered.size_tb + milestones_tb + exports_tb(job.parameters, saved.exports)
     return held_tb / problem.storage.fill_limit
 
 

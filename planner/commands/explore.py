@@ -29,7 +29,7 @@ from planner.assemble import assemble
 from planner.assemble.cables import links_of
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError
-from planner.figures import FIGURES, OBJECTIVES
+from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
 from planner.levers import levers
 from planner.levers.model import written
@@ -41,6 +41,8 @@ from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
 from planner.outputs import scope, words
+from planner.outputs.restated import restated
+from planner.outputs.views.plan import reached, used_share
 from planner.paths import job_path
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.running import DEFAULT_FAILURES
@@ -226,7 +228,7 @@ class Explorer:
         return plan, case
 
     def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:
-        """Return what the page shows of a position."""
+        """The data of the page at a position."""
         begun = time.perf_counter()
         with self._turn(tab, SOLVE_S[stage]) as effort:
             base = self.base if asked != Asked({}, {}) or "base" in vars(self) else None
@@ -234,7 +236,7 @@ class Explorer:
         if base is None:
             vars(self)["base"] = base = plan
         seconds = time.perf_counter() - begun
-        found = shown(plan, base)
+        found = shown(restated(plan), restated(base))
         found["proving"] |= plan.status == "infeasible" and not stage  # the reason takes longer
         return found | {"command": self.command(asked), "ms": round(1e3 * seconds)}
 
@@ -258,7 +260,7 @@ class Explorer:
         each = line.write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
         figure = OBJECTIVES[plan.objective.name].figure
         return {
-            "title": f"{_capital(figure.label)} by number of {words.product(line)}",
+            "title": f"{capital(figure.label)} by number of {words.product(line)}",
             "x": "delivered write bandwidth, GB/s",
             "y": plan.objective.unit,
             "points": [{"x": count * each, "y": y, "n": count} for count, y in points],
@@ -315,7 +317,7 @@ def _go_on(effort: Effort) -> None:
 
 
 def _without_plan(answer: Certificate, inputs: Inputs, effort: Effort) -> str:
-    """Return why there is no plan, as far as the time goes."""
+    """The reason for no plan, as far as the time allows."""
     if answer.status == "unbounded":
         return "Nothing limits the purchase: set a power, space or cost budget."
     if answer.status != "infeasible":
@@ -358,7 +360,7 @@ def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
     places = range(math.ceil(low * now / step), math.floor(high * now / step) + 1)
     values = {float(f"{place * step:.10g}") for place in places} | {now}
     group = _GROUPS.get(path.partition(".")[0], "Other")
-    slider = Slider(path, _capital(label), group, unit, (), now)
+    slider = Slider(path, capital(label), group, unit, (), now)
     good = [value for value in sorted(values) if not variable.read(slider.text(value)).faults]
     return Slider(path, slider.label, group, unit, tuple(good), now)
 
@@ -370,7 +372,7 @@ def _nice(step: float) -> float:
 
 
 def _choices(inputs: Inputs) -> Iterator[Choice]:
-    """Yield what GPU systems and storage families the problem considers."""
+    """Yield GPU systems and storage families of the problem."""
     consider = inputs.problem.consider
 
     def offered(item: Any) -> bool:
@@ -388,7 +390,7 @@ def _choices(inputs: Inputs) -> Iterator[Choice]:
     yield Choice("consider.gpu_systems", "GPU systems", tuple(systems))
     there = {item.family for item in inputs.items if item.category == "storage" and offered(item)}
     families = [
-        (each.id, _named(each.vendor, each.name))
+        (each.id, words.with_vendor(each.vendor, each.name))
         for each in inputs.families
         if each.id in there
         and (consider.storage_families is None or each.id in consider.storage_families)
@@ -396,12 +398,8 @@ def _choices(inputs: Inputs) -> Iterator[Choice]:
     yield Choice("consider.storage_families", "Storage", tuple(sorted(families, key=itemgetter(1))))
 
 
-def _named(vendor: str, name: str) -> str:
-    return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
-
-
 def shown(plan: Plan, base: Plan) -> dict[str, Any]:
-    """Return what the page shows of a plan beside the plan to compare with."""
+    """The data of the page for a plan beside the base plan."""
     cut = plan.status in ("feasible", "no_solution") or any(
         v.code == "search" for v in plan.verdict
     )
@@ -442,7 +440,7 @@ def _tiles(plan: Plan, base: Plan) -> Iterator[dict[str, Any]]:
         same = before is None or text == _short(before, figure.unit)
         better = _BETTER.get(name, -1) * change
         yield {
-            "label": _capital(figure.label),
+            "label": capital(figure.label),
             "text": text,
             "change": "" if same else _signed(change, figure.unit),
             "better": 0 if same else (better > 0) - (better < 0),
@@ -461,23 +459,9 @@ def _signed(change: float, unit: str) -> str:
     return f"{'+' if change > 0 else '−'}{text.replace(' %', ' points')}"
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def _bar(limit: LimitReport) -> dict[str, Any]:
-    """Return a limit as a bar: the share of a ceiling that is used, of a floor that is needed."""
-    ceiling = limit.sense == "<="
-    used, whole = (limit.value, limit.limit) if ceiling else (limit.limit, limit.value)
-    value, bound = (words.quantity(each, limit.unit) for each in (limit.value, limit.limit))
-    amount, _, unit = value.partition(" ")
-    if ceiling:
-        text = f"{amount if bound.endswith(f' {unit}') else value} of {bound}"
-    else:
-        text = f"{value}, at least {bound.removesuffix(f' {unit}')}"
-    share = min(1.0, used / whole) if whole else 1.0
-    label = _capital(limit.label)
-    return {"label": label, "share": share, "text": text, "binding": limit.binding}
+    return {"label": capital(limit.label), "share": used_share(limit), "text": reached(limit),
+            "binding": limit.binding}  # fmt: skip
 
 
 def app(explorer: Explorer, hosts: frozenset[str]) -> Starlette:
@@ -523,7 +507,7 @@ class Server:
         return HTMLResponse(await run_in_threadpool(html, self.explorer))
 
     async def solve(self, request: Request) -> Response:
-        """Return what the page shows of a position."""
+        """The data of the page at a position."""
         return await self._posted(request, self.explorer.answer)
 
     async def curve(self, request: Request) -> Response:
@@ -575,7 +559,7 @@ class Server:
 
 
 async def _response(work: Callable[[], Any]) -> Response:
-    """Return what some work gives, done beside the server; expected failures are messages."""
+    """The result of work in a thread; expected failures are messages."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, Response
 

@@ -68,7 +68,7 @@ class PortfolioExplorer(Explorer):
         return api.solve(instance, gap=LARGE_GAP, time_limit_s=limit_s)
 
     def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:
-        """Return what the page shows of a position."""
+        """The data of the page at a position."""
         begun = time.perf_counter()
         with self._turn(tab, STAGES_S[stage]):
             plan = self._plan(asked, STAGES_S[stage])
@@ -159,7 +159,7 @@ def _jobs(data: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def shown(plan: PortfolioPlan, before: PortfolioPlan) -> dict[str, Any]:
-    """Return what the page shows of a plan beside the plan to compare with."""
+    """The data of the page for a plan beside the base plan."""
     late = plan.status == "limit"
     gap = "no bound" if plan.gap is None else f"gap {100 * plan.gap:.2g} %"
     head = {"status": plan.status, "proving": late, "proof": f"{plan.status}, {gap}"}

@@ -224,12 +224,12 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
 _TERMS = (
     "Answer on the sheet Quote: one line per product, each with its part number, quantity, list "
     "and net price per unit. Lines may be added; a heading stands alone in its row.",
-    "Say on the sheet Products what each product needs and gives, once per part number: power at "
-    "most and typically, height, weight, ports, and for storage what is read, written and usable.",
-    "Bandwidth is what clients see, writes sustained; say how it was measured. A figure that is "
-    "left open is asked for again: nothing is assumed in its place.",
-    "Prices are net of taxes. Support and subscriptions stand in lines of their own, right under "
-    "what they are for, with their term in months.",
+    "Describe each product on the sheet Products, once per part number: maximum and typical power, "
+    "height, weight, ports; of storage read and write bandwidth and usable capacity.",
+    "Bandwidth is that of clients, writes sustained; state how it was measured. A missing figure "
+    "is requested again: nothing is assumed in its place.",
+    "Prices are net of taxes. Support and subscriptions are lines of their own, right under their "
+    "product, with their term in months.",
 )
 
 
@@ -239,18 +239,17 @@ def write_rfq(
     scenario: str | None,
     folder: Path,
 ) -> Path:
-    """Write a request for quotes for a problem; return its path.
+    """Write the request for quotes of a problem; return its path.
 
-    The amounts are those of the best plan of the problem, rounded up to two figures: what its job
-    needs of any storage, not what a product has.
+    Amounts are the demands of the best plan's job, rounded up to two figures, not a product's.
 
     Raises:
-        InputError: the problem is wrong, or has no plan to ask by.
+        InputError: the problem is wrong, or has no plan.
     """
     inputs = load(problem, settings=settings, scenario=scenario)
     plan = solve_with(inputs, Options())
     if not plan.jobs:
-        message = "there is no plan, so nobody can say how much is needed"
+        message = "there is no plan, so the demands are not known"
         raise InputError(Finding("rfq", message, str(problem), fix="see planner explain"))
     stream = io.BytesIO()
     made = inquiry(inputs, plan, plan.jobs[0])

@@ -28,13 +28,13 @@ _LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
 
 @dataclass(frozen=True)
 class Target:
-    """What measurements are to calibrate, and what is known besides.
+    """The problem to calibrate by measurements, with known figures of the job.
 
     Attributes:
         problem: the problem file, None for no calibration.
-        job: the found job that is its job, None for the one that wrote most.
-        plan: the plan that ran: its GPUs, and its storage's nameplate.
-        gpus, write_gb_per_s, read_gb_per_s: the same said one by one.
+        job: the found job to calibrate by, None for the largest writer.
+        plan: the plan that ran, for GPUs and nameplate of the storage.
+        gpus, write_gb_per_s, read_gb_per_s: GPUs and nameplate bandwidths.
         log, log_job: the job's log, and its name there.
     """
 
@@ -57,13 +57,7 @@ class Target:
         nameplate: str | None,
         log: str | None,
     ) -> Target:
-        """Return a target as the command line names it.
-
-        Args:
-            problem, job, plan: as above.
-            gpus: GPUs of the job.
-            nameplate: bandwidth of writes, or of writes and reads with a comma.
-            log: the job's log, as FILE or FILE=JOB.
+        """Return the target of command-line options: nameplate WRITE[,READ], log FILE[=JOB].
 
         Raises:
             InputError: a text cannot be read.

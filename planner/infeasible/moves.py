@@ -19,7 +19,7 @@ from planner.optimizer.elastic import can_be_missed, least_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
 from planner.optimizer.optimise import Certificate
 from planner.schema.infeasibility import Named, Step
-from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
+from planner.sizing.demand import exports_tb
 
 # What moving a lever means to the optimiser: a limit missed at a price, and back again.
 
@@ -80,8 +80,7 @@ def _per_unit(inputs: Inputs, case: Case, lever: Lever) -> float | None:
     if ".dataset" in lever.path:
         return 1.0 / fill
     if lever.path.endswith(".exports"):
-        parameters = problem.job.parameters or 0.0
-        return WEIGHTS_ONLY_BYTES_PER_PARAMETER * parameters / 1e12 / fill
+        return exports_tb(problem.job.parameters, 1) / fill
     return None
 
 

@@ -52,7 +52,7 @@ def visible(model: type[PlanModel]) -> Mapping[str, Prices]:
 
 
 def _shown(model: ModelT, prices: Prices) -> ModelT:
-    """Return what an edition for the outside shows of a plan or of a part of one."""
+    """A plan, or a part of one, without the fields that stay inside."""
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
         model = model.model_copy(update=hidden)
@@ -92,7 +92,7 @@ def _stays(entry: object) -> bool:
 
 
 def _nothing(model: PlanModel, name: str) -> Any:
-    """Return what stands for a field that stays inside."""
+    """The blank value of a field that stays inside."""
     info = type(model).model_fields[name]
     if not info.is_required():
         return info.get_default(call_default_factory=True)

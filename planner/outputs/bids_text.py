@@ -308,7 +308,7 @@ def broken_limits(found: Bids) -> Iterator[str]:
 
 
 def to_win(found: Bids) -> Iterator[str]:
-    """Yield what each bid would have to change to be first."""
+    """Yield the change that makes each bid the first."""
     for bid in found.bids:
         even = bid.break_even
         if even is None:
@@ -388,7 +388,7 @@ def _span(lack: Lack) -> str:
 
 
 def findings(found: Bids) -> Iterator[str]:
-    """Yield what is wrong in the bids' files, and what counts that is no product of the plan."""
+    """Yield faults in the files of bids, and charges that are no product of the plan."""
     for bid in found.bids:
         yield from (f"{bid.key}: {text}" for text in bid.open)
         yield from (f"{bid.key}: {bid.file}: {text}" for text in bid.findings)
@@ -446,7 +446,7 @@ def render_quote(quote: Quote) -> str:
 
 
 def view_quote(quote: Quote) -> Iterator[Block]:
-    """Yield what a quote says as blocks."""
+    """Yield a quote as blocks."""
     yield Heading(f"Quote of {quote.vendor}, {quote.date}: {quote.file}")
     yield Text(tuple(_answer(quote)))
     yield _prices(quote)

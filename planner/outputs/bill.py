@@ -74,7 +74,7 @@ _AFTER_SEMICOLON = re.compile(f"(;{_UNSEEN})({_SIGN})")
 
 
 def _excluded(prices: Prices) -> dict[str, Any]:
-    """Return what an edition's JSON does not have."""
+    """Fields that the JSON of an edition lacks."""
     lines, totals = MONEY_OF_LINES - _SHOWN[prices], MONEY_OF_TOTALS - _SHOWN[prices]
     excluded: dict[str, Any] = {
         "lines": {"__all__": dict.fromkeys(lines, True)},
@@ -136,7 +136,7 @@ def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:
 
 
 def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
-    """Return what is ordered in one length; its money is in the line that counts it."""
+    """The order of one length; its money is in the line that counts it."""
     draws = part.sku == line.sku
     many = {name: getattr(line, f"unit_{name}") if draws else 0.0 for name in _PHYSICAL}
     copper = f"one in place of {part.in_place_of} links with their transceivers"

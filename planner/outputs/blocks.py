@@ -21,9 +21,6 @@ EVERYWHERE: frozenset[Medium] = frozenset(("screen", "page", "sheet"))
 SCREEN: frozenset[Medium] = frozenset(("screen",))
 PAGE: frozenset[Medium] = frozenset(("page",))
 
-_FOR_KEPT = 2
-"""Rows of a table that is cut that are left for those that are kept."""
-
 
 @dataclass(frozen=True)
 class Heading:
@@ -178,7 +175,7 @@ def notes_block(texts: Iterable[str], title: str = "Notes") -> Text:
 
 
 def proof_block(texts: Iterable[str]) -> Text:
-    """Return how exactly a result is known."""
+    """The proof of a result as a block."""
     return Text(tuple(filter(None, texts)), "Proof", detail=True)
 
 
@@ -190,5 +187,6 @@ def choose_rows(count: int, most: int | None, kept: Collection[int] = ()) -> lis
     """
     if most is None or count <= most:
         return list(range(count))
-    even = most - _FOR_KEPT
-    return sorted({at * (count - 1) // (even - 1) for at in range(even)} | set(kept))
+    even = most - len(set(kept))
+    steps = max(even - 1, 1)
+    return sorted({at * (count - 1) // steps for at in range(even)} | set(kept))

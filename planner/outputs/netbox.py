@@ -111,7 +111,7 @@ def files(plan: Plan, schedule: CableSchedule) -> dict[str, bytes]:
 
 
 def _devices(plan: Plan, cables: Sequence[Cable]) -> Iterator[_Placed]:
-    """Yield what stands in racks, named as in the cable schedule, and what else is connected."""
+    """Yield devices in racks, named as in the cable schedule, and other connected ends."""
     ends = {end.device: end for cable in cables for end in (cable.lower, cable.upper)}
     named = {(e.rack, e.position_ru): e.device for e in ends.values() if e.position_ru is not None}
     kinds = {line.sku: _kind_of(line) for line in plan.lines}
@@ -133,7 +133,7 @@ def _devices(plan: Plan, cables: Sequence[Cable]) -> Iterator[_Placed]:
 
 
 def _unplaced(name: str, end: CableEnd, kinds: Mapping[str, _Kind], pdu: _Kind | None) -> _Placed:
-    """Return what is connected and takes no height: PDUs, what has no rack, the customer's side."""
+    """A connected end without height: a PDU, a device without rack, the customer's side."""
     known = kinds.get(name.rpartition("-")[0])
     if known is None and pdu is not None and name.startswith("pdu-"):
         known = pdu

@@ -154,7 +154,7 @@ def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
 
 
 def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
-    """Yield in which currency plans of several are compared, and each is shown."""
+    """Yield the currencies of plans side by side."""
     first, *others = (shown.plan.shown_in for shown in plans)
     if all(money.code == first.code for money in others):
         return
@@ -168,16 +168,14 @@ def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
 
 
 def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
-    """Return a study: its finding, its charts, then all it says and its tables."""
+    """Return a study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
-    texts = [each for each in parts if each["kind"] in ("text", "facts")]
-    finding = _finding(texts) or _ended(study)
+    finding = _finding(parts) or _ended(study)
     drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
              for chart in shown.charts]  # fmt: skip
-    tables = [each for each in parts if each["kind"] == "table"]
     about = text_part(_about(study, inputs), "muted")
-    found = (text_part(finding, "note"), about, *drawn, *texts, *tables)
+    found = (text_part(finding, "note"), about, *drawn, *parts)
     return Section(place, shown.title, found, of=f"study {number}")
 
 
@@ -193,13 +191,13 @@ def _finding(parts: Sequence[Part]) -> str:
 
 
 def _ended(study: AnyStudy) -> str:
-    """Return how a study ended that says nothing else."""
+    """The status of a study without blocks."""
     message = getattr(study, "message", None)
     return message or capital(STATUS.get(getattr(study, "status", ""), "No result"))
 
 
 def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
-    """Return of what problem a study is, and whether the plan beside it is of another."""
+    """The problem of a study; a note where the plan beside it has other inputs."""
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
     stands = ""

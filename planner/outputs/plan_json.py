@@ -57,7 +57,7 @@ class Written:
 
 
 def read(data: bytes) -> Written:
-    """Return what a file holds; raises pydantic's ValidationError where that is no plan."""
+    """The plan in a file; raises pydantic's ValidationError where there is none."""
     whole = Plan.model_validate_json(data)
     plan = whole.model_copy(update={"inputs": None, "checksums": None})
     now, written = _checksums(data), whole.checksums or {}

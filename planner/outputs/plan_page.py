@@ -23,8 +23,8 @@ from planner.outputs.parts import (
 from planner.outputs.scope import binding_limits, decided_lines, own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.views.alternatives import bought_text
+from planner.outputs.views.plan import figure_text, reached, standing_idle, used_share
 from planner.outputs.views.plan import question_text as asked_in_words
-from planner.outputs.views.plan import standing_idle
 from planner.outputs.views.storage_options import decided, needed, units
 from planner.outputs.words import (
     about,
@@ -38,7 +38,6 @@ from planner.outputs.words import (
     percent,
     product,
     quantity,
-    ratio,
     size,
     so_many,
 )
@@ -119,7 +118,7 @@ _MOST_NAMED = 4
 
 
 def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
-    """Return what to buy, what it does, and what that takes."""
+    """Purchase, work, power and money in a sentence."""
     named = [so_many(line.working, product(line)) for line in decided_lines(plan)]
     more = len(named) - _MOST_NAMED
     sentence = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
@@ -136,7 +135,7 @@ def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
 
 
 def shares(plan: Plan) -> list[Part]:
-    """Return how the jobs run, and where money, power and time go."""
+    """Operation of the jobs; shares of money, power and time."""
     assert plan.totals is not None
     capex, power = plan.totals.capex_by_section_usd, _power_kw(plan)
     found = [
@@ -194,7 +193,7 @@ def side_by_side(plans: Sequence[tuple[str, Plan]]) -> Part:
 
 
 def _figures(plan: Plan) -> dict[str, str]:
-    """Return what a plan is compared by, in words."""
+    """The figures for plans side by side."""
     goal = plan.objective
     found = {"problem": plan.problem, "status": STATUS[plan.status]}
     if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
@@ -214,7 +213,7 @@ def _figures(plan: Plan) -> dict[str, str]:
 
 
 def _proof(plan: Plan) -> str:
-    """Return how good the plan is against all others, and what it knowingly gives away."""
+    """Bound, value and near-optimal loss in a sentence."""
     goal = plan.objective
     if goal.name == HIDDEN_OBJECTIVE or goal.value is None or goal.bound is None:
         return ""
@@ -229,6 +228,11 @@ def _proof(plan: Plan) -> str:
 
 _GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}
 TILES = 9
+_FIGURES = (
+    "useful_pflops", "gpus_used", "goodput", "capex_usd", "tco_usd", "it_power_kw",
+    "facility_power_kw", "racks", "delivered_write_gb_per_s", "interval_s", "days_to_train",
+    "usable_tb", "restore_s", "useful_gpus",
+)  # fmt: skip
 
 
 def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -236,38 +240,13 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
 
     What is maximised or minimised comes first; then work, money, and the site.
     """
-    totals, goal = plan.totals, OBJECTIVES.get(plan.objective.name)
-    assert totals is not None
-    values: dict[str, tuple[float | None, Callable[[float], str]]] = {
-        "useful_pflops": (job.useful_pflops, lambda rate: f"{rate:,.0f} PFLOP/s"),
-        "gpus_used": (job.gpus_used, lambda gpus: f"{gpus:,}"),
-        "goodput": (job.goodput, lambda share: percent(share, 2)),
-        "capex_usd": (totals.capex_usd, money),
-        "tco_usd": (totals.tco_usd, money),
-        "it_power_kw": (totals.it_power_kw, lambda kw: f"{number(kw)} kW"),
-        "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
-        "racks": (totals.racks, lambda racks: f"{racks:,}"),
-        "delivered_write_gb_per_s": (
-            job.delivered_write_gb_per_s,
-            lambda rate: f"{rate:,.0f} GB/s",
-        ),
-        "interval_s": (job.interval_s, duration),
-        "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
-        "usable_tb": (totals.usable_tb, lambda tb: f"{tb:,.0f} TB"),
-        "restore_s": (job.restore_s, duration),
-        "useful_gpus": (job.useful_gpus, lambda gpus: f"{gpus:,.0f}"),
-    }
-    further: dict[str, tuple[float | None, Callable[[float], str]]] = {
-        "usd_per_useful_gpu_hour": (totals.usd_per_useful_gpu_hour, ratio),
-        "usd_per_million_tokens": (totals.usd_per_million_tokens, ratio),
-    }
+    goal = OBJECTIVES.get(plan.objective.name)
     first = "" if goal is None else goal.figure.name
     known = [
-        (name, write(value))
-        for name, (value, write) in (values | further).items()
-        if value is not None and (name in values or name == first)
+        (name, figure_text(name, value))
+        for name in dict.fromkeys((first, *_FIGURES))
+        if (value := getattr(job, name, None) or getattr(plan.totals, name, None)) is not None
     ]
-    known.sort(key=lambda pair: pair[0] != first)
     for name, figure in known[:TILES]:
         yield figure, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
@@ -325,14 +304,14 @@ _MINUTES_PER_DAY = 1440
 
 
 def _limits(plan: Plan) -> list[Bar]:
-    """Return what binds, then the limits nearest to what they allow; those that fix a count say
-    nothing."""
+    """Binding limits, then the nearest; without those that fix a count."""
     needs = {} if plan.next_step is None else {need.name: need for need in plan.next_step.needs}
     bars = [
-        Bar(_label(limit.label), used, _of(limit, needs.get(limit.name)), limit.binding)
+        Bar(_label(limit.label), used_share(limit), _of(limit, needs.get(limit.name)),
+            limit.binding)
         for limit in plan.limits
-        if not limit.exact and (used := _used(limit)) is not None
-    ]
+        if not limit.exact
+    ]  # fmt: skip
     return sorted(bars, key=lambda bar: (not bar.full, -bar.share))[:_MOST_LIMITS]
 
 
@@ -340,18 +319,8 @@ def _label(text: str) -> str:
     return capital(short(text, _LABEL))
 
 
-def _used(limit: LimitReport) -> float | None:
-    """Return how near a limit is, 1 where nothing is left; None where that is no share."""
-    part, whole = limit.value, limit.limit
-    if limit.sense == ">=":
-        part, whole = whole, part
-    return min(1.0, part / whole) if whole > 0 and part >= 0 else None
-
-
 def _of(limit: LimitReport, need: StepNeed | None) -> str:
-    word = "at most" if limit.sense == "<=" else "at least"
-    used = f"{quantity(limit.value, limit.unit)}, {word} {quantity(limit.limit, limit.unit)}"
-    used += " (binds)" if limit.binding else ""
+    used = reached(limit) + (" (binding)" if limit.binding else "")
     return used if need is None else f"{used}; {quantity(need.value, need.unit)} for the next step"
 
 

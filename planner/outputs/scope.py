@@ -167,5 +167,5 @@ def may_have_taxes(plan: Plan) -> bool:
 
 
 def taxes(plan: Plan) -> str:
-    """Return what amounts hold of taxes."""
+    """The taxes in all amounts."""
     return "with no taxes but those listed" if may_have_taxes(plan) else "without taxes"

@@ -31,7 +31,7 @@ def named(study: Study | RulesTable) -> str:
 
 
 def goal(study: Study) -> str:
-    """Return what the objective is called."""
+    """The label of the objective."""
     return objective_label(study.objective)
 
 
@@ -41,7 +41,7 @@ def amount(study: Study, value: float) -> str:
 
 
 def as_it_stands(study: Study) -> str:
-    """Return what the problem gives as it stands, and how far that is proven."""
+    """The objective of the unchanged problem, with its bound."""
     if study.base is None:
         return "the problem as it stands has no plan"
     text = f"as the problem stands: {goal(study)} {amount(study, study.base)}"
@@ -52,19 +52,19 @@ def as_it_stands(study: Study) -> str:
 
 
 def asked_gap(study: Study) -> str:
-    """Return how exactly each value was asked for."""
+    """The gap asked for."""
     return f"{100 * study.gap_asked:.3g} %"
 
 
 def ended(statuses: Mapping[str, int]) -> str:
-    """Return how many scenarios ended how; 'no scenario' where there are none."""
+    """Scenarios by status; 'no scenario' where there are none."""
     known = [*STATUS, *(name for name in statuses if name not in STATUS)]
     parts = [f"{statuses[name]:,} {STATUS.get(name, name)}" for name in known if statuses.get(name)]
     return listed(parts) if parts else "no scenario"
 
 
 def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = _MOST_UNITS) -> str:
-    """Return what is bought; the first of many with how many more there are.
+    """The purchase; the first items of many, and the number of others.
 
     Args:
         counts: units by id.
@@ -77,7 +77,7 @@ def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = _MOST
 
 
 def changes(study: Tornado, swing: Swing) -> tuple[float | None, float | None]:
-    """Return how far the objective moves from the base at low and at high."""
+    """Changes of the objective at low and at high."""
     low, high = (_change(study, end) for end in (swing.low, swing.high))
     return low, high
 
@@ -89,7 +89,7 @@ def _change(study: Tornado, end: End) -> float | None:
 
 
 def no_plan(end: End) -> str:
-    """Return why an end of a swing has no plan."""
+    """The reason for no plan at an end of a swing."""
     ended = STATUS[end.status]
     return end.reason if end.reason.startswith(ended) else f"{ended}: {end.reason}".rstrip(": ")
 

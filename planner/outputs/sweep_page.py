@@ -54,7 +54,7 @@ def page(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> bytes:
 
 
 def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the script shows: axes, and columns of rows in the order of the grid."""
+    """Data of the script: axes, and columns of rows in the order of the grid."""
     axes, order = _axes(study, rows, now)
     buys, reasons = _Texts(), _Texts()
     planned = [str(cell(rows, "status", at)) in PLANNED for at in order]

@@ -65,7 +65,7 @@ def cell(rows: Rows, name: str, place: int) -> Any:
 
 
 def length(rows: Rows) -> int:
-    """Return how many rows there are."""
+    """The number of rows."""
     return min((len(column) for column in rows.values()), default=0)
 
 
@@ -96,14 +96,14 @@ def write_value(value: Any) -> str:
 
 
 def bought(study: Sweep, rows: Rows, place: int) -> str:
-    """Return what the plan of a row buys."""
+    """The purchase of a row."""
     counted = [column for column in study.columns if column.kind == "count"]
     counts = {column.name: cell(rows, column.name, place) or 0 for column in counted}
     return units(counts, {column.name: column.label for column in counted})
 
 
 def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:
-    """Return where the plan changes along one input: purchase, GPUs in use, or that there is one.
+    """Stretches of one input with the same purchase, GPUs in use and status.
 
     Args:
         over: the input, which has numbers alone.
@@ -127,7 +127,7 @@ def _stretch(rows: Rows, places: Sequence[int]) -> Stretch:
 
 
 def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReason]:
-    """Return why rows have no plan, the most frequent reason first.
+    """Reasons of rows without a plan, the most frequent first.
 
     Args:
         places: which of its rows, all by default.

@@ -241,14 +241,14 @@ def _failures(record: Characterization, job: JobFound) -> str:
 
 
 def _gpus(record: Characterization, job: JobFound) -> str:
-    """Return how many GPUs it ran on, as a comment: how many to use is the planner's to decide."""
+    """The GPUs of the job as a comment: the planner decides their number."""
     found = record.calibration
     count = found.gpus if found is not None and found.job == job.name else None
     return f"# gpus: {{min: {count or 'N'}}}  # what it ran on"
 
 
 def _restore(job: JobFound) -> str:
-    """Return what restores took, as a comment: what was is no limit for what will be bought."""
+    """Restores as a comment: past times are no limits of a purchase."""
     if job.restore_s is None or job.restore_s.value <= 0:
         return "# restore: no read of one was seen"
     parts = [f"{measured(job.restore_s, 's')} each"]

@@ -23,7 +23,7 @@ def one_line(text: str, width: int | None = None) -> str:
 
 
 def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> list[str]:
-    """Return what jobs are called, each its own, cut to a width.
+    """Names of jobs, each distinct, cut to a width.
 
     Args:
         record: where they were found; with several clusters a job's is part of its name.
@@ -55,7 +55,7 @@ def median_overlap(jobs: Sequence[JobFound]) -> float | None:
 
 
 def within(jobs: Sequence[JobFound], limit: float = USUAL_OVERLAP) -> int:
-    """Return how many jobs stay under an overlap."""
+    """The number of jobs under an overlap."""
     return sum(job.overlap.value < limit for job in jobs)
 
 
@@ -134,7 +134,7 @@ def span(found: Measured, unit: Unit) -> str:
 
 
 def exact(found: Measured, unit: Unit) -> Scale:
-    """Return how a figure is written with as many digits as its range gives sense to.
+    """The unit and decimals of a figure that its range justifies.
 
     Times are in seconds, as a problem file has them.
     """

@@ -135,8 +135,12 @@ def days(count: float) -> str:
 
 def product(line: Line) -> str:
     """Return manufacturer and model, without naming the manufacturer twice."""
-    named = line.model.casefold().startswith(line.vendor.casefold())
-    return line.model if named else f"{line.vendor} {line.model}"
+    return with_vendor(line.vendor, line.model)
+
+
+def with_vendor(vendor: str, name: str) -> str:
+    """Return a name after its vendor's, which stands once."""
+    return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
 
 
 def so_many(count: int, name: str) -> str:
@@ -254,7 +258,7 @@ def six_digits(goal: ObjectiveReport, value: float) -> str:
 
 
 def proof(goal: ObjectiveReport) -> str:
-    """Return what is proven: the best value found, and how much better any plan could be."""
+    """Incumbent, bound and gap of the objective."""
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
     assert best is not None
     if goal.bound is None:
@@ -270,7 +274,7 @@ def proof(goal: ObjectiveReport) -> str:
 
 
 def program_proof(goal: ObjectiveReport) -> str | None:
-    """Return what the integer program proves of a plan: bound and bill; None where none was run."""
+    """Bound and least capex by the integer program; None where none was run."""
     found = goal.program
     if found is None:
         return None
@@ -288,7 +292,7 @@ def program_proof(goal: ObjectiveReport) -> str | None:
 
 
 def given_away(plan: Plan) -> str | None:
-    """Return what a plan gives away of its objective and what that saves, None where nothing."""
+    """Loss within the near-optimal tolerance and the money it saves; None where there is none."""
     goal = plan.objective
     if not gives_away(goal) or goal.given_away is None:
         return None
@@ -393,7 +397,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def breach_text(breach: Breach) -> str:
-    """Return what a plan reaches of a limit that it breaks, and by how much that is too far."""
+    """The value of a broken limit, its bound and the excess."""
     value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
     bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
     over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
@@ -406,7 +410,7 @@ def fitted(text: str, width: int) -> str:
 
 
 def next_step(plan: Plan, step: NextStep) -> str:
-    """Return what the fewest GPU systems more that the job can use would need and give."""
+    """The next useful number of GPU systems: its needs and its gain."""
     goal = plan.objective
     models = {line.sku: product(line) for line in plan.lines}
     gain = step.value - (goal.value or 0.0)
@@ -456,7 +460,7 @@ class Scale(NamedTuple):
 
 
 def scale(values: Iterable[float | None], unit: str) -> Scale:
-    """Return how these figures are written so that different ones read differently.
+    """The unit and decimals that keep different figures apart.
 
     Args:
         values: the figures; those that are not known do not count.
@@ -480,7 +484,7 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
 
 
 def results(values: Iterable[float | None], unit: str) -> Scale:
-    """Return how figures that were computed are written: with no more than five or six digits.
+    """The unit and decimals of computed figures: at most five or six digits.
 
     Args:
         values: the figures; those that are not known do not count.

@@ -106,7 +106,7 @@ def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
 
 
 def _sentence(bill: Bill, job: Performance) -> Term:
-    """Return what is bought and what it does, in a sentence that follows edits."""
+    """Purchase and work in a sentence that follows edits."""
     parts: list[Term] = [quote.bought(quote.decided(bill, "Compute"))]
     stores = quote.decided(bill, "Storage")
     parts += [" with ", quote.bought(stores)] if stores else []

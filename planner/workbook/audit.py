@@ -253,7 +253,7 @@ def _fixed(opened: Opened, written: Book, sheets: Iterable[str]) -> Iterator[Fin
 
 
 def _changed(before: Scalar, after: Any) -> str | None:
-    """Return what is wrong with a cell that nobody may change, None for nothing."""
+    """The fault of a locked cell; None without one."""
     now = "is blank" if after in (None, "") else f"holds {_short(after)}"
     if isinstance(before, str) and before.startswith("="):
         if same_formula(before, _text(after)):
@@ -330,7 +330,7 @@ def _in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
 
 
 def counts(sheet: Book, kind: str) -> dict[str, int]:
-    """Return what the cells of a kind hold, as whole numbers by catalog id."""
+    """Cells of a kind as whole numbers by catalog id."""
     entries = [entry for entry in sheet.inputs if entry.of.kind == kind]
     return {entry.of.key: round(sheet.at[entry.sheet, entry.cell].number) for entry in entries}
 
@@ -445,7 +445,7 @@ def _stale(opened: Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterato
 
 
 def _shortfall(edited: Plan, best: Plan) -> float | None:
-    """Return how far the edited plan lies behind the best, as a share of the best objective."""
+    """The loss of the edited plan, as a share of the best objective."""
     value, most = edited.objective.value, best.objective.value
     if value is None or not most:
         return None

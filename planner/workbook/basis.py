@@ -181,7 +181,7 @@ def pack(carried: Carried) -> str:
 
 
 def unpack(text: str) -> Carried:
-    """Return what a workbook carries.
+    """The plan and inputs in a workbook.
 
     Raises:
         UnreadableError: it was changed, or another version wrote it.

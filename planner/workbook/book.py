@@ -226,7 +226,7 @@ class Book:
             self.cells[sheet, xl_rowcol_to_cell(row, column)] = held
 
     def typed(self, sheet: str, cell: str, planned: Scalar) -> Scalar:
-        """Return what a cell that may be edited holds."""
+        """The value of an input cell."""
         return self._typed.get((sheet, cell), planned)
 
     def close(self) -> None:
@@ -430,7 +430,7 @@ class Sheet:
 
 
 def height(text: str, width: float, size: float = 10) -> float:
-    """Return how high a row is in which a text wraps, in points.
+    """The height of a row in which a text wraps, in points.
 
     Args:
         width: of its cell, in characters.

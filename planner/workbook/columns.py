@@ -149,7 +149,7 @@ def span_text(since: float, until: float | None) -> str:
 
 
 def _mark(row: Row) -> Term:
-    """Return what was edited of a line: quantity, price or both."""
+    """The edited inputs of a line: quantity, price or both."""
     planned: dict[str, Scalar] = {"quantity": row.line.quantity, "spares": row.line.spares}
     prices: dict[str, Scalar] = {"unit_list": listed(row.line), "discount": row.line.discount}
     counted, priced = (

@@ -128,7 +128,7 @@ def _numeric(part: V) -> float | Fault:
 
 
 def _computed(work: Callable[..., float], *parts: V) -> float | Fault:
-    """Return what a calculation gives; a fault where a part is none or it has no result."""
+    """The result of a calculation; a fault where a part is missing."""
     numbers = [_numeric(part) for part in parts]
     known = [number for number in numbers if not isinstance(number, Fault)]
     if len(known) < len(numbers):
@@ -272,7 +272,7 @@ def sum_(cells: Iterable[V], span: str) -> V:
 
 
 def count_if(cells: Iterable[V], span: str, text: str) -> V:
-    """Return how many cells of a range hold a text."""
+    """The number of cells of a range with a text."""
     found = sum(cell.value == text for cell in cells)
     return V(found, f'COUNTIF({span},"{text}")')
 

@@ -114,7 +114,7 @@ class Performance(dict[str, V]):
             yield Given("active_parameters_billion", job.active_parameters / 1e9, "", _POSITIVE)
 
     def write_results(self) -> None:
-        """Write how the job runs, and where its time goes."""
+        """Write the operation of the job, and its lost time."""
         self.sheet.heading("GPUs and bandwidth")
         self._take(self._gpus())
         self._take(self._bandwidth())

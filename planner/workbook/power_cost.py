@@ -92,7 +92,7 @@ class PowerCost:
                 yield Given("colocation_usd_per_kw_month", site.colocation_usd_per_kw_month)
 
     def _lines(self) -> None:
-        """Write what each line draws, and the sums."""
+        """Write the power of each line, and the sums."""
         sheet, titles = self.sheet, ["Quantity", "kW each", "IT load kW", "Typical kW"]
         titles += ["Liquid-cooled kW"] if self._liquid else []
         sheet.heading("Power by line", len(titles), dict(enumerate(titles, start=1)))
@@ -238,7 +238,7 @@ class PowerCost:
         return sum_of(parts)
 
     def _years(self) -> None:
-        """Write what is paid in each year of the term, with a chart of it."""
+        """Write the payments by year of the term, with a chart."""
         sheet, cells, money = self.sheet, self.cells, self.book.look("usd", **THIN)
         kinds = {"Capex": "capex_usd", "Support": "support_usd_per_year"}
         names = {
@@ -270,7 +270,7 @@ class PowerCost:
         return join(f"Year {year}", later) if year == last else f"Year {year}"
 
     def _counted(self, year: int, last: int, end: V) -> V:
-        """Return how much of a year lies before an end; of the last one all that is left."""
+        """The share of a year before an end; of the last year the rest."""
         left = end - (year - 1)
         return max_(0, left) if year == last else max_(0, min_(1, left))
 

@@ -89,7 +89,7 @@ class Bill:
         return self.sheet.span(self._first, self._last, self.at[key])
 
     def marked(self, *texts: str) -> V:
-        """Return how many lines are marked as edited with one of some texts."""
+        """The number of lines marked with one of some texts."""
         counts = [count_if(self._marks, self.span("mark"), text) for text in texts]
         return sum(counts[1:], counts[0])
 
@@ -172,7 +172,7 @@ class Bill:
         return height(str(text), self.columns[self.at["what"]].width)
 
     def _counts(self, row: Row, part: Line) -> dict[str, Term]:
-        """Return how many of a component are in place and ordered, as its bundle is."""
+        """Units of a component in place and ordered, as its bundle."""
         found: dict[str, Term] = {}
         wholes = (
             ("quantity", part.quantity, row.line.quantity),
@@ -298,7 +298,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
 
 
 def finish(bill: Bill, found: Sequence[Tile], sentence: Term, banner: V) -> None:
-    """Write what stands above the bill, and below it."""
+    """Write the parts above and below the bill."""
     sheet, book, below = bill.sheet, bill.book, bill.sheet.at
     _tiles(sheet, found, bill.wide)
     sheet.at = _SENTENCE
@@ -389,12 +389,12 @@ def bought(rows: Sequence[Row]) -> V:
 
 
 def changed_quantities(bill: Bill) -> V:
-    """Return how many lines of GPU systems and storage have another quantity."""
+    """The number of lines of GPU systems and storage with an edited quantity."""
     rows = [row for row in bill.rows if row.line.section in ("Compute", "Storage")]
     tests = [differs(row.cells["quantity"], row.line.quantity) for row in rows]
     return count_of(tests)
 
 
 def count_of(tests: Sequence[V]) -> V:
-    """Return how many of some tests hold."""
+    """The number of tests that hold."""
     return sum((1 * test for test in tests[1:]), 1 * tests[0]) if tests else of(0)

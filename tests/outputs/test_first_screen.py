@@ -8,7 +8,7 @@ import pytest
 
 from planner import terminal
 from planner.commands.views import view_of
-from planner.outputs.blocks import Block, Column, Facts, Table, Text
+from planner.outputs.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.outputs.screen import show
 from planner.schema.sensitivity import Sweep
 from tests.outputs import samples_sensitivity as samples
@@ -97,3 +97,33 @@ def test_a_column_of_figures_says_their_unit() -> None:
         "           1  28.29  dear",
         "           2  31.07  dearer",
     ]
+
+
+def test_a_wide_table_is_split_and_no_figure_is_cut() -> None:
+    """The leading words are repeated beside each part of the columns."""
+    columns = [Column("plan", ("the first plan", "the second plan"), words=True)]
+    columns += [Column(f"figure {at}", (at * 1_000_001, at * 2_000_003)) for at in range(1, 15)]
+    shown = show([Table("Many figures", tuple(columns))], full=True)
+    assert max(map(len, shown.splitlines())) <= terminal.STANDARD
+    parts = [line for line in shown.splitlines() if "the first plan" in line]
+    assert len(parts) > 1
+    assert all(f"{at * 1_000_001:,}" in " ".join(parts) for at in range(1, 15))
+
+
+def test_a_first_screen_names_what_it_leaves_out() -> None:
+    blocks: list[Block] = [
+        Facts((("Best", "1 PFLOP/s"), ("Empty", ""))),
+        Table("Points", (Column("x", tuple(range(9))),), first=3, rows="points"),
+        Table("Details: of all", (Column("x", (1,)),), detail=True),
+        notes_block([f"note {at}" for at in range(7)]),
+    ]
+    short, full = show(blocks), show(blocks, full=True)
+    assert short.splitlines()[0] == "Best  1 PFLOP/s"
+    assert "Points: 3 of 9 points" in short and "Empty" not in full
+    assert "More  --full all 9 points, details, all 7 Notes".casefold() in short.casefold()
+    assert "note 6" in full and "note 6" not in short and "More" not in full
+
+
+def test_a_command_stays_on_one_line() -> None:
+    command = "planner solve problem.yaml " + "--set 'site.facility_power=10 MW' " * 6
+    assert command.strip() in show([Text((command,), "Command")], full=True)

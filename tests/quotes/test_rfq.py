@@ -157,5 +157,5 @@ def test_no_plan_no_request(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text.replace("facility_power: 2 MW", "facility_power: 1 W"))
     words = ["quote", "rfq", str(tmp_path / "problem.yaml"), "-o", str(tmp_path)]
     result = CliRunner().invoke(app, words)
-    assert "there is no plan, so nobody can say how much is needed" in str(result.exception)
+    assert "there is no plan, so the demands are not known" in str(result.exception)
     assert not list(tmp_path.glob("*.xlsx"))

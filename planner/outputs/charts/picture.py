@@ -128,7 +128,7 @@ def _write_head(figure: Figure, titles: Sequence[str], words: Sequence[str]) -> 
 
 
 def _columns(panels: Sequence[Panel]) -> int:
-    """Return how many panels stand beside each other: rows of words need the whole width."""
+    """The number of panels side by side: rows of words need the whole width."""
     if any(panel.rows for panel in panels):
         return 1 if len(panels) == 1 else 2
     return max(1, min(len(panels), _MOST_COLUMNS))

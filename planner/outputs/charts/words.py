@@ -23,7 +23,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def _scale(value: float, unit: str, digits: int) -> Scale:
-    """Return how a figure is written with so many digits at most, before and behind the point."""
+    """The unit and decimals of a figure with a number of digits at most."""
     written = scale([value], unit)
     size = abs(value / written.size)
     before = math.floor(math.log10(size)) + 1 if size > 0 and math.isfinite(size) else 0

@@ -66,7 +66,7 @@ def _again(found: Alternatives, alternative: Alternative) -> str:
 
 
 def _searched(found: Alternatives) -> Iterator[tuple[str, str]]:
-    """Yield how the search in each direction ended."""
+    """Yield the result of the search in each direction."""
     for name, label in _OTHERS.items():
         mine = [each for each in found.directions if each.name == name]
         yield f"Other {label}", "; ".join(_others(found, mine)) or "none on offer"

@@ -275,7 +275,7 @@ def _share(value: float) -> str:
 
 
 def _difference(why: WhyNot, row: Forced) -> str:
-    """Return how much more or less of the objective a forced plan has."""
+    """The relative change of the objective of a forced plan."""
     if row.loss is None:
         return ""
     if abs(row.loss) < _SMALL or -why.tie <= row.loss < 0:
@@ -338,7 +338,7 @@ def _loss(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
 
 
 def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
-    """Return why an item is not in the plan.
+    """The reason against an item, in a line.
 
     Args:
         why: the comparison that the item is part of.

@@ -93,12 +93,12 @@ def view(study: Frontier) -> list[Block]:
 
 
 def across(study: Frontier) -> Scale:
-    """Return how figures of the horizontal axis are written."""
+    """The unit and decimals of the horizontal axis."""
     return results([point.x for point in study.points], study.x_unit)
 
 
 def up(study: Frontier) -> Scale:
-    """Return how figures of the vertical axis are written."""
+    """The unit and decimals of the vertical axis."""
     return results([y for point in study.points for y in (point.y, point.bound)], study.y_unit)
 
 
@@ -238,7 +238,7 @@ def _layers(study: Frontier, x: Scale, y: Scale, log: bool) -> Iterator[Layer]:
 
 
 def _spans(study: Frontier, log: bool) -> list[tuple[float, float]]:
-    """Return where each plan is the best; open ends are cut to what a picture can show."""
+    """The stretch of each plan; open ends are cut to the picture."""
     xs = [point.x for point in study.points]
     span = max(xs) - min(xs) or abs(max(xs)) or 1.0
     low = min(xs) / _OPEN_FACTOR if log else max(0.0, min(xs) - _OPEN_SHARE * span)

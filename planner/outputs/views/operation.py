@@ -13,7 +13,7 @@ Facts = Iterator[tuple[str, str]]
 
 
 def run_facts(plan: Plan, job: JobPlan) -> tuple[tuple[str, str], ...]:
-    """Return how a job runs, a label and a text each."""
+    """The operation of a job, a label and a text each."""
     found = [("Job", job.name), ("GPUs", _gpus(plan, job)), ("Work", _work(job))]
     found += [("Replicas", _replicas(job)), *_set_points(plan, job), *_checkpoint(job)]
     shares = ", ".join(
@@ -95,7 +95,7 @@ def _shrunk(repair: Repair, shrunk: ShrunkPlan) -> str:
 
 
 def _replicas(job: JobPlan) -> str:
-    """Return how replicas fill the systems, and GPUs that are idle in them."""
+    """Replicas, systems per replica, and idle GPUs."""
     if job.replicas is None or job.replica_gpus is None:
         return ""
     each = f"{job.replica_gpus:,} GPUs"

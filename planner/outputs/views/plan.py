@@ -88,7 +88,7 @@ def whole(plan: Plan) -> str:
 
 
 def no_plan(plan: Plan) -> list[Block]:
-    """Return why there is no plan."""
+    """The reasons for no plan, as blocks."""
     if plan.infeasibility is None:
         return [Heading(headline(plan)), Text((plan.message or "",))]
     return [Heading(headline(plan)), *infeasible.blocks(plan.infeasibility)]
@@ -136,19 +136,21 @@ def tile_texts(totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
         label = "facility power" if name == "facility_power_kw" else FIGURES[name].label
-        found.append((_tile(name, value), label))
+        found.append((figure_text(name, value), label))
     yield from found[:_MOST_TILES]
 
 
-def _tile(name: str, value: float) -> str:
-    unit = FIGURES[name].unit
-    if unit == "USD":
-        return money(value)
+def figure_text(name: str, value: float) -> str:
+    """Return a figure of a plan with its unit, short enough for a tile."""
+    unit, label = FIGURES[name].unit, FIGURES[name].label
     if unit == "share":
         return percent(value, 2)
     if unit == "kW" and value >= 1e3:
         return f"{value / 1e3:,.2f} MW"
-    return f"{value:,.0f} {unit if unit not in FIGURES[name].label else ''}".rstrip()
+    if unit in ("USD", "s") or "USD" in unit:
+        return quantity(value, unit)
+    digits = 1 if name == "days_to_train" else 0
+    return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
 
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
@@ -203,15 +205,15 @@ def _sum(values: Sequence[float | None]) -> float | None:
 def _limits(plan: Plan) -> Table:
     """Return the limits as bars: binding ones, then the nearest."""
     there = [limit for limit in plan.limits if scope.can_run_short(limit)]
-    ordered = sorted(there, key=lambda one: (not one.binding, -_share(one)))
+    ordered = sorted(there, key=lambda one: (not one.binding, -used_share(one)))
     most = max(_MOST_LIMITS, sum(limit.binding for limit in there))
     length = paint.BAR if width() >= 100 else paint.BAR * 2 // 3
     length = length if width() >= paint.WIDE else paint.BAR // 2
     rows = [
         (
             paint.words(limit.label),
-            paint.bar(_share(limit), binding=limit.binding, length=length),
-            paint.words(_reached(limit)),
+            paint.bar(used_share(limit), binding=limit.binding, length=length),
+            paint.words(reached(limit)),
             paint.words("binding", "bold red") if limit.binding else "",
         )
         for limit in ordered[:most]
@@ -221,13 +223,13 @@ def _limits(plan: Plan) -> Table:
     return table
 
 
-def _share(limit: LimitReport) -> float:
+def used_share(limit: LimitReport) -> float:
     """Return the used share of a ceiling, or the required share of a floor's value."""
     part, full = (limit.value, limit.limit) if limit.sense == "<=" else (limit.limit, limit.value)
     return min(1.0, part / full) if full else 1.0
 
 
-def _reached(limit: LimitReport) -> str:
+def reached(limit: LimitReport) -> str:
     """Return the value of a limit beside what is allowed, the unit once."""
     value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
     amount, _, unit = value.partition(" ")
@@ -428,7 +430,7 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
 
 def _binding(plan: Plan) -> Facts:
     rows = [
-        (limit.label, _reached(limit) + (f" ({limit.source})" if limit.source else ""))
+        (limit.label, reached(limit) + (f" ({limit.source})" if limit.source else ""))
         for limit in plan.limits
         if limit.binding
     ]

@@ -218,7 +218,7 @@ def _close(study: Tornado) -> Iterator[str]:
 
 
 def _offset(study: Tornado, swing: Swing, side: str) -> float:
-    """Return how far a bar is moved aside for another on the same side of the base."""
+    """The shift of a bar beside another on the same side of the base."""
     low, high, base = swing.low.objective, swing.high.objective, study.base or 0.0
     if low is None or high is None or (low - base) * (high - base) <= 0:
         return 0.0

@@ -90,7 +90,7 @@ def _edits(found: Audit) -> Table:
 
 
 def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
-    """Return what a cell held, amounts in the currency of its workbook."""
+    """The value of a cell, amounts in the currency of its workbook."""
     if value is None:
         return "blank"
     if isinstance(value, str):
