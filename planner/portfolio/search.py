@@ -42,7 +42,7 @@ MET = 1e-7
 FOR_WORK, FOR_THE_END = 0.65, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
-MOST_CPU_S = 120.0
+MOST_CPU_S = 90.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
 FIRST_TRY, LONGER = 0.1, 3.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -509,7 +510,7 @@ def test_next_move_cancels_the_solve_that_runs(
 
 
 def test_cancelled_search_ends_without_a_proof(tmp_path: Path) -> None:
-    _, answer = search(instance(tmp_path), cancelled=lambda: True)
+    _, answer = search(instance(tmp_path, {}), cancelled=lambda: True)
     assert answer.status == "limit"
 
 
