@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
+from planner.optimizer.bill import bill as planned_bill
 from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance
 from planner.portfolio.schema import (
     InferenceJob,
@@ -174,7 +175,9 @@ class _Check:
         for name, place in self.site.items():
             for period in self.periods:
                 units = {sku: self.needed.get((name, sku, period), 0) for sku in place.offers}
-                counted = {s: round(n) for s, n in place.case.companions.values(units).items()}
+                counted = {
+                    s: round(n) for s, n in planned_bill(place.case, units, ()).counts.items()
+                }
                 counted |= self._recounted(name, units)
                 for item in place.case.companions.items:
                     listed, own = self.needed.get((name, item.id, period), 0), counted[item.id]
