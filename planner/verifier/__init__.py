@@ -172,6 +172,7 @@ def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     own = {"description": problem.description, "problem": problem.name}
     found.expect("plan.schema_version", plan.schema_version, SCHEMA_VERSION)
     found.expect("plan", plan, {**own, "public_notes": problem.public_notes})
+    found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
     racks, fraction = site.racks, problem.storage.delivered_fraction
     of_site: dict[str, Any] = {
         "pue": site.pue_air,

@@ -15,7 +15,9 @@ from planner.schema.prices import SupportShare
 from planner.verifier.basis import (
     BTU_PER_H_PER_KW,
     DECIDED,
+    RELATIVE,
     Basis,
+    Difference,
     Either,
     Findings,
     agrees,
@@ -50,7 +52,7 @@ NOT_OF_COMPONENTS = (
     *("subscription_usd_per_year", "unit_subscription_list_usd", "support_years", "support_level"),
     *("support_usd_per_year", "support_from_years", "min_order", "lead_time_days", "price", "idle"),
     *("rack_class", "racks", "units_per_rack", "gpus", "read_gb_per_s", "write_gb_per_s"),
-    *("usable_tb", "bulk_tb"),
+    *("usable_tb", "bulk_tb", "spares", "discount", "installed", "lead_time"),
 )
 """Figures that a bundle's line has, and the lines of its components have not."""
 PRICE_FIELDS = (
@@ -325,7 +327,6 @@ def _of_component(parent: Line, per_unit: int) -> dict[str, Any]:
         "section": "Components",
         "quantity": per_unit * parent.quantity,
         "purchased": per_unit * parent.purchased,
-        "spares": Either((0, per_unit * parent.spares)),
         "pack": 1,
         "public_notes": (),
     }
@@ -377,13 +378,13 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
     years = None if sale.end is None else max(0.0, sale.end - sale.start)
     if price is None:
         nothing = (
-            *("unit_list_usd", "unit_net_usd", "lead_time_days", "support_share", "price"),
-            *("support_level", "unit_subscription_list_usd", "min_order"),
+            *("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share"),
+            *("support_level", "unit_subscription_list_usd", "min_order", "price"),
         )
         free = ("extended_list_usd", "extended_net_usd", "support_usd_per_year")
         unpaid = dict.fromkeys((*free, "subscription_usd_per_year"), Either((None, 0.0)))
         since = {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
-        return public | dict.fromkeys(nothing) | unpaid | since
+        return public | dict.fromkeys(nothing) | unpaid | since | {"discount": 0.0}
     bought, net = line.purchased, line.unit_net_usd
     net = net if net is not None and agrees(net, Either(sale.net_usd)) else sale.net_usd[0]
     extended = [usd * bought for usd in sale.listed_usd]
@@ -479,7 +480,14 @@ def check_totals(found: Findings, plan: Plan, own: Mapping[str, Any], paid: Sequ
     late = sorted(p.item.id for p in paid if longest is not None and p.days == longest)
     found.expect("totals.critical_skus", sorted(plan.totals.critical_skus), late)
     names = type(plan.totals).model_fields
-    found.expect("totals", plan.totals, {n: each for n, each in own.items() if n in names})
+    values = {name: each for name, each in own.items() if name in names}
+    for all_heat, to_air in (
+        ("it_power_kw", "heat_air_kw"),
+        ("heat_btu_per_h", "heat_air_btu_per_h"),
+    ):
+        if own[to_air] is not None:  # all heat less that to liquid
+            values[to_air] = Difference(own[to_air], RELATIVE * own[all_heat])
+    found.expect("totals", plan.totals, values)
 
 
 def _sums(basis: Basis, bill: Bill) -> dict[str, Any]:

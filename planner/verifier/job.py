@@ -13,7 +13,7 @@ from planner.schema.plan import JobPlan, LocalPlan
 from planner.schema.problem import Job
 from planner.schema.running import Repair
 from planner.verifier import goodput as physics
-from planner.verifier.basis import Basis, Findings, agrees, round_up, value
+from planner.verifier.basis import Basis, Difference, Findings, agrees, round_up, value
 from planner.verifier.goodput import DAY_S, States, Times
 from planner.verifier.rates import (
     Pace,
@@ -459,7 +459,8 @@ class Repairs:
         else:
             waits, out = states.lost(times, self.share, self.full_s)[0], states.mean(lambda j, _: j)
             wider = self.states_with(spares + 1).lost(times, self.share, self.full_s)[0]
-        kept = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle)
+        gained = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle) * (waits - wider)
+        elsewhere = self.waits(other, self.spares(other)) if known else 0.0
         return {
             "unit": unit.name,
             "unit_gpus": unit.gpus,
@@ -471,13 +472,11 @@ class Repairs:
             "repair_s": self.repair_s,
             "swap_s": self.repair.swap_s,
             "availability": 1.0 - waits,
-            "waiting_h_per_year": HOURS_PER_YEAR * waits,
+            "waiting_h_per_year": Difference.of(waits, HOURS_PER_YEAR),
             "other_unit": other.name if known else None,
-            "other_waiting_h_per_year": HOURS_PER_YEAR * self.waits(other, self.spares(other))
-            if known
-            else None,
+            "other_waiting_h_per_year": Difference.of(elsewhere, HOURS_PER_YEAR) if known else None,
             "units_out": None if unit.in_rack else out,
-            "next_spare_gpus": None if unit.in_rack else self.run.gpus * kept * (waits - wider),
+            "next_spare_gpus": None if unit.in_rack else Difference.of(gained, self.run.gpus),
             "shrunk": states and self._shrunk(states, times),
         }
 
