@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from planner.verifier.basis import (
     total,
     value,
 )
-from planner.verifier.fabric import MANAGED, Choose, Fabrics, UnbuildableError, by_speed
+from planner.verifier.fabric import MANAGED, Fabrics, UnbuildableError, by_speed
 from planner.verifier.job import HOURS_PER_YEAR
 from planner.verifier.racks import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
 from planner.verifier.rates import gpus_of
@@ -59,8 +59,6 @@ PRICE_FIELDS = (
     *("date", "confidence", "valid_until", "currency", "low_usd", "high_usd"),
     *("per_year_low_usd", "per_year_high_usd"),
 )
-Compute = Sequence[tuple[str, Sequence[str]]]
-"""Switch and GPU types of each compute fabric."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +78,10 @@ class Bill:
         return {sku: n for sku, n in {**self.standing, **self.companions}.items() if n > 0}
 
 
-def build_bill(
-    basis: Basis,
-    cluster: Mapping[str, int],
-    compute: Compute,
-    choose: Choose,
-    shared: Callable[[Mapping[str, int]], int | None],
-) -> Bill:
-    """Return the units that GPU systems and storage bring along.
+def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: Plan) -> Bill:
+    """Return the units that GPU systems and storage of a cluster bring along.
 
-    Args:
-        basis: the problem and the catalogs.
-        cluster: units of GPU systems and storage in the cluster.
-        compute: the compute fabrics.
-        choose: the trees of fabrics.
-        shared: racks that network devices share, of their counts; None to place them first-fit.
+    The plan decides the trees of its fabrics and, if it has racks, those that devices share.
 
     Raises:
         UnbuildableError: fabrics, cooling or licences cannot be counted.
@@ -104,9 +91,10 @@ def build_bill(
         if sku in basis.items and basis.items[sku].category in DECIDED and not rule.retire:
             standing[sku] = max(standing.get(sku, 0), rule.installed)
     standing = {sku: count for sku, count in standing.items() if count}
-    own, fabrics = own_racks(basis, standing), Fabrics(basis, cluster, choose)
-    for switch, serves in compute:
-        fabrics.compute(switch, serves)
+    own, fabrics = own_racks(basis, standing), Fabrics(found, basis, cluster, plan)
+    for report in plan.fabrics:
+        if report.network == "compute":
+            fabrics.compute(report.switch_sku, report.serves)
     fabrics.storage()
     clusters, parts = _of_clusters(basis, cluster), fabrics.parts
     extras = _extras(basis, cluster, own, fabrics)
@@ -115,7 +103,8 @@ def build_bill(
         parts.update(counts)
     for sku in basis.problem.software:
         parts[sku] += _licences(basis, sku, cluster)
-    joint = network_racks(basis, +parts, shared(+parts))
+    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
+    joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
     room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
     _add_racks(basis, parts, room, own, fabrics)
     before = Bill(cluster, standing, dict(+parts), room, fabrics)
