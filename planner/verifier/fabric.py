@@ -29,7 +29,7 @@ class UnbuildableError(ValueError):
 class Leaves(NamedTuple):
     """Leaves of one kind in a plane: their number, ports to devices and uplinks of each."""
 
-    count: int
+    number: int
     down: int
     up: int
 
@@ -223,8 +223,8 @@ class Fabrics:
         systems = sum(self.counts.get(sku, 0) for sku in serves)
         leaves, units, most = compute_leaves(asked, plug, group.count, systems)
         tree = self._tree((name, min(serves)), [leaves], group.count, planes) if units else Tree()
-        if tree.cores and plug.rail_group is None and leaves.count <= group.count:
-            raise UnbuildableError(f"{name}.core_switches: {leaves.count} leaves need no cores")
+        if tree.cores and plug.rail_group is None and leaves.number <= group.count:
+            raise UnbuildableError(f"{name}.core_switches: {leaves.number} leaves need no cores")
         links = plug.ports * systems + asked.manager.ports
         self._add(
             group,
@@ -241,7 +241,7 @@ class Fabrics:
             oversubscription=asked.oversubscriptions[0],
             system_links=links,
         )
-        self._ends(_switch_end(group), leaves.down, planes * leaves.count)
+        self._ends(_switch_end(group), leaves.down, planes * leaves.number)
         self._cables(group.link, links)
         if asked.manager.transceiver is not None:
             self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
@@ -317,7 +317,7 @@ class Fabrics:
         if one_kind and least == 1 and used <= base.count:
             small = Leaves(1, base.count, 0)
         elif one_kind and least == 2 and used <= 2 * kinds[0].down:
-            small = kinds[0]._replace(count=2)
+            small = kinds[0]._replace(number=2)
         kinds = kinds if small is None else [small]
         self._add(
             base,
@@ -327,10 +327,10 @@ class Fabrics:
             network=network,
             switch_sku=asked.switch,
             serves=self._decided(devices),
-            units=sum(each.count for each in kinds) if small is None else 0,
+            units=sum(each.number for each in kinds) if small is None else 0,
             endpoints=sum(sums),
             parts_per_port=per_port,
-            capacity=sum(each.count * each.down for each in kinds) * per_port,
+            capacity=sum(each.number * each.down for each in kinds) * per_port,
             oversubscription=asked.oversubscription,
             system_links=sum(device.units * device.ports for device in devices),
         )
@@ -382,7 +382,7 @@ class Fabrics:
         found, name = self.found, key[0]
         if key not in self.stated:
             raise UnbuildableError(f"{name}: missing")
-        report, links = self.stated[key], sum(each.count * each.up for each in kinds)
+        report, links = self.stated[key], sum(each.number * each.up for each in kinds)
         up = math.gcd(*(each.up for each in kinds))
         leaves = links // up
         spines, cores = report.spine_switches // planes, report.core_switches // planes
@@ -419,8 +419,8 @@ class Fabrics:
             planes: alike.
             more: fields of the report.
         """
-        links = sum(each.count * each.up for each in kinds) if tree.spines else kinds[0].up
-        leaves = sum(each.count for each in kinds)
+        links = sum(each.number * each.up for each in kinds) if tree.spines else kinds[0].up
+        leaves = sum(each.number for each in kinds)
         own = {
             "planes": planes,
             "radix": group.count,
@@ -428,7 +428,7 @@ class Fabrics:
             "leaf_switches": planes * leaves,
             "spine_switches": planes * tree.spines,
             "core_switches": planes * tree.cores,
-            "uplinks_per_leaf": max(each.up for each in kinds if each.count),
+            "uplinks_per_leaf": max(each.up for each in kinds if each.number),
             "leaf_spine_links": planes * links,
             "spine_core_links": planes * tree.links,
         }
@@ -438,7 +438,7 @@ class Fabrics:
             self._cables(group.link, planes * between)
         of_spine = (2 * tree.links if tree.cores else links) // max(1, tree.spines)
         of_core = tree.links // max(1, tree.cores)
-        uplinks = [(each.up, each.count) for each in kinds]
+        uplinks = [(each.up, each.number) for each in kinds]
         for fitted, count in (*uplinks, (of_spine, tree.spines), (of_core, tree.cores)):
             self._ends(_switch_end(group), fitted, planes * count)
 
