@@ -72,6 +72,10 @@ class Findings:
         if not holds:
             self.fail(text)
 
+    def require_all(self, rules: Mapping[str, bool]) -> None:
+        """Add the text of each rule that does not hold."""
+        self.disagreements += [text for text, holds in rules.items() if not holds]
+
     def breach(self, name: str, text: str) -> None:
         """Add a broken limit."""
         self.breaches.append((name, text))
