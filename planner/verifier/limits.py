@@ -190,7 +190,7 @@ def unit_endurance(basis: Basis, sku: str) -> float | None:
         return None if asked.endurance == "off" else stated
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
-    for kind, often in (("tlc", 1.0), ("qlc", 0.5), ("scm", 30.0)):
+    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
         raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
         if raw_tb > 0:
             endured.append(often * raw_tb)
