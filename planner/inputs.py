@@ -229,37 +229,37 @@ def job_size(job: Job) -> tuple[float, float]:
     return checkpoint_gb(job.parameters, each, job.trained_share), each
 
 
-Usable = Callable[[Item], str | None]
+def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
+    """Dependent items that the problem names: path, item id, the category that it must have.
 
-
-def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names parts of fabrics: the path, the item, what it must be."""
-    network = inputs.problem.network
-    for index, name in enumerate(network.compute.switches if network.compute else ()):
-        yield f"network.compute.switches.{index}", name, "switch", accept_any
-    manager = network.compute.manager if network.compute else None
-    if manager is not None and manager.transceiver is not None:
-        path = "network.compute.manager.transceiver"
-        yield path, manager.transceiver, "transceiver", accept_any
-    for key in ("storage", "in_band", "out_of_band"):
-        fabric = getattr(network, key)
-        if fabric is not None:
-            yield f"network.{key}.switch", fabric.switch, "switch", accept_any
-
-
-def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names racks, PDUs, CDUs, software and services."""
-    site = inputs.problem.site
-    if site.rack is not None and site.rack.item is not None:
-        yield "site.rack.item", site.rack.item, "rack", accept_any
-    if site.rack is not None and site.rack.pdu is not None:
-        yield "site.rack.pdu.item", site.rack.pdu.item, "pdu", _feeds
-    if site.cooling.cdu is not None:
-        yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
-    for index, name in enumerate(inputs.problem.software):
-        yield f"software.{index}", name, "software", accept_any
-    for index, name in enumerate(inputs.problem.services):
-        yield f"services.{index}", name, "service", accept_any
+    Extras, which may be of several categories, are not among them.
+    """
+    problem, network = inputs.problem, inputs.problem.network
+    rack, compute = problem.site.rack, network.compute
+    lists: tuple[tuple[str, tuple[str, ...], Category], ...] = (
+        ("network.compute.switches", compute.switches if compute else (), "switch"),
+        ("software", problem.software, "software"),
+        ("services", tuple(problem.services), "service"),
+    )
+    single: list[tuple[str, str | None, Category]] = [
+        (
+            "network.compute.manager.transceiver",
+            compute.manager.transceiver if compute else None,
+            "transceiver",
+        ),
+        *(
+            (f"network.{key}.switch", fabric.switch, "switch")
+            for key in ("storage", "in_band", "out_of_band")
+            if (fabric := getattr(network, key)) is not None
+        ),
+        ("site.rack.item", rack.item if rack else None, "rack"),
+        ("site.rack.pdu.item", rack.pdu.item if rack and rack.pdu else None, "pdu"),
+        ("site.cooling.cdu", problem.site.cooling.cdu, "cdu"),
+    ]
+    found = [(path, name, category) for path, name, category in single if name is not None]
+    for path, names, category in lists:
+        found += [(f"{path}.{index}", name, category) for index, name in enumerate(names)]
+    return found
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
@@ -271,36 +271,22 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
 
 
 def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
-    """Return where the problem names a companion, or the switch that it comes with."""
-    known = inputs.by_id
-    fabrics = [(path, name) for path, name, *_ in named_fabrics(inputs)]
-    named = [*fabrics, *((path, name) for path, name, *_ in named_facilities(inputs))]
-    named += [(f"extras.{name}", name) for name in inputs.problem.extras]
-    path = next((path for path, name in named if name == item_id), None)
-    if path is None:
-        path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
-    return steps_of(path)
+    """Where the problem names a companion, or the switch that it comes with."""
+    named = named_items(inputs)
+    paths = {name: f"extras.{name}" for name in inputs.problem.extras}
+    for path, name, category in named:
+        if category == "switch":
+            paths |= dict.fromkeys(_link_items(inputs.item(name)) - paths.keys(), path)
+    paths |= {name: path for path, name, _ in reversed(named)}
+    return steps_of(paths.get(item_id, "network"))
 
 
 def _link_items(item: Item) -> set[str]:
-    """Return the cables and transceivers of a switch."""
+    """Cables and transceivers of a switch."""
     groups = item.switch.ports if item.switch else ()
     links = [link for group in groups for link in (group.link, *group.forms) if link]
     ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
     return {link.cable for link in links} | {end.item for end in ends}
-
-
-def accept_any(_item: Item) -> str | None:
-    """Find nothing wrong with an item."""
-    return None
-
-
-def _feeds(item: Item) -> str | None:
-    return None if item.provides.feed else "does not say what it feeds (provides.feed)"
-
-
-def _cools(item: Item) -> str | None:
-    return None if item.provides.cooling else "does not say what it cools (provides.cooling)"
 
 
 @dataclass(frozen=True)
