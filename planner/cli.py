@@ -45,9 +45,16 @@ from planner.cli_options import (
     request_of,
     run_command,
 )
-from planner.commands import running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.terminal import coloured, discard, follow, open_closed_streams, say
+from planner.terminal import (
+    catch_interrupts,
+    coloured,
+    discard,
+    follow,
+    interrupt_handled,
+    open_closed_streams,
+    say,
+)
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -175,10 +182,10 @@ def check(
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands import portfolio
-    from planner.commands.problem import report_findings
+    from planner.commands.check import report_findings
 
     if schema is not None:
-        from planner.commands.schemas import json_schema
+        from planner.commands.check import json_schema
 
         say(json_schema(schema), nl=False)
         return
@@ -208,7 +215,7 @@ def size(
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
     from planner.commands import portfolio
-    from planner.commands.problem import report_sizes
+    from planner.commands.check import report_sizes
 
     portfolio.refuse("size", problem)
     text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
@@ -321,7 +328,13 @@ def sweep(
     from planner.commands.sweep import Sweeping, sweeping
 
     request = request_of(
-        problem, set_, scenario, gap=gap, time_limit=time_limit, workers=workers, output=output
+        problem,
+        set_,
+        scenario,
+        gap=gap,
+        time_limit=time_limit,
+        workers=workers,
+        output=output or (Path() if mode is Mode.grid else None),
     )
     if portfolio.is_portfolio(problem):
         modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
@@ -574,7 +587,7 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(2_000_000, 50, 50)
     follow()
-    running.catch_interrupts()
+    catch_interrupts()
     _leave(_run(app))
 
 
@@ -612,8 +625,8 @@ def _run(application: Callable[..., Any]) -> int:
 
 
 def _report_interruption() -> int:
-    running.interrupt_handled()
-    from planner.commands.solve import list_files
+    interrupt_handled()
+    from planner.commands.results import list_files
     from planner.whole_files import put_in_place
 
     written = list_files(put_in_place)

@@ -29,8 +29,7 @@ from planner.cli_options import (
     request_of,
     run_command,
 )
-from planner.commands import running
-from planner.terminal import say
+from planner.terminal import say, show_progress
 
 quotes = typer.Typer(
     help="Read, request and compare vendors' quotes.", no_args_is_help=True, rich_markup_mode=None
@@ -239,7 +238,7 @@ def quote_import(
     from planner.commands.quote import import_quote, json_text
     from planner.outputs.bids_text import render_quote
 
-    with running.show_progress("quote import"):
+    with show_progress("quote import"):
         quote, written = import_quote(
             file, output, vendor=vendor, mapping=map_, problem=problem, date=date,
             currency=currency, rates=rate or (),
@@ -266,7 +265,7 @@ def quote_rfq(
     """
     from planner.commands.quote import write_rfq
 
-    with running.show_progress("quote rfq"):
+    with show_progress("quote rfq"):
         path = write_rfq(problem, tuple(set_ or ()), scenario, output)
     say(f"wrote {path}; read answers with: planner quote import FILE --vendor NAME", err=True)
 

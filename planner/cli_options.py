@@ -238,7 +238,9 @@ def run_command(
     as_json: bool, full: bool, quiet: bool = False,
 ) -> NoReturn:  # fmt: skip
     """Run a study, print its result, write its files and end with its exit code."""
+    from planner.commands.portfolio import refuse
     from planner.commands.results import run_study
 
+    refuse(command, request.path)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}
     raise typer.Exit(run_study(command, counts, study, request, **shown))

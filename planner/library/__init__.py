@@ -182,7 +182,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.commands.solve import created_today
+    from planner.commands.results import created_today
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
     from planner.workbook import write

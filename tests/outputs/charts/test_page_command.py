@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.page import EDITIONS, page_of
+from planner.commands.results import EDITIONS, page_of
 from planner.schema.plan import Plan
 from tests.outputs.charts.test_rules_chart import table
 from tests.outputs.samples_sensitivity import (
