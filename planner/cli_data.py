@@ -26,9 +26,9 @@ from planner.cli_options import (
     Texts,
     argument,
     option,
-    request_of,
     run_command,
 )
+from planner.studies.request import request_for
 from planner.terminal import say, show_progress
 
 quotes = typer.Typer(
@@ -82,7 +82,7 @@ def characterize(
         ReadAs | None,
         option("Kind of figures: bandwidth, bytes per sample, counters of bytes."),
     ] = None,
-    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = Stamp.start,
+    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
     window: Annotated[
         Text,
         option(
@@ -142,13 +142,13 @@ def characterize(
         unit=unit,
         decimal=decimal,
         time_format=time_format,
-        read_as=None if read_as is None else read_as.value,
-        stamp=stamp.value,
+        read_as=read_as,
+        stamp=stamp,
         window_s=None if window is None else seconds("--window", window),
     )
     target = Target.of(problem, job, plan, gpus, nameplate, log)
     study = partial(run_characterize, options=options, target=target, listed=jobs)
-    request = request_of(traces, output=output)
+    request = request_for(traces, folder=output)
     run_command("characterize", "clusters", study, request, as_json, full, quiet)
 
 
@@ -189,7 +189,7 @@ def simulate(
     from planner.studies.request import seconds, whole
     from planner.studies.simulation import run
 
-    request = request_of(plan, output=output)
+    request = request_for(plan, folder=output)
     if portfolio.is_portfolio(plan):
         laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
         more = {"--time-format": time_format, "--interval": interval, "--output": output}
@@ -278,7 +278,7 @@ def quote_bid(
     ],
     quantities: Annotated[
         Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
-    ] = Quantities.quoted,
+    ] = "quoted",
     vendor: Annotated[
         Texts, option("Vendor of a bid. Repeatable.", show_default="file name", metavar="FILE=NAME")
     ] = None,
@@ -312,12 +312,12 @@ def quote_bid(
     study = partial(
         run,
         quotes=(),
-        quantities=quantities.value,
+        quantities=quantities,
         vendor=vendor or (),
         mapping=map_ or (),
         date=date or (),
         currency=currency or (),
         rate=rate or (),
     )
-    request = request_of(files, set_, scenario, output=output)
+    request = request_for(files, set_, scenario, folder=output)
     run_command("quote bid", "parts", study, request, as_json, full, quiet)

@@ -11,22 +11,14 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.case import resolve, suitability
-from planner.commands.results import VIEWS
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.inputs import Inputs
 from planner.loader import load, load_with_findings, scenario_names, yaml12
 from planner.loader.plausible import FAILURES, implausible
 from planner.outputs.screen import show
-from planner.outputs.views.size import view
 from planner.paths import job_path, steps_of
-from planner.portfolio.schema import Portfolio, PortfolioPlan
 from planner.schema.base import Model
-from planner.schema.bill import Bill, Quote, QuoteMap
-from planner.schema.catalog import Catalog
-from planner.schema.plan import Plan
-from planner.schema.prices import PriceBook
 from planner.schema.problem import Problem
-from planner.size import size_report
 from planner.studies.request import one_of
 from planner.terminal import coloured
 
@@ -185,6 +177,9 @@ def report_sizes(
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
+    from planner.outputs.views.size import view
+    from planner.size import size_report
+
     sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
     if as_json:
         return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
@@ -193,18 +188,6 @@ def report_sizes(
 
 # JSON Schemas of the files that users write or read.
 
-SCHEMAS: dict[str, type[BaseModel]] = {
-    "problem": Problem,
-    "portfolio": Portfolio,
-    "portfolio-plan": PortfolioPlan,
-    "catalog": Catalog,
-    "prices": PriceBook,
-    "plan": Plan,
-    "bill": Bill,
-    "quote": Quote,
-    "quote-map": QuoteMap,
-    **{view.name: record for record, view in VIEWS.items()},
-}
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -214,7 +197,8 @@ def json_schema(name: str) -> str:
     Raises:
         InputError: there is no such kind.
     """
-    model = SCHEMAS[one_of("--schema", name, list(SCHEMAS))]
+    schemas = _schemas()
+    model = schemas[one_of("--schema", name, list(schemas))]
     _build_parts(Model)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name in ("problem", "portfolio"):
@@ -232,3 +216,26 @@ def _build_parts(model: type[Model]) -> None:
     for part in model.__subclasses__():
         part.model_rebuild()
         _build_parts(part)
+
+
+def _schemas() -> dict[str, type[BaseModel]]:
+    """The records by their name, imported when a schema is asked for."""
+    from planner.commands.results import VIEWS
+    from planner.portfolio.schema import Portfolio, PortfolioPlan
+    from planner.schema.bill import Bill, Quote, QuoteMap
+    from planner.schema.catalog import Catalog
+    from planner.schema.plan import Plan
+    from planner.schema.prices import PriceBook
+
+    return {
+        "problem": Problem,
+        "portfolio": Portfolio,
+        "portfolio-plan": PortfolioPlan,
+        "catalog": Catalog,
+        "prices": PriceBook,
+        "plan": Plan,
+        "bill": Bill,
+        "quote": Quote,
+        "quote-map": QuoteMap,
+        **{view.name: record for record, view in VIEWS.items()},
+    }

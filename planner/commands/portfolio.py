@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.commands.files import EXIT_CODES, created_today, list_written
 from planner.errors import Finding, InputError
 from planner.terminal import say, show_progress
 from planner.whole_files import write_all
@@ -91,7 +92,6 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
 
 def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
     """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
-    from planner.commands.results import created_today, list_written
     from planner.portfolio import api, views
 
     with show_progress("solve", quiet=quiet):
@@ -114,8 +114,6 @@ def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: b
 
 
 def _code(plan: PortfolioPlan) -> int:
-    from planner.commands.results import EXIT_CODES
-
     if plan.status == "limit":
         return EXIT_CODES["feasible" if plan.runs else "no_solution"]
     return EXIT_CODES[plan.status]
@@ -184,7 +182,6 @@ def explain(request: Request, *, as_json: bool, quiet: bool) -> int:
 
 def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
     """Solve every point of a grid over inputs of the file; print a table and write it as CSV."""
-    from planner.commands.results import list_written
     from planner.portfolio import analysis
 
     path = request.paths[0]

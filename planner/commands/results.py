@@ -1,21 +1,27 @@
-"""Results on the command line: screen or JSON, files and pages for their readers, exit codes."""
+"""Results of studies on the command line: screen or JSON, and the files that go with each."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
+from planner.commands.files import (
+    EXIT_CODES,
+    Sheet,
+    created_today,
+    draw,
+    list_written,
+    page_of,
+    study_sheet,
+)
 from planner.errors import StoppedError
-from planner.loader.price_building import today
 from planner.outputs import bids_text
-from planner.outputs.audience import Audience, for_audience
-from planner.outputs.blocks import Block, Heading, Table
+from planner.outputs.blocks import Block, Table
 from planner.outputs.charts import bids
 from planner.outputs.restated import restated_view
 from planner.outputs.screen import show
@@ -32,8 +38,6 @@ from planner.outputs.views import (
     uncertain,
     verification,
 )
-from planner.outputs.words import listed
-from planner.schema.base import Prices
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -47,23 +51,9 @@ from planner.terminal import coloured, say, show_progress
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.outputs.charts.model import Chart
     from planner.outputs.page import ShownStudy
-    from planner.workbook.book import Book
-
-EXIT_CODES = {
-    "optimal": 0,
-    "feasible": 5,
-    "infeasible": 3,
-    "no_solution": 4,
-    "unbounded": 2,
-    "failed": 1,
-}
-"""By how a problem ended; wrong input ends with 2."""
 
 Study = Callable[[Request], Found]
-Sheet = Callable[["Book"], None]
-"""Adds a sheet to a workbook."""
 
 
 class View(NamedTuple):
@@ -218,86 +208,6 @@ def _pictures(
     return found
 
 
-def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
-    """A chart as PNG and SVG, by path."""
-    from planner.outputs.charts.picture import png, svg
-
-    return {folder / f"{stem}.png": png(chart), folder / f"{stem}.svg": svg(chart)}
-
-
-def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
-    """The sheet of a record, with money in its currency.
-
-    Args:
-        view: of such records.
-        record: the record.
-        pictures: its charts as PNG.
-        shown: further arguments of its view.
-    """
-    from planner.workbook import tables
-
-    stated, shown = restated_view(record, shown)
-    name = view.name.replace("-", " ").capitalize()
-
-    def add(book: Book) -> None:
-        tables.add(book, name, view.blocks(stated, **shown), pictures)
-        if "rows" in shown:
-            data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
-        else:
-            keys = [side.key for side in getattr(record, "sides", ())]
-            data = [*tables.tables_of(stated, keys)]
-        if data:
-            tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
-
-    return add
-
-
-# Editions and pages.
-
-
-class Edition(NamedTuple):
-    """Readers of files, and the prices that these show; None for those of the audience."""
-
-    audience: Audience = "internal"
-    prices: Prices | None = None
-
-
-_INTERNAL = Edition()
-EDITIONS = {
-    "internal": _INTERNAL,
-    "customer": Edition("customer"),
-    "customer-list": Edition("customer", "list+net"),
-    "customer-no-prices": Edition("customer", "none"),
-    "partner": Edition("partner"),
-}
-"""Editions by the word that asks for them."""
-
-
-def page_of(
-    path: Path,
-    plans: Sequence[tuple[str, Plan]],
-    studies: Sequence[tuple[Any, Mapping[str, Sequence[Any]] | None]],
-    edition: Edition = _INTERNAL,
-) -> dict[Path, bytes]:
-    """One page that opens offline, by its path.
-
-    Args:
-        path: where it goes.
-        plans: plans by name; several are shown side by side.
-        studies: records with the rows of those that have rows.
-        edition: of the page.
-    """
-    from planner.outputs.page import ShownPlan, report
-
-    shown = [
-        ShownPlan(name, for_audience(plan, edition.audience, edition.prices))
-        for name, plan in plans
-    ]
-    problems = [each.plan.problem for each in shown] or [studies[0][0].problem]
-    title = " and ".join(dict.fromkeys(problems))
-    return {path: report(title, shown, [shown_study(*each) for each in studies]).encode()}
-
-
 def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownStudy:
     """A study with the blocks of its view and its charts."""
     from planner.outputs.page import ShownStudy
@@ -317,23 +227,4 @@ def _page_of_study(found: Found, path: Path, plan: Plan | None) -> dict[Path, by
         return {}
     plans = [] if plan is None or plan.totals is None else [(plan.problem, plan)]
     rows = found.shown.get("rows")
-    return page_of(path, plans, [(record, rows) for record in found.records])
-
-
-# Files.
-
-
-def list_written(written: Sequence[Path], *, quiet: bool) -> None:
-    """Print which files were written."""
-    if written and not quiet:
-        say(f"wrote {list_files(written)}", err=True)
-
-
-def list_files(paths: Sequence[Path]) -> str:
-    """File names as a sentence lists them; nothing in them steers the terminal."""
-    return listed(["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths])
-
-
-def created_today() -> datetime:
-    """Today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
-    return datetime.combine(today(), time())
+    return page_of(path, plans, [shown_study(record, rows) for record in found.records])

@@ -11,10 +11,9 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.commands.results import (
+from planner.commands.files import (
     EDITIONS,
     EXIT_CODES,
-    VIEWS,
     Edition,
     Sheet,
     created_today,
@@ -165,6 +164,7 @@ def _study_sheets(
     inputs: Inputs, plan: Plan, options: Options, names: Collection[str]
 ) -> Iterator[Sheet]:
     """Yield the sheets of studies by name: why, rules, alternatives."""
+    from planner.commands.results import VIEWS
     from planner.studies import alternatives, explain
     from planner.studies.rules import rules_table
 
