@@ -17,7 +17,6 @@ from planner.schema.plan import Plan
 from planner.terminal import say
 
 if TYPE_CHECKING:
-    from planner.commands.results import View
     from planner.outputs.charts.model import Chart
     from planner.outputs.page import ShownStudy
     from planner.workbook.book import Book
@@ -34,6 +33,31 @@ EXIT_CODES = {
 
 Sheet = Callable[["Book"], None]
 """Adds a sheet to a workbook."""
+
+
+class View(NamedTuple):
+    """What is made of one kind of record.
+
+    Attributes:
+        name: of its JSON Schema; files end in it unless ``suffix`` says otherwise.
+        blocks: the record as blocks; takes the rows of a sweep besides.
+        charts: its charts.
+        table: what `to_frame` gives by default, where that is not the first table.
+        files: of json, page, workbook those that ``-o`` writes; a workbook where there is a plan.
+        suffix: of the names of files.
+    """
+
+    name: str
+    blocks: Callable[..., list[Block]]
+    charts: Callable[..., Any] | None = None
+    table: str = ""
+    files: tuple[str, ...] = ("workbook",)
+    suffix: str | None = None
+
+    def file_stem(self, stem: str) -> str:
+        """The stem of a result's files."""
+        suffix = self.name if self.suffix is None else self.suffix
+        return f"{stem}.{suffix}" if suffix else stem
 
 
 def list_written(written: Sequence[Path], *, quiet: bool) -> None:

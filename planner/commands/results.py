@@ -6,13 +6,14 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from planner.commands.files import (
     EXIT_CODES,
     Sheet,
+    View,
     created_today,
     draw,
     list_written,
@@ -21,7 +22,7 @@ from planner.commands.files import (
 )
 from planner.errors import StoppedError
 from planner.outputs import bids_text
-from planner.outputs.blocks import Block, Table
+from planner.outputs.blocks import Table
 from planner.outputs.charts import bids
 from planner.outputs.restated import restated_view
 from planner.outputs.screen import show
@@ -54,31 +55,6 @@ if TYPE_CHECKING:
     from planner.outputs.page import ShownStudy
 
 Study = Callable[[Request], Found]
-
-
-class View(NamedTuple):
-    """What is made of one kind of record.
-
-    Attributes:
-        name: of its JSON Schema; files end in it unless ``suffix`` says otherwise.
-        blocks: the record as blocks; takes the rows of a sweep besides.
-        charts: its charts.
-        table: what `to_frame` gives by default, where that is not the first table.
-        files: of json, page, workbook those that ``-o`` writes; a workbook where there is a plan.
-        suffix: of the names of files.
-    """
-
-    name: str
-    blocks: Callable[..., list[Block]]
-    charts: Callable[..., Any] | None = None
-    table: str = ""
-    files: tuple[str, ...] = ("workbook",)
-    suffix: str | None = None
-
-    def file_stem(self, stem: str) -> str:
-        """The stem of a result's files."""
-        suffix = self.name if self.suffix is None else self.suffix
-        return f"{stem}.{suffix}" if suffix else stem
 
 
 _ALL = ("json", "page", "workbook")
