@@ -126,11 +126,11 @@ def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
     if job.useful_pflops is not None:
         sentence += f" that do {about(job.useful_pflops)} PFLOP/s of useful training work"
     else:
-        sentence += f" that do the work of {job.useful_gpus:,.0f} that never stop"
+        sentence += f" equivalent to {job.useful_gpus:,.0f} at 100 % goodput"
     kw = totals.it_power_kw
     if kw is not None:
         sentence += f", on {number(kw / 1000, 2)} MW" if kw >= 1000 else f", on {number(kw)} kW"
-        sentence += " of IT power"
+        sentence += " of IT load"
     return sentence + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
 
 
@@ -147,7 +147,7 @@ def shares(plan: Plan) -> list[Part]:
         for job in plan.jobs
     ]
     found.append(bars("Capex by section", "", _parts(capex, money)))
-    found.append(bars("IT power by section", "", _parts(power, lambda kw: f"{number(kw, 1)} kW")))
+    found.append(bars("IT load by section", "", _parts(power, lambda kw: f"{number(kw, 1)} kW")))
     for job in plan.jobs:
         title = f"Time of {job.name}"
         under = f"{percent(job.goodput, 2)} is progress; the rest, minutes of a day:"
