@@ -19,7 +19,8 @@ from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.verifier import published, recheck, unit_faults, verify
+from planner.verifier import job, limits, recheck, unit_faults, verify
+from planner.verifier.fabric import Plug, UnbuildableError, compute_leaves
 from planner.verifier.goodput import Times
 from planner.verifier.goodput import goodput as goodput_of
 from tests.world.known_plans import KNOWN, everything
@@ -198,6 +199,14 @@ def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:
     assert "lines.bundle.drawer: no component of bundle" in text
 
 
+def test_a_leaf_too_small_for_one_system_is_refused() -> None:
+    """Such a leaf was counted as if one system fitted all the same."""
+    asked = everything().inputs.problem.network.compute
+    assert asked is not None
+    with pytest.raises(UnbuildableError, match="too few ports for one system"):
+        compute_leaves(asked, Plug(512, 400.0, 1, None, None), 8, 4)
+
+
 def test_an_interval_that_is_not_the_best_is_named() -> None:
     inputs, plan = KNOWN["limited"]()
     text = disagreements(inputs, put(plan, (*JOB, "interval_s"), plan.jobs[0].interval_s * 1.2))
@@ -290,11 +299,11 @@ def test_a_unit_that_was_misread_is_named(
 
 def test_a_preset_that_was_not_published_is_named() -> None:
     rates = {name: preset.value for name, preset in goodput.FAILURES_PER_GPU_DAY.items()}
-    assert rates == published.FAILURES_PER_GPU_DAY
+    assert rates == job.FAILURES_PER_GPU_DAY
     sizes = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
-    assert sizes == published.BYTES_PER_PARAMETER
+    assert sizes == job.BYTES_PER_PARAMETER
     for name, rule in demand.VENDOR_RULES.items():
-        ours = published.RULES[name]
+        ours = limits.RULES[name]
         assert (rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus) == tuple(ours)
 
 

@@ -313,9 +313,54 @@ class Search:
             if less is None:
                 break
             room = less
+        if boxes.size and self.worth.kind == "ratio" and space.work.has_peak:
+            bound = self._rate_of_money(space, boxes, room, taken, begun)
+            boxes = boxes._replace(bound=np.minimum(boxes.bound, bound))
         if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
             boxes = self._with_missing(space, boxes, room, taken - begun)
         return self._left(space, boxes)
+
+    def _rate_of_money(
+        self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers, begun: Numbers
+    ) -> Numbers:
+        """Return the most work for money by the rate of one more GPU system; infinite where it is
+        not known.
+
+        Where work still rises at the GPUs of the lowest count n0, no n systems do more than n times
+        what one does at the goodput of n0 and the ports of the top corner, and they take c (n - n0)
+        more than the lowest corner less its rounding up. That share is most at an end, or where
+        rounding up is used up.
+        """
+        work, row, column = space.work, space.work.rows_padded[0, boxes.team], self.worth.column
+        here, alone = np.arange(boxes.size), ~space.work.several[boxes.team]
+        stores, low, high = (
+            space.top_stores(boxes, room),
+            boxes.low[row, here],
+            boxes.high[row, here],
+        )
+        _, few = work.of_systems(boxes.team, boxes.low[: space.first_store])
+        _, many = work.of_systems(boxes.team, boxes.high[: space.first_store])
+        step = work.step[boxes.team]
+        least = (np.ceil(np.maximum(work.least[boxes.team], 1.0) / step) * step).astype(np.int64)
+        rises, few = few <= least, np.maximum(few, least)
+        many = np.maximum(many, few)
+        fewer = Uses(boxes.team, low, np.maximum(few - step, step), stores)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            at, before = work.without_waiting(fewer.twice(few, fewer.gpus)).reshape(2, -1)
+            each = work.most_goodput(boxes.team, few, many, stores)
+            each = each * work.usable[boxes.team]
+            if space.case.objective == "goodput":
+                each = each * work.most_pflops(boxes.team, few.astype(float))
+            more = space.takes[row, column]
+            used_up = np.nan_to_num(low + begun[column] / more, nan=np.inf, posinf=np.inf)
+            most = np.full(boxes.size, -np.inf)
+            for count in (low.astype(float), np.clip(used_up, low, high), high.astype(float)):
+                paid = taken[column] - begun[column] + more * (count - low)
+                paid = np.maximum(np.maximum(paid, taken[column]), LEAST_TCO_MUSD)
+                most = np.maximum(most, np.log(count * each / paid))
+            rises |= np.isfinite(at) & (at >= before)
+        known = alone & rises & np.isfinite(most)
+        return np.where(known, most + ROUNDING, np.inf)
 
     def _with_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
         """Return boxes bounded by what is still missing at their lowest corners, too: with less

@@ -31,6 +31,7 @@ from planner.case.quantities import ROUNDING
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
 from planner.optimizer.checks import Shares, Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
+from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.stores import (
     Stores,
     endurance_tb_per_day,
@@ -39,7 +40,7 @@ from planner.optimizer.stores import (
     with_bursts,
     worn_interval_s,
 )
-from planner.optimizer.work import PRICES, Uses, Work
+from planner.optimizer.work import PRICES, Uses
 
 NOISE = 1e-9
 MOST = 2**40
@@ -170,7 +171,7 @@ class Space:
     ) -> None:
         self.of_every = case if whole is None else whole
         self.case, self.mode, self.columns, self.in_use = case, mode, columns, in_use
-        self.kernel, self.work = Kernel(case), Work(case, mode)
+        self.kernel, self.work = Kernel(case), BestUse(case, mode)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store = len(case.systems)
         self.installed = np.array([offer.installed for offer in self.offers], dtype=float)

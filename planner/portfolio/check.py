@@ -24,9 +24,13 @@ from planner.schema.catalog import Item
 from planner.schema.problem import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
 from planner.verifier.goodput import Times, goodput
-from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU
-from planner.verifier.limits import _unit_endurance as unit_endurance
-from planner.verifier.published import BYTES_PER_PARAMETER, DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
+from planner.verifier.job import (
+    BYTES_PER_PARAMETER,
+    CLIENT_GB_PER_S_PER_GPU,
+    DEFAULT_FAILURES,
+    FAILURES_PER_GPU_DAY,
+)
+from planner.verifier.limits import unit_endurance
 from planner.verifier.rates import measured_rate, peak_tflops, replica_gpus, usable_gpus
 
 NEAR = 2e-6

@@ -671,10 +671,9 @@ class Program(Rows):
         return lpSum(parts), "max"
 
     def gpu_systems(self) -> list[Any]:
-        """Return the variables of GPU systems bought and in use."""
+        """Return the variables of GPU systems bought."""
         systems = {each.id for place in self.instance.places for each in place.case.systems}
-        bought = [new for (_, sku, _), new in self.new.items() if sku in systems]
-        return bought + [run.systems for run in self.runs]
+        return [new for (_, sku, _), new in self.new.items() if sku in systems]
 
     # Equal periods
 

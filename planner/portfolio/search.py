@@ -43,6 +43,9 @@ LONGEST_S = 300.0
 """A large problem stops after so long where no time limit is given."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
+NEAR_UNITS, NEAR_SHARE = 4.0, 0.1
+"""GPU systems by which a plan may buy more or fewer at a time than the skeleton does in fractions;
+fewer by a share, too, as what comes with them is rounded up."""
 FOR_BLOCKS, FOR_MENDING = 0.25, 0.1
 """Shares of the time left for plans of equal periods each, and to mend one."""
 ROUNDS, RELAXED, POLISHED = 40, 12, 40
@@ -211,7 +214,7 @@ class Search:
             solved = self._ask(goal, gap=self.gap, share=FOR_BLOCKS, same=same)
         if not solved.values:
             return {}
-        with self._fixed({v: solved.values[v.name] for v in self.skeleton}):
+        with self._near(solved.values):
             return self._passing(goal, same, None, least=least).values
 
     def _passing(
@@ -263,8 +266,8 @@ class Search:
             self._tighten(solved.values)
             if found.values:
                 return True
-            with self._fixed({v: solved.values[v.name] for v in self.skeleton}):
-                solved = self._ask(goal, gap=self.gap / 4, share=0.3)
+            with self._near(solved.values):
+                solved = self._passing(goal, None, None, least=least, share=0.3)
             if not solved.values:
                 return True
         else:
@@ -346,7 +349,7 @@ class Search:
         """
         kept: dict[Any, float] = {}
         if self.large:
-            systems = self.program.gpu_systems()
+            systems = [*self.program.gpu_systems(), *(run.systems for run in self.program.runs)]
             held = {v: values[v.name] for v in (*self.skeleton, *systems)}
             with self._fixed(held):
                 values = self._best(self.program.total_capex, values, least=True).values or values
@@ -418,6 +421,22 @@ class Search:
             variable.lowBound = variable.upBound = float(round(value))
         try:
             yield
+        finally:
+            for variable, low, high in kept:
+                variable.lowBound, variable.upBound = low, high
+
+    @contextmanager
+    def _near(self, values: Mapping[str, float]) -> Iterator[None]:
+        """Hold who runs where, and GPU systems bought near their values, meanwhile."""
+        systems = self.program.gpu_systems()
+        kept = [(v, v.lowBound, v.upBound) for v in systems]
+        for variable, low, high in kept:
+            here = math.floor(values[variable.name] + MET)
+            variable.lowBound = max(low, math.floor(here * (1.0 - NEAR_SHARE)) - NEAR_UNITS)
+            variable.upBound = max(variable.lowBound, min(high, here + NEAR_UNITS))
+        try:
+            with self._fixed({v: values[v.name] for v in self.skeleton}):
+                yield
         finally:
             for variable, low, high in kept:
                 variable.lowBound, variable.upBound = low, high

@@ -18,11 +18,12 @@ from planner.case.ways import ways_in_plan
 from planner.limits import BY_NAME
 from planner.optimizer import bill as bills
 from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
+from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, exceeded_limits, run_at
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import stored
-from planner.optimizer.work import WORK_OBJECTIVES, Work, modes_of
+from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 from planner.schema.plan import Plan
 from planner.sizing.goodput import mtti_s
 
@@ -238,7 +239,7 @@ def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> N
     stores = stored(case, counts[first : first + len(case.storage)])
     score = np.full(len(ways), -np.inf)
     for one in modes_of(case):
-        operation, most = Work(*one), np.zeros(len(ways), dtype=np.int64)
+        operation, most = BestUse(*one), np.zeros(len(ways), dtype=np.int64)
         for way in np.unique(ways).tolist():
             most[ways == way] = operation.most_gpus(way, systems[ways == way])
         score = np.maximum(score, operation.best(ways, systems, most, stores)[0])

@@ -35,7 +35,7 @@ from planner.sizing.availability import (
     swap_factor,
     waiting,
 )
-from planner.sizing.goodput import goodput, goodput_loss
+from planner.sizing.goodput import GoodputLoss, goodput_loss
 from planner.studies.compare import read_side
 from planner.studies.failure_logs import read_failures
 from planner.studies.request import Found, Request, stem_of_side
@@ -205,36 +205,24 @@ def _shape(text: str) -> float:
 # Prediction by the formula
 
 
-def predict_goodput(job: JobRun) -> float:
-    """Goodput by the formula, waits for repairs included."""
-    swaps, waits = _kept_in_repair(job)
-    levels = _levels(job)
+def _loss(job: JobRun) -> GoodputLoss:
+    """Loss by the formula, waits for repairs included."""
+    levels, (swaps, waits) = _levels(job), _kept_in_repair(job)
     if levels is not None:
-        return two_levels.goodput(levels) * (1.0 - waits) * job.progress
-    recovery_s = job.restart_s + job.restore_s
-    kept = goodput(
-        job.interval_s, job.stall_s, job.drain_s, recovery_s, _seen_mtti_s(job), job.drain_slowdown
-    )
-    return kept * swaps * (1.0 - waits) * job.progress
+        return two_levels.loss(levels, waits)
+    times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
+    return goodput_loss(*times, _seen_mtti_s(job), job.drain_slowdown, swaps, waits)
+
+
+def predict_goodput(job: JobRun) -> float:
+    """Goodput by the formula."""
+    return (1.0 - _loss(job).total) * job.progress
 
 
 def predict_loss(job: JobRun) -> LossBudget:
     """Loss by the formula; slowdown is split from the stall by its share."""
-    levels, slowed = _levels(job), job.drain_slowdown * job.drain_s
-    if levels is not None:
-        parts = two_levels.loss(levels, _kept_in_repair(job)[1])
-        slowed /= levels.every
-    else:
-        parts = goodput_loss(
-            job.interval_s,
-            job.stall_s,
-            job.drain_s,
-            job.restart_s,
-            job.restore_s,
-            _seen_mtti_s(job),
-            job.drain_slowdown,
-            *_kept_in_repair(job),
-        )
+    parts, slowed = _loss(job), job.drain_slowdown * job.drain_s
+    slowed /= 1 if job.local is None else job.local.every
     share = slowed / (slowed + job.stall_s) if slowed else 0.0
     shrinks = job.units is not None and job.units.shrinks
     return LossBudget(
@@ -246,7 +234,7 @@ def predict_loss(job: JobRun) -> LossBudget:
         restore=parts.restore,
         waiting=0.0 if shrinks else parts.waiting,
         shrunk=parts.waiting if shrinks else 0.0,
-        other=predict_goodput(job) * job.lost_time / job.progress,
+        other=(1.0 - parts.total) * job.lost_time,
     )
 
 

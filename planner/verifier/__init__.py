@@ -1,25 +1,30 @@
-"""The plan recomputed in own arithmetic from the problem and the catalogs, line by line.
+"""The plan recomputed in own arithmetic from the problem and the catalogs, field by field.
 
-Shares no code with the optimiser, the case or the assembly of plans; of `planner.sizing` only the
-tables of presets and vendor rules are read, which are data.
+Shares no code with the optimiser, the case, the sizing or the assembly of plans. Each module
+returns what a plan should say, by the plan's names; `Findings.expect` compares.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
 from planner.schema.beside import Cable
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
 from planner.verifier.allowed import check_allowed, check_searched
-from planner.verifier.basis import Basis
-from planner.verifier.bill import check_lines, count_needed, read_counts
-from planner.verifier.cabling import check_cabling
-from planner.verifier.fabric import choose_fabric, shared_plug
-from planner.verifier.job import Run
-from planner.verifier.ledger import Ledger, Recheck
+from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
+from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
+from planner.verifier.cables import check_cables
+from planner.verifier.fabric import (
+    UnbuildableError,
+    check_fabrics,
+    choose_fabric,
+    shared_plug,
+    stated_trees,
+)
+from planner.verifier.job import Run, check_job, operate
 from planner.verifier.limits import (
     Found,
     Reached,
@@ -27,13 +32,11 @@ from planner.verifier.limits import (
     check_objective,
     facility_limit_kw,
     given,
+    program_faults,
 )
-from planner.verifier.operation import check_job, operate
-from planner.verifier.program import program_faults
 from planner.verifier.racks import check_racks
 from planner.verifier.rates import check_paces, choose_option
-from planner.verifier.readback import check_units
-from planner.verifier.totals import check_totals
+from planner.verifier.readback import unit_faults
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -54,15 +57,8 @@ __all__ = [
 
 Schedule = Callable[["Inputs", Plan], Sequence[Cable]]
 """Returns the links of a plan, each with its ends, as the cable schedule lists them."""
-TERM = {
-    "years": None,
-    "electricity_usd_per_kwh": None,
-    "colocation_usd_per_kw_month": 0.0,
-    "discount_rate": 0.0,
-    "energy_basis": "maximum",
-}
-"""What a plan repeats of the term, and what it has without one."""
 SOLVED = ("optimal", "feasible")
+LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
 
 
 def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None:
@@ -77,10 +73,12 @@ def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None
         VerificationError: a figure is wrong, a limit is broken or missing.
     """
     found = recheck(inputs, plan, schedule=schedule)
-    broken = tuple(f"{name}: {text}" for name, text in found.breaches)
-    wrong = (*found.disagreements, *broken, *program_faults(plan))
-    if wrong:
+    if wrong := (*_all(found), *program_faults(plan)):
         raise VerificationError(wrong)
+
+
+def _all(found: Recheck) -> tuple[str, ...]:
+    return (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
 
 
 def confirms(inputs: Inputs, plan: Plan) -> bool:
@@ -89,8 +87,7 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
     Without racks in the plan, network devices are put into them first-fit; a plan with fewer racks
     than that may still be right, as its placement shows.
     """
-    found = recheck(inputs, plan, drawn=False)
-    return not found.disagreements and not found.breaches
+    return not _all(recheck(inputs, plan, drawn=False))
 
 
 def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -101,10 +98,8 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         plan: the plan, whose figures are confirmed.
     """
     values = {report.name: report.value for report in plan.limits}
-    reached = (
-        Reached(row.name, values.get(row.name), limit)
-        for row, limit in given(inputs.problem, "supply")
-    )
+    supplies = given(inputs.problem, "supply")
+    reached = (Reached(row.name, values.get(row.name), limit) for row, limit in supplies)
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
 
 
@@ -119,31 +114,24 @@ def recheck(
         drawn: whether it has its racks and cables.
         schedule: returns the links of a plan, to check runs and lengths of cables too.
     """
-    ledger, basis = Ledger(), Basis.of(inputs)
-    _check_site(ledger, basis, plan)
+    found, basis = Findings(), Basis.of(inputs)
+    _check_site(found, basis, plan)
     if plan.status in SOLVED:
-        _check_solved(ledger, basis, plan, drawn, schedule)
+        _check_solved(found, basis, plan, drawn, schedule)
     else:
         empty = not plan.lines and not plan.jobs and plan.totals is None
-        ledger.require(
-            empty and plan.objective.value is None, f"lines: a plan that is {plan.status} has none"
-        )
+        text = f"lines: a plan that is {plan.status} has none"
+        found.require(empty and plan.objective.value is None, text)
     if drawn:
-        check_searched(ledger, basis, plan)
-    return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
+        check_searched(found, basis, plan)
+    return Recheck(tuple(found.disagreements), tuple(found.breaches))
 
 
 def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tuple[str, ...]:
     """Return everything wrong with a plan from outside, each with its place in the plan."""
-    found = recheck_from_outside(inputs, plan, schedule)
-    broken = (f"{name}: {text}" for name, text in found.breaches)
-    return (
-        *found.disagreements,
-        *broken,
-        *unproven_faults(plan),
-        *program_faults(plan),
-        *origin_faults(inputs, plan),
-    )
+    found = _all(recheck_from_outside(inputs, plan, schedule))
+    proof = *unproven_faults(plan), *program_faults(plan)
+    return (*found, *proof, *origin_faults(inputs, plan))
 
 
 def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> Recheck:
@@ -164,104 +152,110 @@ def unproven_faults(plan: Plan) -> tuple[str, ...]:
     return (f"status: feasible, but the gap {goal.gap!r} is within {goal.gap_asked!r}",)
 
 
-def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    """Return quantities of the plan's files that were read otherwise than they are written.
-
-    Args:
-        inputs: as they were loaded from files, without later changes.
-        plan: whose items are read back.
-    """
-    ledger = Ledger()
-    check_units(ledger, inputs, plan)
-    return tuple(ledger.disagreements)
-
-
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """Return where a plan names other inputs than it was made from."""
-    ledger = Ledger()
-    own: dict[str, object] = {"input_sha256": inputs.sha256, "catalogs": inputs.catalog_names}
-    own |= {"price_books": inputs.price_book_names, "scenario": inputs.scenario}
-    own |= {"overrides": inputs.overrides}
-    ledger.all_same("provenance", plan.provenance, own)
-    return tuple(ledger.disagreements)
+    found = Findings()
+    own = {
+        "input_sha256": inputs.sha256,
+        "catalogs": inputs.catalog_names,
+        "price_books": inputs.price_book_names,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+    }
+    found.expect("provenance", plan.provenance, own)
+    return tuple(found.disagreements)
 
 
-def _check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
     problem, term, site = basis.problem, basis.problem.term, basis.problem.site
-    own: dict[str, object] = {"description": problem.description, "problem": problem.name}
-    ledger.all_same("plan", plan, {**own, "public_notes": problem.public_notes})
+    own = {"description": problem.description, "problem": problem.name}
+    found.expect("plan.schema_version", plan.schema_version, SCHEMA_VERSION)
+    found.expect("plan", plan, {**own, "public_notes": problem.public_notes})
     racks, fraction = site.racks, problem.storage.delivered_fraction
-    if isinstance(racks, tuple):
-        racks = sum(group.count for group in racks)
-    own = {"pue": site.pue_air, "pue_liquid": site.pue_liquid, "racks_limit": racks}
-    own |= {"it_power_limit_kw": site.it_power_kw, "fill_limit": problem.storage.fill_limit}
-    own |= {"facility_power_limit_kw": facility_limit_kw(site)}
-    own |= {"delivered_fraction_read": fraction.read, "delivered_fraction_write": fraction.write}
-    for name, default in TERM.items():
-        own[name] = default if term is None else getattr(term, name)
-    ledger.all_same("site", plan.site, own)
-    money = {key: getattr(basis.money, key) for key in ("code", "usd", "on", "source")}
+    of_site: dict[str, Any] = {
+        "pue": site.pue_air,
+        "pue_liquid": site.pue_liquid,
+        "racks_limit": sum(g.count for g in racks) if isinstance(racks, tuple) else racks,
+        "it_power_limit_kw": site.it_power_kw,
+        "facility_power_limit_kw": facility_limit_kw(site),
+        "fill_limit": problem.storage.fill_limit,
+        "delivered_fraction_read": fraction.read,
+        "delivered_fraction_write": fraction.write,
+        "years": term and term.years,
+        "electricity_usd_per_kwh": term and term.electricity_usd_per_kwh,
+        "colocation_usd_per_kw_month": term.colocation_usd_per_kw_month if term else 0.0,
+        "discount_rate": term.discount_rate if term else 0.0,
+        "energy_basis": term.energy_basis if term else "maximum",
+    }
+    found.expect("site", plan.site, of_site)
+    money = {key: getattr(problem.shown_in, key) for key in ("code", "usd", "on", "source")}
     shown = None if plan.currency is None else plan.currency.model_dump()
-    ledger.same("currency", shown, None if basis.money.code == "USD" else money)
+    found.expect("currency", shown, None if problem.shown_in.code == "USD" else money)
 
 
 def _check_solved(
-    ledger: Ledger, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
+    found: Findings, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
 ) -> None:
-    before = len(ledger.disagreements)
-    _check_names(ledger, basis, plan)
-    counts = read_counts(ledger, basis, plan) if len(ledger.disagreements) == before else {}
-    basis = choose_fabric(ledger, basis, plan)
-    check_allowed(ledger, basis, plan, counts)
-    if len(ledger.disagreements) > before or not _has_decisions(ledger, basis, plan, counts):
+    before = len(found.disagreements)
+    _check_names(found, basis, plan)
+    counts = _read_counts(found, basis, plan) if len(found.disagreements) == before else {}
+    basis = choose_fabric(found, basis, plan)
+    check_allowed(found, basis, plan, counts)
+    if len(found.disagreements) > before or not _has_decisions(found, basis, plan, counts):
         return
     stated = plan.jobs[0]
-    job = choose_option(ledger, basis, stated)
-    paces = check_paces(ledger, basis, job, stated)
+    job = choose_option(found, basis, stated)
+    paces = check_paces(found, basis, job, stated)
     capped = {sku: pace.power_share for sku, pace in paces.items() if pace.power_share != 1.0}
     basis = basis.with_job(job, capped)
-    bill = count_needed(ledger, basis, plan, counts)
-    check_lines(ledger, basis, plan, bill)
+    cluster = {s: n for s, n in counts.items() if basis.items[s].category in DECIDED and n}
+    compute = [(r.switch_sku, r.serves) for r in plan.fabrics if r.network == "compute"]
+    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
+    packed = sum(shared) if plan.racks else None
+    try:
+        bill = build_bill(basis, cluster, compute, stated_trees(found, plan), lambda _: packed)
+    except UnbuildableError as error:
+        found.fail(str(error))
+        return
+    check_fabrics(found, plan, bill.fabrics)
+    check_lines(found, basis, plan, bill)
     if drawn or plan.racks:
-        check_racks(ledger, basis, bill.standing, bill.companions, bill.room, plan)
+        check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
     systems = {sku: stated.systems_by_type.get(sku, 0) for sku in stated.gpu_types}
     if len(systems) == 1:
         systems = {stated.gpu_type: stated.systems_used}
     every = 0 if stated.local is None else stated.local.every
-    gpus, interval_s, families = stated.gpus_used, stated.interval_s, stated.storage_families
-    used = (bill.cluster, systems, gpus, interval_s, every, stated.mode, families)
-    run = Run(basis, job, *used, paces)
-    operation = operate(run)
-    check_job(ledger, operation, stated)
-    totals = check_totals(ledger, basis, plan, bill, operation.figures, run.gpus)
-    found = Found(basis, plan, bill, totals, operation)
-    check_limits(ledger, found)
-    check_objective(ledger, found)
+    used = stated.gpus_used, stated.interval_s, every, stated.mode, stated.storage_families
+    operation = operate(Run(basis, job, cluster, systems, *used, paces))
+    check_job(found, operation, stated)
+    paid = paid_by(basis, plan)
+    totals = totals_of(basis, bill, paid, operation.figures, stated.gpus_used)
+    check_totals(found, plan, totals, paid)
+    whole = Found(basis, bill, totals, operation)
+    check_limits(found, whole, plan)
+    check_objective(found, whole, plan)
     if drawn:
-        _check_verdict(ledger, plan)
-        right = schedule is not None and plan.cabling and not ledger.disagreements
+        _check_verdict(found, plan)
+        right = schedule is not None and plan.cabling and not found.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
-        check_cabling(ledger, basis, plan, links)
+        check_cables(found, basis, plan, links)
 
 
-LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
-
-
-def _check_verdict(ledger: Ledger, plan: Plan) -> None:
+def _check_verdict(found: Findings, plan: Plan) -> None:
     """Require that a plan with little goodput, or with much storage, says so."""
-    said, totals = {each.code for each in plan.verdict}, plan.totals
+    codes, totals = {each.code for each in plan.verdict}, plan.totals
     above = {"goodput": LEAST_GOODPUT - plan.jobs[0].goodput}
-    owned = [line for line in plan.lines if line.section == "Compute" and line.installed]
+    owned = any(line.section == "Compute" and line.installed for line in plan.lines)
     if totals is not None and totals.capex_usd and not owned:
-        spent = totals.capex_by_section_usd.get("Storage", 0.0)
-        above["storage"] = spent / totals.capex_usd - MOST_STORAGE
+        spent_usd = totals.capex_by_section_usd.get("Storage", 0.0)
+        above["storage"] = spent_usd / totals.capex_usd - MOST_STORAGE
     for code, by in above.items():
         if abs(by) > EDGE:
-            ledger.same(f"verdict.{code}", code in said, by > 0)
+            found.expect(f"verdict.{code}", code in codes, by > 0)
 
 
-def _check_names(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+def _check_names(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that everything a plan names is in the catalogs."""
     named = {f"lines.{line.sku}": line.sku for line in plan.lines}
     named |= {f"racks.{g.first}.{d.sku}": d.sku for g in plan.racks for d in g.devices}
@@ -271,62 +265,78 @@ def _check_names(ledger: Ledger, basis: Basis, plan: Plan) -> None:
         named |= {f"{place}.serves.{sku}": sku for sku in report.serves}
     named |= {f"jobs.gpu_types.{sku}": sku for job in plan.jobs for sku in job.gpu_types}
     for place, sku in named.items():
-        ledger.require(sku in basis.items, f"{place}: not in the catalogs")
+        found.require(sku in basis.items, f"{place}: not in the catalogs")
 
 
-def _has_decisions(ledger: Ledger, basis: Basis, plan: Plan, counts: dict[str, int]) -> bool:
+def _read_counts(found: Findings, basis: Basis, plan: Plan) -> dict[str, int]:
+    """Return the units of each line in the cluster."""
+    counts: dict[str, int] = {}
+    for line in plan.lines:
+        name = f"lines.{line.sku}"
+        if line.parent is not None:
+            continue
+        if line.sku in counts:
+            found.fail(f"{name}: listed twice")
+        elif not all(type(n) is int and n >= 0 for n in (line.quantity, line.idle)):
+            found.fail(f"{name}.quantity: not a whole number of at least 0")
+        elif line.idle and line.quantity > (owned := basis.sale(basis.items[line.sku]).owned):
+            found.fail(f"{name}.idle: {line.idle} of {owned} owned idle, yet units are bought")
+        else:
+            counts[line.sku] = line.quantity - line.idle
+            found.require(counts[line.sku] >= 0, f"{name}.idle: more than there are")
+    return counts
+
+
+def _has_decisions(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> bool:
     """Check that the job's decisions make sense; without them nothing can be recomputed."""
     if len(plan.jobs) != 1:
-        ledger.fail(f"jobs: plan says {len(plan.jobs)}, expected one")
+        found.fail(f"jobs: plan says {len(plan.jobs)}, expected one")
         return False
-    before, job = len(ledger.disagreements), plan.jobs[0]
+    before, job = len(found.disagreements), plan.jobs[0]
     types, used = job.gpu_types, job.systems_by_type
-    ledger.require(
-        bool(types) and len(set(types)) == len(types), "jobs.gpu_types: none, or one twice"
-    )
-    ledger.require(job.gpu_type in types, f"jobs.gpu_type: {job.gpu_type} is not in gpu_types")
+    once = bool(types) and len(set(types)) == len(types) and job.gpu_type in types
+    found.require(once, f"jobs.gpu_types: {types} are none, one twice or not {job.gpu_type}")
     if len(types) > 1 or used:
-        ledger.same("jobs.systems_by_type", sorted(used), sorted(types))
-        total = sum(used.values())
-        ledger.same("jobs.systems_used, systems_by_type", job.systems_used, total)
+        found.expect("jobs.systems_by_type", sorted(used), sorted(types))
+        found.expect("jobs.systems_used, systems_by_type", job.systems_used, sum(used.values()))
     for sku in types:
         there = counts.get(sku, 0) if basis.items[sku].category == "gpu_system" else 0
         busy = used.get(sku, 0) if len(types) > 1 else job.systems_used
         ok = type(busy) is int and 1 <= busy <= there
-        ledger.require(ok, f"jobs.systems_used: plan says {busy} of {there} {sku}")
+        found.require(ok, f"jobs.systems_used: plan says {busy} of {there} {sku}")
     if basis.problem.network.compute is not None:
         one = len(types) == 1 or shared_plug(basis, types) is not None
-        ledger.require(one, "jobs.gpu_types: not in one compute fabric")
+        found.require(one, "jobs.gpu_types: not in one compute fabric")
     whole = type(job.gpus_used) is int and job.gpus_used > 0
-    ledger.require(whole, f"jobs.gpus_used: {job.gpus_used!r} is not a whole number of at least 1")
+    found.require(whole, f"jobs.gpus_used: {job.gpus_used!r} is not a whole number of at least 1")
     positive = math.isfinite(job.interval_s) and job.interval_s > 0
-    ledger.require(positive, f"jobs.interval_s: {job.interval_s!r} is not a positive time")
-    _check_mode(ledger, basis, job)
-    stored = [sku for sku, count in basis.flash(counts).items() if count]
+    found.require(positive, f"jobs.interval_s: {job.interval_s!r} is not a positive time")
+    _check_mode(found, basis, job)
+    stored = basis.flash(counts)
     families = sorted({basis.items[sku].family or sku for sku in stored})
-    ledger.same("jobs.storage_families", sorted(job.storage_families), families)
+    found.expect("jobs.storage_families", sorted(job.storage_families), families)
     storage = basis.problem.storage
     few = 1 <= len(families) <= (storage.exact_families or storage.max_families)
-    ledger.require(few, f"jobs.storage_families: {len(families)} serve the job")
+    found.require(few, f"jobs.storage_families: {len(families)} serve the job")
     own = job.storage_family in job.storage_families
-    ledger.require(own, f"jobs.storage_family: {job.storage_family} is not in storage_families")
-    return len(ledger.disagreements) == before
+    found.require(own, f"jobs.storage_family: {job.storage_family} is not in storage_families")
+    return len(found.disagreements) == before
 
 
-def _check_mode(ledger: Ledger, basis: Basis, job: JobPlan) -> None:
+def _check_mode(found: Findings, basis: Basis, job: JobPlan) -> None:
     """Check that the checkpoint mode and the local level are allowed by the problem."""
     checkpoint = basis.job.checkpoint
     modes = ("async", "sync") if checkpoint.mode == "open" else (checkpoint.mode,)
-    ledger.require(job.mode in modes, f"jobs.mode: {job.mode} is not asked for")
+    found.require(job.mode in modes, f"jobs.mode: {job.mode} is not asked for")
     local, asked = job.local, checkpoint.local
     if local is None or asked is None or asked.use == "no":
         wanted = asked is not None and asked.use == "yes"
-        ledger.same("jobs.local: used", local is not None, wanted)
+        found.expect("jobs.local: used", local is not None, wanted)
         return
-    ledger.require(job.mode == "async", "jobs.mode: a local level needs async")
+    found.require(job.mode == "async", "jobs.mode: a local level needs async")
     allowed = local.every in asked.every and type(local.every) is int
-    ledger.require(allowed, f"jobs.local.every: {local.every!r} is not in {list(asked.every)}")
+    found.require(allowed, f"jobs.local.every: {local.every!r} is not in {list(asked.every)}")
     for sku in job.gpu_types:
         drives = basis.items[sku].local
         known = drives.write is not None and drives.capacity is not None
-        ledger.require(known, f"jobs.local: drives of {sku} are not known")
+        found.require(known, f"jobs.local: drives of {sku} are not known")

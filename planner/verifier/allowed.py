@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping
 from planner.figures import FIGURES, OBJECTIVES, STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
-from planner.schema.problem import Job, Problem
-from planner.verifier.basis import DECIDED, Basis
+from planner.schema.problem import Job
+from planner.verifier.basis import DECIDED, Basis, Findings, value
 from planner.verifier.fabric import Devices, plug_of, port_group
-from planner.verifier.ledger import Ledger
 from planner.verifier.limits import given
 from planner.verifier.racks import fits
 from planner.verifier.rates import (
+    gpus_of,
     least_replicas,
     measured_rate,
     parameters_share,
     peak_tflops,
     set_point,
+    tensor_gpus,
     usable_gpus,
     whole_replica,
 )
@@ -26,7 +27,7 @@ from planner.verifier.rates import (
 WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 
 
-def check_allowed(ledger: Ledger, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
+def check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
     """Require that the problem allows every item in the cluster, and that none was left out."""
     left_out = {entry.sku for entry in plan.not_considered}
     for sku, count in counts.items():
@@ -35,11 +36,11 @@ def check_allowed(ledger: Ledger, basis: Basis, plan: Plan, counts: Mapping[str,
         if reason is None and count and item.sizes is not None:
             low, high = item.sizes.rows[0].units, item.sizes.rows[-1].units
             reason = None if low <= count <= high else f"sizes go from {low} to {high} units"
-        ledger.require(reason is None, f"lines.{sku}: {reason}")
-        ledger.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
+        found.require(reason is None, f"lines.{sku}: {reason}")
+        found.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
 
 
-def check_searched(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+def check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, and each other listed as left out."""
     left_out = {entry.sku for entry in plan.not_considered}
     for sku, item in basis.items.items():
@@ -47,50 +48,47 @@ def check_searched(ledger: Ledger, basis: Basis, plan: Plan) -> None:
             continue
         reason = excluded(basis, item, 0 if basis.sale(item).owned else 1)
         if reason is None:
-            ledger.require(
-                sku in plan.searched, f"searched: {sku} was not, and nothing excludes it"
-            )
+            text = f"searched: {sku} was not, and nothing excludes it"
+            found.require(sku in plan.searched, text)
         else:
-            ledger.require(sku in left_out, f"not_considered: {sku} is missing, {reason}")
+            found.require(sku in left_out, f"not_considered: {sku} is missing, {reason}")
 
 
 def excluded(basis: Basis, item: Item, bought: int) -> str | None:
     """Return why an item may not be in the cluster, of which so many units are bought; or None."""
-    reasons = (_unwanted(basis, item, bought), *_unusable(basis, item))
-    return next((reason for reason in reasons if reason is not None), None)
+    return next((why for why in _reasons(basis, item, bought) if why is not None), None)
 
 
-def _unwanted(basis: Basis, item: Item, bought: int) -> str | None:
-    """Return why the problem does not want an item, or None."""
-    problem, consider = basis.problem, basis.problem.consider
+def _reasons(basis: Basis, item: Item, bought: int) -> Iterator[str | None]:
+    problem, consider, decided = basis.problem, basis.problem.consider, item.category in DECIDED
     if item.category == "component":
-        return "a component is not bought alone"
-    if basis.demand(item.id).exclude:
-        return "excluded by the problem"
+        yield "a component is not bought alone"
+    if basis.rule(item.id).exclude:
+        yield "excluded by the problem"
     if item.is_bulk and not problem.job.in_bulk:
-        return "no data set is on the bulk tier"
+        yield "no data set is on the bulk tier"
     if item.vendor in problem.policy.forbid_vendors:
-        return f"vendor {item.vendor} is forbidden"
-    if item.category in DECIDED:
+        yield f"vendor {item.vendor} is forbidden"
+    if decided:
         system = item.category == "gpu_system"
         names = consider.gpu_systems if system else consider.storage_families
         named = names is None or item.is_bulk or (item.id if system else item.family) in names
         if not named or (consider.vendors is not None and item.vendor not in consider.vendors):
-            return "not to be considered"
+            yield "not to be considered"
         if bought and item.lifecycle not in consider.lifecycle:
-            return f"lifecycle is {item.lifecycle}"
+            yield f"lifecycle is {item.lifecycle}"
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
     of_clusters = {part.item for cluster in clusters for part in cluster.parts}
     if bought and item.id not in basis.inputs.prices and item.id not in of_clusters:
-        return "no price"
-    return None
+        yield "no price"
+    if decided:
+        yield from _unusable(basis, item)
 
 
 def _unusable(basis: Basis, item: Item) -> Iterator[str | None]:
-    """Yield why an item cannot serve the job or stand in the hall."""
-    if item.category not in DECIDED:
-        return
+    """Yield why a GPU system or storage cannot serve the job or stand in the hall."""
     yield _unknown(basis, item)
+    yield _no_draw_or_height(basis, item)
     placed = fits(basis, item)
     if placed is not None and placed[1] == 0:
         yield "does not fit into a rack"
@@ -108,44 +106,39 @@ def _unusable(basis: Basis, item: Item) -> Iterator[str | None]:
 
 
 def _unknown(basis: Basis, item: Item) -> str | None:
-    """Return which figure that the problem needs is not known."""
-    job = basis.job
+    """Return which figure that the job needs is not known."""
+    provides, local, checkpoint = item.provides, item.local, basis.job.checkpoint
     if item.category == "storage":
-        rated = item.provides.read is not None
-        rated = rated and (item.is_bulk or item.provides.write is not None)
-        if (item.sizes is None and not rated) or item.provides.usable is None:
-            return "bandwidth or capacity is not known"
-    elif item.provides.gpus is None:
+        rated = provides.read is not None and (item.is_bulk or provides.write is not None)
+        known = (item.sizes is not None or rated) and provides.usable is not None
+        return None if known else "bandwidth or capacity is not known"
+    if provides.gpus is None:
         return "number of GPUs is not known"
-    elif job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
+    if checkpoint.stall_s == "derived" and local.host_copy is None:
         return "copy rate from GPU to host is not known"
-    elif job.checkpoint.local is not None and job.checkpoint.local.use == "yes":
-        if item.local.write is None or item.local.capacity is None:
-            return "local drives are not known"
-    return _no_draw_or_height(basis, item)
+    needed = checkpoint.local is not None and checkpoint.local.use == "yes"
+    known = local.write is not None and local.capacity is not None
+    return "local drives are not known" if needed and not known else None
 
 
 def _no_draw_or_height(basis: Basis, item: Item) -> str | None:
     site, best = basis.problem.site, basis.problem.objective.minimize
     racked = site.racks is not None and item.consumes.racks is None
-    drawn = (
-        "draw" in _needs(basis.problem) or site.feeds is not None or site.cooling.cdu is not None
-    )
+    drawn = "draw" in _needs(basis) or site.feeds is not None or site.cooling.cdu is not None
     powered = racked and site.rack is not None and site.rack.power_kw is not None
     if (drawn or powered) and basis.rated_kw(item) is None:
         return "draw is not known"
     if racked and basis.height_ru(item) is None:
         return "height is not known"
-    least = None if best is None else OBJECTIVES[best].figure.name
-    return (
-        f"{least} is not known" if least in STATED and basis.stated(item, least) is None else None
-    )
+    least = "" if best is None else OBJECTIVES[best].figure.name
+    missing = least in STATED and basis.stated(item, least) is None
+    return f"{least} is not known" if missing else None
 
 
-def _needs(problem: Problem) -> set[str]:
+def _needs(basis: Basis) -> set[str]:
     """Return what the objective and the limits need to be known: draw, rate, ..."""
-    figures = [row.figure for row, _ in given(problem, "supply", "ratio", "target")]
-    figures.append(OBJECTIVES[problem.objective.name].figure.name)
+    figures = [row.figure for row, _ in given(basis.problem, "supply", "ratio", "target")]
+    figures.append(OBJECTIVES[basis.problem.objective.name].figure.name)
     return {need for figure in figures for need in FIGURES[figure].needs}
 
 
@@ -157,31 +150,25 @@ def _unplugged(basis: Basis, item: Item) -> str | None:
         names = network.compute.switches
         if not any(port_group(basis, plug, s) for plug in plugs if plug for s in names):
             return "its compute ports fit no switch"
-    for name, fabric in (
-        ("storage", network.storage),
-        ("in_band", network.in_band or network.converged),
-    ):
+    edges = {"storage": network.storage, "in_band": network.in_band or network.converged}
+    for name, fabric in edges.items():
         port = getattr(item.ports, name)
-        if fabric is None or port is None:
-            continue
-        devices = Devices(
-            item.id, 1, port.count, port.speed_gbit_per_s, None, port.form, port.protocol
-        )
-        if devices.served(basis.items[fabric.switch]) is None:
-            return f"its {name} ports fit no switch"
+        if fabric is not None and port is not None:
+            speed, protocol = port.speed_gbit_per_s, port.protocol
+            devices = Devices(item.id, 1, port.count, speed, None, port.form, protocol)
+            if devices.served(basis.items[fabric.switch]) is None:
+                return f"its {name} ports fit no switch"
     return None
 
 
 def _no_replica(basis: Basis, item: Item, job: Job) -> str | None:
     """Return why a replica, spread in one way, does not run on a GPU system."""
-    option, memory, training = job.parallelism, item.gpu.memory, job.training
+    option, memory_gb, training = job.parallelism, value(item.gpu.memory), job.training
     each_gb = 0.0
-    if job.parameters is not None and option is not None and memory is not None:
+    if job.parameters is not None and option is not None and memory_gb is not None:
         each_gb = job.parameters * parameters_share(job) / 1e9
-    room_gb = None if memory is None else memory.value * (1 + 1e-8)
-    held = [
-        p for p in training.precisions if room_gb is None or each_gb * WEIGHT_BYTES[p] <= room_gb
-    ]
+    room_gb = (memory_gb or 0.0) * (1 + 1e-8)
+    held = [p for p in training.precisions if each_gb * WEIGHT_BYTES[p] <= room_gb]
     if not held:
         return "its memory does not hold the weights of a replica"
     if option is not None and least_replicas(item, job) is None:
@@ -190,7 +177,7 @@ def _no_replica(basis: Basis, item: Item, job: Job) -> str | None:
         return "a tensor group does not fit into one system"
     if _no_pool(item, job):
         return "its spare trays stay in their racks"
-    rated = "rate" in _needs(basis.problem)
+    rated = "rate" in _needs(basis)
     for precision in held:
         row = measured_rate(item, job, precision)
         rate = peak_tflops(item, precision) if training.model is None else row
@@ -207,10 +194,9 @@ def _has_point(basis: Basis, item: Item, job: Job, precision: str) -> bool:
 
 def _no_pool(item: Item, job: Job) -> bool:
     """Whether spares, or fewer replicas, need a common pool that trays of a type do not make."""
-    repair, gpus = job.repair, item.provides.gpus
-    if repair is None or gpus is None or repair.unit != "tray" or item.spare_unit is None:
+    repair = job.repair
+    if repair is None or repair.unit != "tray" or item.spare_unit is None:
         return False
-    option = job.parallelism if whole_replica(job) is not None else None
-    tray, tensor = item.spare_unit.tray.value, 1 if option is None else option.tensor
-    pooled = tray >= gpus.value or tray % tensor == 0
+    tray = item.spare_unit.tray.value
+    pooled = tray >= gpus_of(item) or tray % tensor_gpus(job) == 0
     return not pooled and (repair.spares != "open" or repair.when_short == "shrink")

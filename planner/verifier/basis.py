@@ -1,33 +1,132 @@
-"""One unit of each item in the plan's units: draw, heat, size, bandwidth, and how it is bought."""
+"""Comparison of a plan with its recomputation, and the figures of one unit of each item."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from planner.currency import Currency
-from planner.figures import DRAW, STATED, UNSTATED, Stated
-from planner.schema.catalog import Item, ServiceCount
+from planner.figures import DRAW, STATED, UNSTATED
+from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.schema.problem import Job, Problem, Quantity
-from planner.verifier.ledger import Either, round_up
+from planner.schema.site import RackPositions
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
 
 T = TypeVar("T")
 RackClassName = Literal["gpu", "storage", "network"]
-
+RELATIVE = 1e-9
+"""Above the noise of summing floats in another order, below any real difference."""
+NEARLY_ZERO = 1e-12
 DECIDED = ("gpu_system", "storage")
 """Categories whose counts a plan decides; all other counts follow."""
 DRAWLESS = ("cable", "rack", "pdu", "software", "service")
 BTU_PER_H_PER_KW = 3412.14
-HALF_CENT_NOISE = 1e-6
 RACK_UNIT_M = 1.75 * 0.0254
-NO_DEMAND = Quantity()
+HALF_CENT_NOISE = 1e-6
+
+
+class Either(tuple[Any, ...]):
+    """Values of which each is right, such as both neighbours of half a cent."""
+
+    __slots__ = ()
+
+
+class Recheck(NamedTuple):
+    """Wrong figures, and broken limits as (name, text)."""
+
+    disagreements: tuple[str, ...]
+    breaches: tuple[tuple[str, str], ...]
+
+
+class Findings:
+    """Every difference and every broken limit of one plan."""
+
+    def __init__(self) -> None:
+        self.disagreements: list[str] = []
+        self.breaches: list[tuple[str, str]] = []
+
+    def fail(self, text: str) -> None:
+        """Add a difference."""
+        self.disagreements.append(text)
+
+    def require(self, holds: bool, text: str) -> None:
+        """Add a difference unless ``holds``."""
+        if not holds:
+            self.fail(text)
+
+    def breach(self, name: str, text: str) -> None:
+        """Add a broken limit."""
+        self.breaches.append((name, text))
+
+    def expect(self, path: str, stated: Any, own: Any) -> None:
+        """Compare a value of the plan with its recomputation.
+
+        ``own`` may be a mapping: of fields of a record, or of the keys of a mapping.
+        """
+        if stated is own or stated == own:
+            return
+        if isinstance(own, dict) and stated is not None:
+            keyed = isinstance(stated, dict)
+            values = stated if keyed else vars(stated)
+            if keyed and stated.keys() != own.keys():
+                self.fail(f"{path}: plan says {sorted(stated)}, recomputed {sorted(own)}")
+                return
+            for name, value in own.items():
+                self.expect(f"{path}.{name}", values[name], value)
+        elif not agrees(stated, own):
+            self.fail(f"{path}: plan says {write(stated)}, recomputed {write(own)}")
+
+    def at_most(self, path: str, stated: float, most: float | None) -> None:
+        """Require that a value is at most another one, within ``RELATIVE``."""
+        if most is not None and not stated <= most + RELATIVE * max(abs(stated), abs(most)):
+            self.fail(f"{path}: plan says {write(stated)}, at most {write(most)} possible")
+
+
+def agrees(stated: Any, own: Any) -> bool:
+    """Whether two values are the same; an unknown figure (None) equals an unknown one only."""
+    if isinstance(own, Either):
+        return any(agrees(stated, each) for each in own)
+    if isinstance(stated, float | int) and isinstance(own, float | int):
+        if isinstance(stated, int) and isinstance(own, int):
+            return stated == own
+        return math.isclose(stated, own, rel_tol=RELATIVE, abs_tol=NEARLY_ZERO)
+    return bool(stated == own)
+
+
+def write(value: Any) -> str:
+    """Return a value as messages show it."""
+    if isinstance(value, Either):
+        return " or ".join(map(write, value))
+    if value is None:
+        return "not known"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def round_up(amount: float) -> int:
+    """Return the least whole number that is not less, but for float noise."""
+    return math.ceil(amount - RELATIVE * max(1.0, abs(amount)))
+
+
+def value(figure: Any) -> Any:
+    """Return the value of a catalog figure, None where it is not stated."""
+    return None if figure is None else figure.value
+
+
+def times(figure: float | None, factor: float | None) -> float | None:
+    """Return a product, None where a factor is not known."""
+    return None if figure is None or factor is None else figure * factor
+
+
+def total(parts: Iterable[float | None]) -> float | None:
+    """Return a sum, None where a part is not known."""
+    found = list(parts)
+    return None if None in found else sum(each for each in found if each is not None)
 
 
 class Space(NamedTuple):
@@ -40,10 +139,10 @@ class Space(NamedTuple):
 
 @dataclass(frozen=True)
 class Sale:
-    """How an item is bought: unit price, pack, units owned, cold-spare share, support.
+    """How an item is bought; prices have every value that rounding half a cent leaves open.
 
-    ``net_usd`` has every value that rounding half a cent leaves open; empty without a price.
-    Support is paid from ``start`` to ``end`` years of the term (no ``end`` without a term).
+    ``net_usd`` is empty without a price. Support is paid from ``start`` to ``end`` years of the
+    term (no ``end`` without a term).
     """
 
     price: Price | None
@@ -62,14 +161,7 @@ class Sale:
     def order(self, count: int) -> int:
         """Return the units to buy so that ``count`` are there, owned ones included."""
         wanted = count - self.owned
-        if wanted <= 0:
-            return 0
-        return max(-(-wanted // self.pack), -(-self.min_order // self.pack)) * self.pack
-
-    @property
-    def support_years(self) -> float | None:
-        """Years of the term for which support is paid."""
-        return None if self.end is None else max(0.0, self.end - self.start)
+        return 0 if wanted <= 0 else -(-max(wanted, self.min_order) // self.pack) * self.pack
 
 
 @dataclass(frozen=True)
@@ -101,11 +193,6 @@ class Basis:
         """The job."""
         return self.problem.jobs[0]
 
-    @property
-    def money(self) -> Currency:
-        """The currency to whose smallest unit prices are rounded."""
-        return self.problem.shown_in
-
     def once(self, name: str, item: Item | None, work: Callable[[], T]) -> T:
         """Return a figure that follows from the inputs, computed at its first use."""
         key = name, None if item is None else item.id
@@ -114,9 +201,9 @@ class Basis:
         found: T = self.memo[key]
         return found
 
-    def demand(self, sku: str) -> Quantity:
+    def rule(self, sku: str) -> Quantity:
         """Return the problem's rule for the count of an item."""
-        return self.problem.items.get(sku, NO_DEMAND)
+        return self.problem.items.get(sku, Quantity())
 
     def of_kind(self, counts: Mapping[str, int], category: str) -> dict[str, int]:
         """Return the counts of one category."""
@@ -129,30 +216,28 @@ class Basis:
 
     # Power, heat, size.
 
-    def total(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
+    def of_unit(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
         """Return a figure of one unit; of a bundle the sum over its components."""
         if not item.components:
             return own(item)
-        parts = [(self.total(self.items[c.id], own), c.quantity) for c in item.components]
-        known = [each * quantity for each, quantity in parts if each is not None]
-        return sum(known) if len(known) == len(parts) else None
+        parts = ((self.of_unit(self.items[c.id], own), c.quantity) for c in item.components)
+        return total(times(each, quantity) for each, quantity in parts)
 
     def rated_kw(self, item: Item) -> float | None:
         """Return the maximum draw of one unit at full power, kW; None if not known."""
         if item.category in DRAWLESS:
             return 0.0
-        return self.once("rated", item, lambda: self.total(item, self._own_kw))
+        return self.once("rated", item, lambda: self.of_unit(item, self._own_kw))
 
     def _own_kw(self, item: Item) -> float | None:
-        provided = item.consumes.design_power
-        if self.problem.site.power_basis == "design" and provided is not None:
-            return provided.value
-        return None if item.consumes.it_power is None else item.consumes.it_power.value
+        design = self.problem.site.power_basis == "design"
+        provided = item.consumes.design_power if design else None
+        own: float | None = value(provided or item.consumes.it_power)
+        return own
 
     def draw_kw(self, item: Item) -> float | None:
         """Return the draw of one unit at its set point, kW; None if not known."""
-        rated = self.rated_kw(item)
-        return None if rated is None else rated * self.power_share.get(item.id, 1.0)
+        return times(self.rated_kw(item), self.power_share.get(item.id, 1.0))
 
     def typical_kw(self, item: Item) -> float | None:
         """Return the typical draw of one unit, kW; the maximum where no typical one is known."""
@@ -163,7 +248,7 @@ class Basis:
             typical = part.consumes.typical_power
             return self._own_kw(part) if typical is None else typical.value
 
-        typical, most = self.total(item, own), self.draw_kw(item)
+        typical, most = self.of_unit(item, own), self.draw_kw(item)
         if item.id in self.power_share and typical is not None and most is not None:
             return min(typical, most)
         return typical
@@ -173,7 +258,7 @@ class Basis:
         if not self.rated_kw(item):
             return 0.0
         if not item.components:
-            return item.consumes.liquid_share.value if item.consumes.liquid_share else 0.0
+            return value(item.consumes.liquid_share) or 0.0
         parts = [(self.items[c.id], c.quantity) for c in item.components]
         draws = [quantity * (self.rated_kw(part) or 0.0) for part, quantity in parts]
         each = zip(parts, draws, strict=True)
@@ -189,22 +274,18 @@ class Basis:
         row = STATED[figure]
         if item.category in row.none_of:
             return 0.0
-        rated = self.once(
-            figure, item, lambda: self.total(item, lambda one: self._product(one, row))
-        )
-        share = self.power_share.get(item.id, 1.0) if row.follows_draw else 1.0
-        return None if rated is None else rated * share
 
-    def _product(self, item: Item, row: Stated) -> float | None:
-        factors: list[float | None] = []
-        for path in row.of:
-            part, name = path.split(".")
-            figure = getattr(getattr(item, part), name)
-            own = UNSTATED.get(path) if figure is None else figure.value
-            factors.append(self._own_kw(item) if path == DRAW else own)
-        if 0.0 in factors:
-            return 0.0
-        return None if None in factors else math.prod(f for f in factors if f is not None)
+        def own(part: Item) -> float | None:
+            known = {path: value(_at(part, path)) for path in row.of}
+            factors = [UNSTATED.get(p) if own is None else own for p, own in known.items()]
+            if DRAW in row.of:
+                factors[row.of.index(DRAW)] = self._own_kw(part)
+            if 0.0 in factors:
+                return 0.0
+            return None if None in factors else math.prod(f for f in factors if f is not None)
+
+        rated = self.once(figure, item, lambda: self.of_unit(item, own))
+        return times(rated, self.power_share.get(item.id, 1.0) if row.follows_draw else 1.0)
 
     def height_ru(self, item: Item) -> float | None:
         """Return the height of one unit in rack units."""
@@ -216,16 +297,13 @@ class Basis:
 
     def in_rack_kw(self, item: Item) -> float | None:
         """Return the draw of one device in its rack, kW: a switch with every transceiver."""
-        return self.once("in_rack", item, lambda: self._in_rack_kw(item))
-
-    def _in_rack_kw(self, item: Item) -> float | None:
-        own, fitted = self.rated_kw(item), 0.0
+        fitted = 0.0
         for group in item.switch.ports if item.switch else ():
             end = group.link.switch_end if group.link else None
             if end is not None:
                 each = self.rated_kw(self.items[self.reaching(end.item)]) or 0.0
                 fitted = max(fitted, -(-group.count // end.links) * each)
-        return None if own is None else own + fitted
+        return total((self.rated_kw(item), fitted))
 
     # Racks and the hall.
 
@@ -235,12 +313,13 @@ class Basis:
         if site.rack is None:
             return None
         own = getattr(site.rack_classes, name)
-        power_kw = site.rack.power_kw if own.power_kw is None else own.power_kw
+        height_ru, power_kw, weight_kg = (
+            getattr(site.rack, field) if getattr(own, field) is None else getattr(own, field)
+            for field in Space._fields
+        )
         if power_kw is None:
             known = [group.power_kw for group in site.positions if group.power_kw is not None]
             power_kw = min(known, default=None)
-        height_ru = site.rack.height_ru if own.height_ru is None else own.height_ru
-        weight_kg = site.rack.weight_kg if own.weight_kg is None else own.weight_kg
         return Space(height_ru, power_kw, weight_kg)
 
     def whole_rack_kw(self) -> float | None:
@@ -251,33 +330,34 @@ class Basis:
         known = [group.power_kw for group in positions]
         return None if None in known else max(power for power in known if power is not None)
 
+    def rack_needs(self, sku: str | None, name: RackClassName) -> tuple[float | None, float]:
+        """Return the power and height that a position must have for a rack of an item or class."""
+        item = None if sku is None else self.items[sku]
+        if item is not None and item.consumes.racks is not None:
+            racks = item.consumes.racks.value
+            return (self.rated_kw(item) or 0.0) / racks, (self.height_ru(item) or 0.0) / racks
+        rack = self.space(name)
+        assert rack is not None
+        return rack.power_kw, rack.height_ru
+
     def hall_m(self) -> float | None:
         """Return the longest cable run in the hall, m; None where its rows are not given."""
         floor, rack = self.problem.site.floor, self.problem.site.rack
         if floor is None or floor.rows is None or rack is None:
             return None
-        return self.once("hall", None, self._hall_m)
-
-    def _hall_m(self) -> float:
-        floor, rack = self.problem.site.floor, self.problem.site.rack
-        assert floor is not None
-        assert floor.rows is not None
-        assert rack is not None
-        classes = self.problem.site.rack_classes
+        classes, rows = self.problem.site.rack_classes, floor.rows
         own = (classes.gpu.height_ru, classes.storage.height_ru, classes.network.height_ru)
         high_ru = max(rack.height_ru, *(each or 0.0 for each in own))
         for item in self.items.values():
             if item.consumes.racks is not None and item.consumes.rack_units is not None:
                 high_ru = max(high_ru, item.consumes.rack_units.value / item.consumes.racks.value)
-        across_m = (floor.racks_per_row - 1) * floor.rack_width_m
-        across_m += (floor.rows - 1) * floor.row_pitch_m
+        across_m = (floor.racks_per_row - 1) * floor.rack_width_m + (rows - 1) * floor.row_pitch_m
         across_m += 2 * (floor.riser_m + (high_ru - 1) * RACK_UNIT_M)
         return max(across_m, high_ru * RACK_UNIT_M + floor.rack_width_m) * (1 + floor.slack)
 
     def reaching(self, sku: str) -> str:
         """Return the part that reaches through the hall, by way of ``beyond``."""
-        longest = self.hall_m()
-        item = self.items[sku]
+        longest, item = self.once("hall", None, self.hall_m), self.items[sku]
         for _ in self.items if longest is not None else ():
             if not item.beyond or not item.reach or item.reach.value >= (longest or 0.0):
                 break
@@ -295,8 +375,8 @@ class Basis:
         if item.category != "storage" or item.is_bulk or count == 0:
             return 0.0, 0.0
         if item.sizes is None:
-            read, write = item.provides.read, item.provides.write
-            return (read.value * count if read else 0.0), (write.value * count if write else 0.0)
+            each = value(item.provides.read), value(item.provides.write)
+            return (each[0] or 0.0) * count, (each[1] or 0.0) * count
         rows = item.sizes.rows
         if count < rows[0].units:
             share = count / rows[0].units
@@ -316,19 +396,12 @@ class Basis:
         return self.once("sale", item, lambda: self._sale(item))
 
     def _sale(self, item: Item) -> Sale:
-        price, asked, term = (
-            self.inputs.prices.get(item.id),
-            self.demand(item.id),
-            self.problem.term,
-        )
-        discount, money = self.discount(item), self.money
-        listed: tuple[float, ...] = ()
-        net: tuple[float, ...] = ()
-        if price is not None and is_percentage(item):
-            listed, net = (price.list_usd,), (price.list_usd * (1 - discount),)
-        elif price is not None:
-            usual = money.code == "USD"
-            listed = (price.list_usd,) if usual else cents(price.list_usd, money)
+        price, asked = self.inputs.prices.get(item.id), self.rule(item.id)
+        term, money, discount = self.problem.term, self.problem.shown_in, self._discount(item)
+        listed: tuple[float, ...] = () if price is None else (price.list_usd,)
+        net: tuple[float, ...] = tuple(usd * (1 - discount) for usd in listed)
+        if price is not None and not is_percentage(item):
+            listed = listed if money.code == "USD" else cents(price.list_usd, money)
             net = tuple(usd for one in listed for usd in cents(one * (1 - discount), money))
         level, support, start = self._support(price, asked)
         years = None
@@ -354,30 +427,24 @@ class Basis:
     def _support(
         self, price: Price | None, asked: Quantity
     ) -> tuple[str | None, SupportShare | SupportMoney | None, float]:
-        """Return the level of support, its price per year, and the years included in the price."""
+        """Return level and price per year of support, and the years included in the price."""
         term = self.problem.term
         everywhere = None if term is None else term.support_level
-        offered = set() if price is None else {*price.support_levels, price.support_level}
-        level = None if price is None else price.support_level
-        if everywhere == "none" or (everywhere is not None and everywhere in offered):
-            level = everywhere
-        level = asked.support_level or level
         if price is None:
-            return level, None, 0.0
+            known = everywhere if everywhere == "none" else None
+            return asked.support_level or known, None, 0.0
+        level = price.support_level
+        if everywhere == "none" or everywhere in (*price.support_levels, level):
+            level = everywhere or level
+        level = asked.support_level or level
         if level in price.support_levels:
-            return (
-                level,
-                price.support_levels[level].per_year,
-                price.support_levels[level].included_years,
-            )
-        return (
-            level,
-            None if level == "none" else price.support_per_year,
-            price.support_included_years,
-        )
+            offer = price.support_levels[level]
+            return level, offer.per_year, offer.included_years
+        per_year = None if level == "none" else price.support_per_year
+        return level, per_year, price.support_included_years
 
-    def discount(self, item: Item) -> float:
-        """Return the share off the list price; the most specific discount counts, then the last."""
+    def _discount(self, item: Item) -> float:
+        """Return the share off the list price: the most specific entry counts, then the last."""
         found = 0.0
         for key, wanted in (
             ("category", item.category),
@@ -397,10 +464,20 @@ class Basis:
         return self.sale(item).order(count + self.spares(item, count))
 
 
+def _at(item: Item, path: str) -> Any:
+    part, name = path.split(".")
+    return getattr(getattr(item, part), name)
+
+
+def takes(group: RackPositions, power_kw: float | None, height_ru: float) -> bool:
+    """Whether a rack of a draw and height may stand at a position of a group."""
+    strong = group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw)
+    return strong and (group.height_ru is None or height_ru <= group.height_ru)
+
+
 def is_percentage(item: Item) -> bool:
     """Whether a price is per 100 USD of hardware, which no cents round."""
-    service: ServiceCount | None = item.service
-    return service is not None and service.per == "hardware"
+    return item.service is not None and item.service.per == "hardware"
 
 
 def cents(amount_usd: float, money: Currency) -> Either:
@@ -408,9 +485,9 @@ def cents(amount_usd: float, money: Currency) -> Either:
     parts = 10**money.decimals
     exact = amount_usd / money.usd * parts
     below = math.floor(exact)
-    if abs(exact - below - 0.5) <= max(HALF_CENT_NOISE, 1e-15 * exact):
-        return Either((below / parts * money.usd, (below + 1) / parts * money.usd))
-    return Either((round(exact) / parts * money.usd,))
+    half = abs(exact - below - 0.5) <= max(HALF_CENT_NOISE, 1e-15 * exact)
+    near = (below, below + 1) if half else (round(exact),)
+    return Either(each / parts * money.usd for each in near)
 
 
 def present_years(start: float, end: float, rate: float) -> float:

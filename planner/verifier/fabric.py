@@ -1,29 +1,44 @@
-"""Fabrics: ports, switches, links and their parts, by conservation over each reported fabric.
+"""Fabrics recomputed: leaves are the fewest that hold the ports, every link has its parts.
 
-Every port that devices have ends on a leaf, every uplink on a spine, no switch has more links than
-ports, leaves have the uplinks that the oversubscription asks for. Leaves are the fewest that hold
-the ports. How leaves share spines is the plan's choice: only ports, even spread and waste are
-checked there.
+How leaves share spines is the plan's choice, which ``choose`` returns: of a fabric's name, leaves
+of a plane, uplinks of each, ports of a switch and planes.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
-from planner.schema.plan import FabricReport, Plan
+from planner.schema.plan import Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric, StorageFabric
-from planner.verifier.basis import DECIDED, Basis
-from planner.verifier.ledger import Ledger, divisors, round_up
+from planner.verifier.basis import DECIDED, Basis, Findings, round_up
 
 MANAGED = ("in_band", "converged", "out_of_band")
 """Networks whose own switches have their consoles on reserved ports."""
 WASTE = 3.0
 """Most switches of a tier above leaves, as a multiple of the fewest by ports."""
+
+
+class UnbuildableError(ValueError):
+    """The stated counts and switches make no fabric."""
+
+
+class Tree(NamedTuple):
+    """Switches above the leaves of a plane, and links between spines and cores."""
+
+    spines: int = 0
+    cores: int = 0
+    links: int = 0
+
+
+Name = tuple[str, str]
+"""Name of a fabric, and the first GPU type of a compute one: they may share a kind of switch."""
+Choose = Callable[[Name, int, int, int, int], Tree]
+"""Returns the tree of (name of the fabric, leaves, uplinks of each, radix, planes)."""
 
 
 class Devices(NamedTuple):
@@ -41,61 +56,23 @@ class Devices(NamedTuple):
         """Return the port group of a switch that serves these ports and its link, None if none."""
         if switch.switch is None or self.protocol not in (None, switch.switch.protocol):
             return None
-        groups = [g for g in switch.switch.ports if g.takes(self.speed)]
-        made = {
-            g.speed_gbit_per_s: f
-            for g in switch.switch.ports
-            for f in g.forms
-            if f.form == self.form
+        forms = {
+            group.speed_gbit_per_s: link
+            for group in switch.switch.ports
+            for link in group.forms
+            if link.form == self.form
         }
-        groups = [g for g in groups if g.speed_gbit_per_s in made] if made else groups
+        groups = [group for group in switch.switch.ports if group.takes(self.speed)]
+        groups = [g for g in groups if not forms or g.speed_gbit_per_s in forms]
         if not groups:
             return None
         group = min(groups, key=lambda each: each.speed_gbit_per_s)
-        return group, made.get(group.speed_gbit_per_s, group.link)
+        return group, forms.get(group.speed_gbit_per_s, group.link)
 
 
-@dataclass
-class Parts:
-    """Units of switches, cables and transceivers that links need."""
-
-    basis: Basis
-    units: Counter[str]
-
-    def cables(self, link: Link | None, links: int) -> None:
-        """Add cables for links of one kind."""
-        if link is not None and links:
-            self.units[self.basis.reaching(link.cable)] += -(-links // link.links)
-
-    def ends(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
-        """Add transceivers for the ports of each device."""
-        if end is not None and ports * devices:
-            self.units[self.basis.reaching(end.item)] += -(-ports // end.links) * devices
-
-    def switches(self, report: FabricReport, link: Link | None, ports: Sequence[int]) -> None:
-        """Add switches, cables between them, and their transceivers.
-
-        Args:
-            ports: fitted ports per switch: leaf to devices (0 if counted apart), leaf uplinks,
-                spine, core.
-        """
-        self.units[report.switch_sku] += switches_of(report)
-        for links in (report.leaf_spine_links, report.spine_core_links):
-            self.cables(link, links)
-        end = link.switch_end if link else None
-        counts = (
-            report.leaf_switches,
-            report.leaf_switches,
-            report.spine_switches,
-            report.core_switches,
-        )
-        for each, count in zip(ports, counts, strict=True):
-            self.ends(end, each, count)
-
-
-def switches_of(report: FabricReport) -> int:
-    """Return all switches of a fabric."""
-    return report.leaf_switches + report.spine_switches + report.core_switches
+def name_of(network: str, switch: str, serves: Collection[str]) -> Name:
+    """Return the name of a fabric."""
+    return f"fabrics.{network}.{switch}", min(serves, default="") if network == "compute" else ""
 
 
 def split(radix: int, oversubscription: float) -> tuple[int, int]:
@@ -104,58 +81,16 @@ def split(radix: int, oversubscription: float) -> tuple[int, int]:
     return radix - up, up
 
 
-def fastest(switch: Item) -> PortGroup | None:
-    """Return the fastest port group of a switch."""
-    groups = switch.switch.ports if switch.switch else ()
-    return max(groups, key=lambda each: each.speed_gbit_per_s, default=None)
+def by_speed(switch: Item) -> list[PortGroup]:
+    """Return the port groups of a switch, the slowest first.
 
-
-def slowest(switch: Item) -> PortGroup | None:
-    """Return the slowest port group of a switch."""
-    groups = switch.switch.ports if switch.switch else ()
-    return min(groups, key=lambda each: each.speed_gbit_per_s, default=None)
-
-
-def name_of(report: FabricReport) -> str:
-    """Return a fabric's place in the plan."""
-    return f"fabrics.{report.network}.{report.switch_sku}"
-
-
-# The tree of any fabric.
-
-
-def check_tree(
-    ledger: Ledger, name: str, report: FabricReport, leaves: int, up: int, planes: int = 1
-) -> tuple[int, int]:
-    """Check spines and cores above leaves; return the ports in use of one spine and one core.
-
-    Args:
-        leaves: bundles of ``up`` uplinks in one plane, each spread over the spines it has.
+    Raises:
+        UnbuildableError: it has none.
     """
-    radix, links = report.radix, leaves * up
-    spines, cores = report.spine_switches // planes, report.core_switches // planes
-    own = {"spine_switches": spines * planes, "core_switches": cores * planes}
-    own |= {"leaf_spine_links": links * planes, "tiers": 3 if cores else 2}
-    if not cores:
-        own["spine_core_links"] = 0
-    ledger.all_same(name, report, own)
-    if not cores:
-        enough = [s for s in divisors(up) if s >= max(2, -(-links // radix))]
-        fewest = enough[0] if enough and leaves <= radix else 0
-        ledger.same(f"{name}.spine_switches", report.spine_switches, planes * fewest)
-        return (links // spines if spines else 0), 0
-    above = report.spine_core_links // planes
-    fits = links <= above <= min(spines * radix // 2, cores * radix)
-    even = (
-        above % max(1, spines) == 0 and above % cores == 0 and report.spine_core_links % planes == 0
-    )
-    text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
-    label = f"{name}.spine_switches, core_switches, spine_core_links"
-    ledger.require(fits and even, f"{label}: {text}")
-    ledger.at_most(f"{name}.spine_core_links", above, WASTE * links)
-    ledger.at_most(f"{name}.spine_switches", spines, WASTE * -(-2 * links // radix) + leaves)
-    ledger.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
-    return 2 * above // max(1, spines), above // cores
+    groups = sorted(switch.switch.ports if switch.switch else (), key=lambda g: g.speed_gbit_per_s)
+    if not groups:
+        raise UnbuildableError(f"fabrics: {switch.id} is no switch")
+    return groups
 
 
 class Plug(NamedTuple):
@@ -168,36 +103,24 @@ class Plug(NamedTuple):
     protocol: str | None
 
 
-def choose_fabric(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
-    """Return the basis with the planes and the ratio of the compute fabric that the plan states.
-
-    The job is in one fabric; its switch is checked with the report.
-    """
-    network, types = basis.problem.network, set(plan.jobs[0].gpu_types if plan.jobs else ())
-    built = [f for f in plan.fabrics if f.network == "compute" and types & set(f.serves)]
-    if network.compute is None or not built:
-        return basis
-    said, asked = built[0], network.compute
-    ledger.require(len(built) == 1, "jobs.gpu_types: not in one compute fabric")
-    for name, value, allowed in (
-        ("planes", said.planes, asked.planes_allowed),
-        ("oversubscription", said.oversubscription, asked.oversubscriptions),
-    ):
-        ledger.require(value in allowed, f"{name_of(said)}.{name}: {value!r} is not asked for")
-    one = {"planes": said.planes, "oversubscription": said.oversubscription}
-    chosen = network.model_copy(update={"compute": asked.model_copy(update=one)})
-    return replace(basis, problem=basis.problem.model_copy(update={"network": chosen}))
-
-
-def planes_of(asked: ComputeFabric) -> int:
-    """Return the planes of a fabric: the plan's, once it is chosen."""
-    return asked.planes_allowed[0]
+def plug_of(basis: Basis, sku: str, planes: int) -> Plug | None:
+    """Return how a GPU system plugs in, None without ports or where planes do not divide them."""
+    port = basis.items[sku].ports.compute
+    if port is None:
+        return None
+    lanes = port.split.into if port.split and port.split.into == planes else 1
+    if lanes * port.count % (planes * port.rails):
+        return None
+    speed = port.speed_gbit_per_s / lanes
+    return Plug(lanes * port.count, speed, port.rails, port.rail_group, port.protocol)
 
 
 def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
     """Return how GPU systems of one fabric plug in, with the protocol that any of them needs and
     the speed of the fastest; None where their ports differ or are missing."""
-    plugs = [plug_of(basis, sku) for sku in skus]
+    asked = basis.problem.network.compute
+    planes = asked.planes_allowed[0] if asked else 1
+    plugs = [plug_of(basis, sku, planes) for sku in skus]
     known = [plug for plug in plugs if plug is not None]
     protocols = {plug.protocol for plug in known} - {None}
     alike = {plug._replace(protocol=None, speed=0.0) for plug in known}
@@ -207,31 +130,43 @@ def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
     return alike.pop()._replace(protocol=next(iter(protocols), None), speed=speed)
 
 
-def plug_of(basis: Basis, sku: str, planes: int | None = None) -> Plug | None:
-    """Return how a GPU system plugs in, None without ports or where planes do not divide them.
-
-    Args:
-        planes: of the fabric; the plan's if None.
-    """
-    asked, port = basis.problem.network.compute, basis.items[sku].ports.compute
-    if asked is None or port is None:
-        return None
-    planes = planes_of(asked) if planes is None else planes
-    lanes = port.split.into if port.split and port.split.into == planes else 1
-    if lanes * port.count % (planes * port.rails):
-        return None
-    speed = port.speed_gbit_per_s / lanes
-    return Plug(lanes * port.count, speed, port.rails, port.rail_group, port.protocol)
-
-
 def port_group(basis: Basis, plug: Plug, switch_sku: str) -> PortGroup | None:
     """Return the port group of a switch for a plug, None where it does not fit."""
     devices = Devices("", 0, plug.ports, plug.speed, protocol=plug.protocol)
-    switch = basis.items[switch_sku]
-    if switch.switch is None or devices.protocol not in (None, switch.switch.protocol):
+    switch = basis.items[switch_sku].switch
+    if switch is None or devices.protocol not in (None, switch.protocol):
         return None
-    groups = [group for group in switch.switch.ports if group.takes(plug.speed)]
+    groups = [group for group in switch.ports if group.takes(plug.speed)]
     return min(groups, key=lambda each: each.speed_gbit_per_s, default=None)
+
+
+def choose_fabric(found: Findings, basis: Basis, plan: Plan) -> Basis:
+    """Return the basis with the planes and the ratio of the compute fabric that the plan states.
+
+    The job is in one fabric; its switch is checked with the report.
+    """
+    network, types = basis.problem.network, set(plan.jobs[0].gpu_types if plan.jobs else ())
+    built = [f for f in plan.fabrics if f.network == "compute" and types & set(f.serves)]
+    if network.compute is None or not built:
+        return basis
+    stated, asked = built[0], network.compute
+    found.require(len(built) == 1, "jobs.gpu_types: not in one compute fabric")
+    for name, value, allowed in (
+        ("planes", stated.planes, asked.planes_allowed),
+        ("oversubscription", stated.oversubscription, asked.oversubscriptions),
+    ):
+        text = f"fabrics.compute.{stated.switch_sku}.{name}: {value!r} is not asked for"
+        found.require(value in allowed, text)
+    return with_fabric(basis, stated.planes, stated.oversubscription)
+
+
+def with_fabric(basis: Basis, planes: int, oversubscription: float) -> Basis:
+    """Return the basis with the planes and the ratio of the compute fabric chosen."""
+    network, asked = basis.problem.network, basis.problem.network.compute
+    assert asked is not None
+    one = {"planes": planes, "oversubscription": oversubscription}
+    chosen = network.model_copy(update={"compute": asked.model_copy(update=one)})
+    return replace(basis, problem=basis.problem.model_copy(update={"network": chosen}))
 
 
 def compute_leaves(
@@ -240,8 +175,11 @@ def compute_leaves(
     """Return ports to devices and uplinks of a leaf; leaves of a plane, units, most systems.
 
     There are no units on a single switch, and none on a pair of leaves.
+
+    Raises:
+        UnbuildableError: the ports of one system do not fit on a leaf.
     """
-    (ratio, *_), planes = asked.oversubscriptions, planes_of(asked)
+    (ratio, *_), planes = asked.oversubscriptions, asked.planes_allowed[0]
     down, up = split(radix, ratio)
     slots, ports = asked.manager.slots, plug.ports // planes
     alone = (radix - asked.manager.ports) // ports
@@ -250,12 +188,15 @@ def compute_leaves(
         return radix, 0, (1, 0, alone)
     if asked.leaf_pair and systems <= pair:
         return down, up, (2, 0, pair)
+    on_rail = ports // plug.rails
+    if down < on_rail:
+        raise UnbuildableError("fabrics.compute: a leaf has too few ports for one system")
     if plug.rail_group is None:
-        per_unit = max(1, down * plug.rails // ports)
+        per_unit = down * plug.rails // ports
         units = max(1, -(-(systems + slots) // per_unit))
         return down, up, (plug.rails * units, units, units * per_unit - slots)
-    on_rail, per_unit = ports // plug.rails, plug.rail_group
-    together = max(1, min(per_unit, down // on_rail))
+    per_unit = plug.rail_group
+    together = min(per_unit, down // on_rail)
     down = together * on_rail
     up, leaves = round_up(down / ratio), -(-per_unit // together)
     if asked.manager.ports <= plug.rails * leaves * (radix - down - up):
@@ -264,185 +205,278 @@ def compute_leaves(
     return down, up, (plug.rails * leaves * units, units, units * per_unit - slots)
 
 
-def plugged(basis: Basis, counts: Mapping[str, int], network: str) -> list[Devices]:
-    """Return the devices with ports on a network."""
-    found = []
-    for sku, count in counts.items():
-        port = getattr(basis.items[sku].ports, network)
-        if port is not None and count:
-            speed, end = port.speed_gbit_per_s, port.transceiver
-            found.append(Devices(sku, count, port.count, speed, end, port.form, port.protocol))
-    return found
+class Fabrics:
+    """The fabrics of a cluster: ``reports`` under the plan's names, ``parts`` that they need."""
 
+    def __init__(self, basis: Basis, counts: Mapping[str, int], choose: Choose) -> None:
+        self.basis, self.counts, self.choose = basis, counts, choose
+        self.reports: list[dict[str, Any]] = []
+        self.parts: Counter[str] = Counter()
 
-class _Check:
-    """Every reported fabric, checked; ``parts`` adds up the units that they need."""
+    def switches(self, *networks: str) -> int:
+        """Return all switches of some networks."""
+        tiers = ("leaf_switches", "spine_switches", "core_switches")
+        mine = [report for report in self.reports if report["network"] in networks]
+        return sum(report[tier] for report in mine for tier in tiers)
 
-    def __init__(self, ledger: Ledger, basis: Basis, counts: Mapping[str, int], plan: Plan) -> None:
-        self.ledger, self.basis, self.counts, self.plan = ledger, basis, counts, plan
-        self.network, self.parts = basis.problem.network, Parts(basis, Counter())
+    def compute(self, switch: str, serves: Sequence[str]) -> None:
+        """Add a compute fabric of one kind of switch.
 
-    def run(self, others: Mapping[str, int], of_clusters: Mapping[str, int], pdus: int) -> None:
-        """Check all fabrics, and that none is missing."""
-        reports: dict[str, list[FabricReport]] = {}
-        for report in self.plan.fabrics:
-            reports.setdefault(report.network, []).append(report)
-        for report in reports.pop("compute", []):
-            self.compute(report)
-        self.serves()
-        everything, managing = {**self.counts, **others}, 0
-        if self.network.out_of_band is not None:
-            devices = plugged(self.basis, everything, "out_of_band")
-            devices += plugged(self.basis, of_clusters, "out_of_band")
-            managing = self.out_of_band(devices, pdus, reports.pop("out_of_band", []))
-        converged, in_band = self.network.converged, self.network.in_band
-        stored = plugged(self.basis, self.counts, "storage")
-        managed = plugged(self.basis, everything, "in_band") + self.uplinks(managing)
-        wanted: list[tuple[str, EthernetFabric | None, list[Devices]]] = [
-            ("storage", None if converged else self.network.storage, stored),
-            ("converged", converged, stored + managed),
-            ("in_band", None if converged else in_band, managed),
-        ]
-        for name, asked, devices in wanted:
-            if asked is None:
-                continue
-            if asked.edge is not None:
-                devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
-            found = reports.pop(name, [])
-            self.ledger.same(f"fabrics.{name}: number", len(found), int(bool(devices)))
-            for report in found[:1]:
-                self.ports(asked, devices, report)
-        for name in reports:
-            self.ledger.fail(f"fabrics.{name}: the problem has no such fabric")
-
-    def serves(self) -> None:
-        """Require each GPU type in one compute fabric, those with the same ports in the same."""
-        reports = [report for report in self.plan.fabrics if report.network == "compute"]
-        served = [sku for report in reports for sku in report.serves]
-        systems = self.basis.of_kind(self.counts, "gpu_system") if self.network.compute else {}
-        self.ledger.same("fabrics.compute.serves", sorted(served), sorted(systems))
-        plugs = [(r.switch_sku, shared_plug(self.basis, r.serves)) for r in reports if r.serves]
-        once = len(set(plugs)) == len(plugs)
-        self.ledger.require(once, "fabrics.compute: one fabric listed as two")
-
-    def compute(self, report: FabricReport) -> None:
-        """Check a compute fabric."""
-        ledger, asked, name = self.ledger, self.network.compute, name_of(report)
-        plug = shared_plug(self.basis, report.serves)
+        Raises:
+            UnbuildableError: the systems do not share it, or the switch does not fit.
+        """
+        if not serves:
+            raise UnbuildableError(f"fabrics.compute.{switch}.serves: none")
+        asked, name = self.basis.problem.network.compute, f"fabrics.compute.{switch}"
+        plug = shared_plug(self.basis, serves)
         if asked is None or plug is None:
-            ledger.fail(f"{name}.serves: systems with other ports, or none")
-            return
-        group = port_group(self.basis, plug, report.switch_sku)
-        each = [plug_of(self.basis, sku) for sku in report.serves]
-        groups = [one and port_group(self.basis, one, report.switch_sku) for one in each]
-        alike = all(one == group for one in groups)
-        if group is None or not alike or report.switch_sku not in asked.switches:
-            ledger.fail(f"{name}.switch_sku: not a switch for these ports")
-            return
-        systems = sum(self.counts.get(sku, 0) for sku in report.serves)
-        links = plug.ports * systems + asked.manager.ports
-        planes, (ratio, *_) = planes_of(asked), asked.oversubscriptions
-        own: dict[str, object] = {"planes": planes, "radix": group.count, "parts_per_port": 1}
-        own |= {"endpoints": plug.ports * systems, "system_links": links}
-        ledger.all_same(name, report, own | {"oversubscription": ratio})
+            raise UnbuildableError(f"{name}.serves: systems with other ports, or none")
+        group, planes = port_group(self.basis, plug, switch), asked.planes_allowed[0]
+        each = [shared_plug(self.basis, (sku,)) for sku in serves]
+        alike = all(one and port_group(self.basis, one, switch) == group for one in each)
+        if group is None or not alike or switch not in asked.switches:
+            raise UnbuildableError(f"{name}.switch_sku: not a switch for these ports")
+        systems = sum(self.counts.get(sku, 0) for sku in serves)
         down, up, (leaves, units, most) = compute_leaves(asked, plug, group.count, systems)
-        above = 0, 0
+        tree = Tree()
         if units:
-            few = plug.rail_group is not None or not report.core_switches or leaves > group.count
-            ledger.require(few, f"{name}.core_switches: {leaves} leaves need no cores")
-            above = check_tree(ledger, name, report, leaves, up, planes)
-        else:
-            _check_no_spines(ledger, name, report, planes * up)
-        own = {"leaf_switches": planes * leaves, "units": units, "uplinks_per_leaf": up}
-        ledger.all_same(name, report, own | {"capacity": plug.ports * most})
-        self.parts.cables(group.link, report.system_links)
-        self.parts.switches(report, group.link, (down, up, *above))
+            tree = self.choose((name, min(serves)), leaves, up, group.count, planes)
+            if tree.cores and plug.rail_group is None and leaves <= group.count:
+                raise UnbuildableError(f"{name}.core_switches: {leaves} leaves need no cores")
+        links = plug.ports * systems + asked.manager.ports
+        self._add(group, (down, up), leaves, tree, planes, network="compute", switch_sku=switch)
+        self.reports[-1] |= {
+            "serves": sorted(serves),
+            "units": units,
+            "endpoints": plug.ports * systems,
+            "parts_per_port": 1,
+            "capacity": plug.ports * most,
+            "oversubscription": asked.oversubscriptions[0],
+            "system_links": links,
+        }
+        self._cables(group.link, links)
         if asked.manager.transceiver is not None:
-            self.parts.ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
-        for sku in report.serves:
+            self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
+        for sku in serves:
             port = self.basis.items[sku].ports.compute
-            own_end = None if port is None else port.transceiver
+            own = None if port is None else port.transceiver
             if port is not None and port.split is not None and port.count != plug.ports:
-                own_end = port.split.transceiver
-            end = own_end or (group.link.system_end if group.link else None)
-            self.parts.ends(end, plug.ports, self.counts.get(sku, 0))
+                own = port.split.transceiver
+            end = own or (group.link.system_end if group.link else None)
+            self._ends(end, plug.ports, self.counts.get(sku, 0))
 
-    def ports(
-        self, asked: EthernetFabric, devices: Sequence[Devices], report: FabricReport
-    ) -> None:
-        """Check a storage, in-band or converged fabric."""
-        ledger, basis, name = self.ledger, self.basis, name_of(report)
-        switch, base = basis.items[asked.switch], fastest(basis.items[asked.switch])
-        served = [(device, found) for device in devices if (found := device.served(switch))]
-        if base is None or switch.switch is None or len(served) < len(devices):
-            ledger.fail(f"{name}: a port fits no port of {asked.switch}")
+    def storage(self) -> None:
+        """Add the storage fabric, unless management shares it."""
+        network = self.basis.problem.network
+        if network.storage is not None and network.converged is None:
+            self._edge("storage", network.storage, self._plugged(self.counts, "storage"))
+
+    def managing(self, extras: Mapping[str, int], clusters: Mapping[str, int], pdus: int) -> None:
+        """Add the fabrics that management is on.
+
+        Args:
+            extras: units by item, with ports of their own.
+            clusters: what storage clusters need for themselves.
+            pdus: those of the racks of GPU systems and storage.
+        """
+        network, everything = self.basis.problem.network, {**self.counts, **extras}
+        uplinks: list[Devices] = []
+        if network.out_of_band is not None:
+            consoles = [self._plugged(each, "out_of_band") for each in (everything, clusters)]
+            uplinks = self._out_of_band([*consoles[0], *consoles[1]], pdus)
+        managed = self._plugged(everything, "in_band") + uplinks
+        if network.converged is not None:
+            stored = self._plugged(self.counts, "storage")
+            self._edge("converged", network.converged, stored + managed)
+        elif network.in_band is not None:
+            self._edge("in_band", network.in_band, managed)
+
+    def _plugged(self, counts: Mapping[str, int], network: str) -> list[Devices]:
+        """Return the devices with ports on a network."""
+        ports = [(s, n, getattr(self.basis.items[s].ports, network)) for s, n in counts.items()]
+        return [
+            Devices(s, n, p.count, p.speed_gbit_per_s, p.transceiver, p.form, p.protocol)
+            for s, n, p in ports
+            if p is not None and n
+        ]
+
+    def _edge(self, network: str, asked: EthernetFabric, devices: Sequence[Devices]) -> None:
+        """Add a storage, in-band or converged fabric."""
+        basis, switch = self.basis, self.basis.items[asked.switch]
+        if asked.edge is not None:
+            devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
+        served = [(device, port) for device in devices if (port := device.served(switch))]
+        if len(served) < len(devices):
+            raise UnbuildableError(f"fabrics.{network}: a port fits no port of {asked.switch}")
+        if not devices:
             return
-        whole = math.lcm(*(group.count for group in switch.switch.ports))
+        groups = by_speed(switch)
+        base, whole = groups[-1], math.lcm(*(group.count for group in groups))
         per_port, sums, links = whole // base.count, [0, 0], 0
         for device, (group, _) in served:
+            stored = bool(device.sku) and basis.items[device.sku].category == "storage"
             links += device.units * device.ports
-            sums[self.is_stored(device)] += device.units * device.ports * (whole // group.count)
-        own: dict[str, object] = {"switch_sku": asked.switch, "planes": 1, "radix": base.count}
-        own |= {"parts_per_port": per_port, "endpoints": sum(sums), "system_links": links}
-        ledger.all_same(name, report, own | {"oversubscription": asked.oversubscription})
-        ledger.same(f"{name}.serves", sorted(report.serves), _decided(basis, devices))
-        self.wire(served)
+            sums[stored] += device.units * device.ports * (whole // group.count)
+        self._wire(served)
         ratio = asked.storage_oversubscription if isinstance(asked, StorageFabric) else None
+        rows = [(sum(sums) / per_port, asked.oversubscription)]
         if ratio is not None:
-            ratios = (asked.oversubscription, ratio)
-            self.apart(asked.min_switches, ratios, report, base, [n / per_port for n in sums])
-            return
-        (down, up), used = split(base.count, asked.oversubscription), sum(sums) / per_port
-        leaves = max(asked.min_switches + 1, math.ceil(used / max(1, down)))
-        if asked.min_switches == 1 and used <= base.count:
-            leaves, down, up = 1, base.count, 0
-        elif asked.min_switches == 2 and used <= 2 * down:
-            leaves = 2
-        above, tall = (0, 0), leaves > asked.min_switches
-        if tall:
-            above = check_tree(ledger, name, report, leaves, up)
-        else:
-            _check_no_spines(ledger, name, report, up)
-        own = {
-            "leaf_switches": leaves,
-            "capacity": leaves * down * per_port,
-            "uplinks_per_leaf": up,
+            rows = [(sums[0] / per_port, asked.oversubscription), (sums[1] / per_port, ratio)]
+        more = {
+            "network": network,
+            "switch_sku": asked.switch,
+            "serves": _decided(basis, devices),
+            "endpoints": sum(sums),
+            "parts_per_port": per_port,
+            "oversubscription": asked.oversubscription,
+            "system_links": links,
         }
-        ledger.all_same(name, report, own | {"units": leaves if tall else 0})
-        self.parts.switches(report, base.link, (0, up, *above))
+        if ratio is None:
+            self._one_kind(asked, base, rows[0][0], more)
+        else:
+            self._two_kinds(asked, base, rows, more)
 
-    def is_stored(self, device: Devices) -> bool:
-        """Whether devices are storage."""
-        return bool(device.sku) and self.basis.items[device.sku].category == "storage"
-
-    def apart(
-        self,
-        least: int,
-        ratios: tuple[float, float],
-        report: FabricReport,
-        base: PortGroup,
-        used: Sequence[float],
+    def _one_kind(
+        self, asked: EthernetFabric, base: PortGroup, used: float, more: dict[str, Any]
     ) -> None:
-        """Check a fabric in which storage has leaves of its own ratio, all below common spines."""
+        """Add a fabric whose leaves are all alike."""
+        least, tree = asked.min_switches, Tree()
+        down, up = split(base.count, asked.oversubscription)
+        leaves = max(least + 1, math.ceil(used / max(1, down)))
+        if least == 1 and used <= base.count:
+            leaves, down, up = 1, base.count, 0
+        elif least == 2 and used <= 2 * down:
+            leaves = 2
+        if leaves > least:
+            name = f"fabrics.{more['network']}.{asked.switch}"
+            tree = self.choose((name, ""), leaves, up, base.count, 1)
+        more["capacity"] = leaves * down * more["parts_per_port"]
+        self._add(base, (0, up), leaves, tree, 1, **more)
+        self.reports[-1]["units"] = leaves if leaves > least else 0
+
+    def _two_kinds(
+        self,
+        asked: EthernetFabric,
+        base: PortGroup,
+        rows: Sequence[tuple[float, float]],
+        more: dict[str, Any],
+    ) -> None:
+        """Add a fabric in which storage has leaves of its own ratio, below common spines."""
         kinds = []
-        for ports, ratio in zip(used, ratios, strict=True):
+        for ports, ratio in rows:
             down, up = split(base.count, ratio)
-            leaves = max(least, math.ceil(ports / max(1, down))) if ports else 0
+            leaves = max(asked.min_switches, math.ceil(ports / max(1, down))) if ports else 0
             kinds.append((leaves, down, up))
         together = math.gcd(*(up for _, _, up in kinds))
         bundles = sum(leaves * up for leaves, _, up in kinds) // together
-        name = name_of(report)
-        above = check_tree(self.ledger, name, report, bundles, together)
-        leaves = sum(leaves for leaves, _, _ in kinds)
-        own = {"leaf_switches": leaves, "units": leaves}
-        own["uplinks_per_leaf"] = max(up for n, _, up in kinds if n)
-        own["capacity"] = sum(n * down for n, down, _ in kinds) * report.parts_per_port
-        self.ledger.all_same(name, report, own)
-        self.parts.switches(report, base.link, (0, 0, *above))
+        name = f"fabrics.{more['network']}.{asked.switch}"
+        tree = self.choose((name, ""), bundles, together, base.count, 1)
+        self._add(base, (0, 0), bundles, tree, 1, links=bundles * together, **more)
+        leaves = sum(count for count, _, _ in kinds)
+        self.parts[asked.switch] += leaves - bundles
         for count, _, up in kinds:
-            self.parts.ends(base.link.switch_end if base.link else None, up, count)
+            self._ends(base.link.switch_end if base.link else None, up, count)
+        self.reports[-1] |= {
+            "leaf_switches": leaves,
+            "units": leaves,
+            "uplinks_per_leaf": max(up for n, _, up in kinds if n),
+            "capacity": sum(n * down for n, down, _ in kinds) * more["parts_per_port"],
+        }
 
-    def wire(self, served: Sequence[tuple[Devices, tuple[PortGroup, Link | None]]]) -> None:
+    def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
+        """Add out-of-band management; return its switches as devices of the in-band fabric."""
+        asked = self.basis.problem.network.out_of_band
+        assert asked is not None
+        item = self.basis.items[asked.switch]
+        groups = by_speed(item)
+        slow, top = groups[0], groups[-1]
+        ports = sum(device.units * device.ports for device in devices) + pdus
+        ports += self.switches("compute", "storage")
+        usable = slow.count - asked.reserve_ports
+        if not ports or usable <= 0 or item.switch is None:
+            return []
+        if any(device.speed > top.speed_gbit_per_s for device in devices):
+            raise UnbuildableError("fabrics.out_of_band: a port is faster than the switch")
+        leaves = -(-ports // usable)
+        self._add(
+            slow,
+            (0, 0),
+            leaves,
+            Tree(),
+            1,
+            network="out_of_band",
+            switch_sku=asked.switch,
+            serves=_decided(self.basis, devices),
+            units=0,
+            endpoints=ports,
+            parts_per_port=1,
+            capacity=leaves * usable,
+            oversubscription=1.0,
+            system_links=ports,
+        )
+        if slow.link is not None:
+            self.parts[self.basis.reaching(slow.link.cable)] += ports
+        end, speed = top.link.switch_end if top.link else None, top.speed_gbit_per_s
+        one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
+        return [one] if asked.uplinks else []
+
+    # Parts.
+
+    def _add(
+        self,
+        group: PortGroup,
+        ports: tuple[int, int],
+        leaves: int,
+        tree: Tree,
+        planes: int,
+        links: int | None = None,
+        **more: Any,
+    ) -> None:
+        """Add a fabric's report, switches, cables between them, and their transceivers.
+
+        Args:
+            group: the ports that switches are joined by.
+            ports: fitted ports of a leaf: to devices (0 if counted apart) and uplinks.
+            leaves: of one plane.
+            tree: above them.
+            planes: alike.
+            links: from leaves to spines, of one plane; all uplinks, or those of one leaf of a pair.
+            more: fields of the report.
+        """
+        down, up = ports
+        if links is None:
+            links = leaves * up if tree.spines else up
+        own = {
+            "planes": planes,
+            "radix": group.count,
+            "tiers": 1 + bool(tree.spines) + bool(tree.cores),
+            "leaf_switches": planes * leaves,
+            "spine_switches": planes * tree.spines,
+            "core_switches": planes * tree.cores,
+            "uplinks_per_leaf": up,
+            "leaf_spine_links": planes * links,
+            "spine_core_links": planes * tree.links,
+        }
+        self.reports.append({**own, **more})
+        self.parts[more["switch_sku"]] += planes * (leaves + tree.spines + tree.cores)
+        of_spine = (2 * tree.links if tree.cores else links) // max(1, tree.spines)
+        of_core = tree.links // max(1, tree.cores)
+        for between in (links, tree.links):
+            self._cables(group.link, planes * between)
+        end = group.link.switch_end if group.link else None
+        each = (down, leaves), (up, leaves), (of_spine, tree.spines), (of_core, tree.cores)
+        for fitted, count in each:
+            self._ends(end, fitted, planes * count)
+
+    def _cables(self, link: Link | None, links: int) -> None:
+        if link is not None and links:
+            self.parts[self.basis.reaching(link.cable)] += -(-links // link.links)
+
+    def _ends(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
+        if end is not None and ports * devices:
+            self.parts[self.basis.reaching(end.item)] += -(-ports // end.links) * devices
+
+    def _wire(self, served: Sequence[tuple[Devices, tuple[PortGroup, Link | None]]]) -> None:
         """Add cables and transceivers of device ports, rounded up per port group and form."""
         together: Counter[tuple[float, str]] = Counter()
         links: dict[tuple[float, str], Link | None] = {}
@@ -453,59 +487,11 @@ class _Check:
             own = None if form else device.end
             if device.sku:
                 end = own or (link.system_end if link else None)
-                self.parts.ends(end, device.ports, device.units)
+                self._ends(end, device.ports, device.units)
         for key, ports in together.items():
             link = links[key]
-            self.parts.cables(link, ports)
-            self.parts.ends(link.switch_end if link else None, ports)
-
-    def out_of_band(
-        self, devices: Sequence[Devices], pdus: int, reports: Sequence[FabricReport]
-    ) -> int:
-        """Check out-of-band management; return its switches."""
-        asked = self.network.out_of_band
-        assert asked is not None
-        switches = sum(switches_of(r) for r in self.plan.fabrics if r.network not in MANAGED)
-        ports = sum(device.units * device.ports for device in devices) + switches + pdus
-        group, top = (
-            slowest(self.basis.items[asked.switch]),
-            fastest(self.basis.items[asked.switch]),
-        )
-        self.ledger.same("fabrics.out_of_band: number", len(reports), int(ports > 0))
-        if not reports or group is None or top is None or group.count <= asked.reserve_ports:
-            return 0
-        usable, name = group.count - asked.reserve_ports, name_of(reports[0])
-        leaves = -(-ports // usable)
-        own: dict[str, object] = {"switch_sku": asked.switch, "planes": 1, "radix": group.count}
-        own |= {"leaf_switches": leaves, "capacity": leaves * usable, "endpoints": ports}
-        own |= {"system_links": ports, "parts_per_port": 1, "units": 0, "uplinks_per_leaf": 0}
-        self.ledger.all_same(name, reports[0], own | {"oversubscription": 1.0})
-        _check_no_spines(self.ledger, name, reports[0], 0)
-        self.ledger.same(f"{name}.serves", sorted(reports[0].serves), _decided(self.basis, devices))
-        fast = any(device.speed > top.speed_gbit_per_s for device in devices)
-        self.ledger.require(not fast, f"{name}: a management port is faster than the switch")
-        self.parts.units[asked.switch] += leaves
-        if group.link is not None:
-            self.parts.units[self.basis.reaching(group.link.cable)] += ports
-        return leaves
-
-    def uplinks(self, managing: int) -> list[Devices]:
-        """Return management switches as devices of the in-band fabric."""
-        asked = self.network.out_of_band
-        item = self.basis.items[asked.switch] if asked is not None else None
-        top = fastest(item) if item is not None else None
-        if asked is None or item is None or item.switch is None or top is None:
-            return []
-        end, protocol = top.link.switch_end if top.link else None, item.switch.protocol
-        speed, units = top.speed_gbit_per_s, managing if asked.uplinks else 0
-        one = Devices(item.id, units, asked.uplinks, speed, end, protocol=protocol)
-        return [one] if units else []
-
-
-def _check_no_spines(ledger: Ledger, name: str, report: FabricReport, links: int) -> None:
-    """Require that one switch, or two joined by ``links``, have no others above them."""
-    own = {"tiers": 1, "spine_switches": 0, "core_switches": 0, "spine_core_links": 0}
-    ledger.all_same(name, report, own | {"leaf_spine_links": links})
+            self._cables(link, ports)
+            self._ends(link.switch_end if link else None, ports)
 
 
 def _decided(basis: Basis, devices: Sequence[Devices]) -> list[str]:
@@ -514,31 +500,60 @@ def _decided(basis: Basis, devices: Sequence[Devices]) -> list[str]:
     return sorted(sku for sku in skus if basis.items[sku].category in DECIDED)
 
 
-def check_fabrics(
-    ledger: Ledger,
-    basis: Basis,
-    plan: Plan,
-    counts: Mapping[str, int],
-    others: Mapping[str, int],
-    of_clusters: Mapping[str, int],
-    pdus: int,
-) -> Counter[str]:
-    """Check every reported fabric and that none is missing; return the parts they need.
-
-    Args:
-        ledger: takes differences.
-        basis: the problem and the catalogs.
-        plan: the plan, whose reports are checked.
-        counts: GPU systems and storage in the cluster.
-        others: extras.
-        of_clusters: what storage clusters need for themselves.
-        pdus: those of the racks of GPU systems and storage.
-    """
-    check = _Check(ledger, basis, counts, plan)
-    check.run(others, of_clusters, pdus)
-    return check.parts.units
+# The plan's own trees.
 
 
-def late_consoles(plan: Plan) -> int:
-    """Return the switches whose consoles are on reserved management ports."""
-    return sum(switches_of(r) for r in plan.fabrics if r.network in MANAGED)
+def stated_trees(found: Findings, plan: Plan) -> Choose:
+    """Return the trees of a plan's reports, each checked: no switch has more links than ports,
+    spread is even, and two tiers have the fewest spines."""
+    reports = {name_of(r.network, r.switch_sku, r.serves): r for r in plan.fabrics}
+
+    def choose(key: Name, leaves: int, up: int, radix: int, planes: int) -> Tree:
+        name, _ = key
+        if key not in reports:
+            raise UnbuildableError(f"{name}: missing")
+        report, links = reports[key], leaves * up
+        spines, cores = report.spine_switches // planes, report.core_switches // planes
+        if not cores:
+            least = max(2, -(-links // radix))
+            enough = [n for n in range(least, up + 1) if up % n == 0]
+            fewest = enough[0] if enough and leaves <= radix else 0
+            found.expect(f"{name}.spine_switches", report.spine_switches, planes * fewest)
+            if not fewest:
+                raise UnbuildableError(f"{name}.core_switches: {leaves} leaves need cores")
+            return Tree(fewest)
+        above = report.spine_core_links // planes
+        fits = links <= above <= min(spines * radix // 2, cores * radix)
+        even = above % max(1, spines) == 0 and above % cores == 0
+        text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
+        label = f"{name}.spine_switches, core_switches, spine_core_links"
+        found.require(fits and even, f"{label}: {text}")
+        found.at_most(f"{name}.spine_core_links", above, WASTE * links)
+        found.at_most(f"{name}.spine_switches", spines, WASTE * -(-2 * links // radix) + leaves)
+        found.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
+        return Tree(spines, cores, above)
+
+    return choose
+
+
+def check_fabrics(found: Findings, plan: Plan, fabrics: Fabrics) -> None:
+    """Compare the plan's fabrics, and require each GPU type in one compute fabric."""
+    stated = {name_of(r.network, r.switch_sku, r.serves): r for r in plan.fabrics}
+    found.require(len(stated) == len(plan.fabrics), "fabrics: one listed twice")
+    for own in fabrics.reports:
+        key = name_of(own["network"], own["switch_sku"], own["serves"])
+        name, report = key[0], stated.pop(key, None)
+        if report is None:
+            found.fail(f"{name}: missing")
+            continue
+        found.expect(f"{name}.serves", sorted(report.serves), own.pop("serves"))
+        found.expect(name, report, own)
+    for name, _ in stated:
+        found.fail(f"{name}: the problem has no such fabric, or it is not needed")
+    basis, counts = fabrics.basis, fabrics.counts
+    systems = basis.of_kind(counts, "gpu_system") if basis.problem.network.compute else {}
+    served = [sku for each in plan.fabrics if each.network == "compute" for sku in each.serves]
+    found.expect("fabrics.compute.serves", sorted(served), sorted(systems))
+    compute = [each for each in plan.fabrics if each.network == "compute" and each.serves]
+    plugs = [(each.switch_sku, shared_plug(basis, each.serves)) for each in compute]
+    found.require(len(set(plugs)) == len(plugs), "fabrics.compute: one fabric listed as two")

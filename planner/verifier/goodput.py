@@ -24,7 +24,8 @@ class Times:
     ``swap_s`` longer. ``waits`` is the share of time waiting for repairs. With ``every`` > 0 there
     is a local level: each ``every``-th checkpoint drains to storage, a share ``far`` of
     interruptions needs that one, the rest restart in ``near_restart_s`` from a local checkpoint
-    that is safe ``near_drain_s`` after its stall.
+    that is safe ``near_drain_s`` after its stall. ``idle`` is the share of the time between
+    restarts without progress, ``restart_mtti_s`` the time between interruptions of restarts.
     """
 
     interval_s: float
@@ -42,9 +43,7 @@ class Times:
     near_restart_s: float = 0.0
     drain_restarts: bool = False
     restart_mtti_s: float | None = None
-    """Mean time to interruption during restarts, where that differs."""
     idle: float = 0.0
-    """Share of the time between restarts without progress."""
 
     def survives(self, seconds: float) -> float:
         """Return the chance that a restart of this length sees no interruption."""
@@ -98,20 +97,17 @@ def losses(t: Times) -> dict[str, float]:
     causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
     if t.stopped_s >= t.interval_s:
         return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
-    free = replace(t, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0, swap_s=0.0)
-    free = replace(free, near_drain_s=0.0, near_restart_s=0.0)
-    drained = replace(free, drain_s=t.drain_s, near_drain_s=t.near_drain_s)
-    started = replace(
-        drained, restart_s=t.restart_s, near_restart_s=t.near_restart_s, swap_s=t.swap_s
-    )
-    steps = [log_goodput(each) or 0.0 for each in (free, drained, started)]
-    steps.append(log_goodput(replace(started, restore_s=t.restore_s)) or 0.0)
-    logs = [math.log1p(-t.stopped_s / t.interval_s), steps[0]]
-    logs += [after - before for before, after in pairwise(steps)]
-    logs.append(math.log1p(-t.waits))
+    own = ("drain_s", "near_drain_s"), ("restart_s", "near_restart_s", "swap_s"), ("restore_s",)
+    none = dict.fromkeys((field for fields in own for field in fields), 0.0)
+    steps = [replace(t, stopped_s=0.0, **none)]  # type: ignore[arg-type]
+    for fields in own:
+        steps.append(replace(steps[-1], **{field: getattr(t, field) for field in fields}))
+    found = [log_goodput(each) or 0.0 for each in steps]
+    logs = [math.log1p(-t.stopped_s / t.interval_s), found[0]]
+    logs += [after - before for before, after in pairwise(found)] + [math.log1p(-t.waits)]
     lost = -math.expm1(sum(logs))
-    found = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
-    return found | {"other": (1.0 - lost) * t.idle}
+    parts = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
+    return parts | {"other": (1.0 - lost) * t.idle}
 
 
 def first_order(t: Times) -> float:
@@ -132,28 +128,23 @@ def understated(t: Times, slowed_s: float) -> float:
     return slowed_s / t.mtti_s * math.exp(-min(safe_s / t.mtti_s, MOST)) * left
 
 
-def young_s(stopped_s: float, mtti_s: float) -> float:
-    """Return Young's interval, s."""
-    return math.sqrt(2 * stopped_s * mtti_s)
-
-
 def daly_s(stopped_s: float, mtti_s: float) -> float:
     """Return Daly's higher-order interval, s (doi 10.1016/j.future.2004.11.016)."""
-    half = stopped_s / (2 * mtti_s)
-    if half >= 1:
-        return mtti_s
-    return young_s(stopped_s, mtti_s) * (1 + math.sqrt(half) / 3 + half / 9) - stopped_s
+    half, young_s = stopped_s / (2 * mtti_s), math.sqrt(2 * stopped_s * mtti_s)
+    return mtti_s if half >= 1 else young_s * (1 + math.sqrt(half) / 3 + half / 9) - stopped_s
 
 
 def exact_s(stopped_s: float, mtti_s: float) -> float:
-    """Return the interval with the highest goodput, s: z - 1 + exp(-z) = s/M by bisection."""
-    wanted, low, high = stopped_s / mtti_s, 0.0, stopped_s / mtti_s + 1.0
-    for _ in range(200):
-        z = (low + high) / 2
+    """Return the interval with the highest goodput, s: z - 1 + exp(-z) = s/M by Newton's steps.
+
+    They begin above the root and come down to it, for the left side is convex.
+    """
+    wanted = stopped_s / mtti_s
+    z = (wanted + math.sqrt(wanted * wanted + 8.0 * wanted)) / 2
+    for _ in range(8 if wanted > 0 else 0):
         small = z * z * (0.5 - z * (1 / 6 - z * (1 / 24 - z * (1 / 120 - z / 720))))
-        below = (small if z < 1e-2 else z + math.expm1(-z)) < wanted
-        low, high = (z, high) if below else (low, z)
-    return high * mtti_s if wanted > 0 else 0.0
+        z -= ((small if z < 1e-2 else z + math.expm1(-z)) - wanted) / -math.expm1(-z)
+    return z * mtti_s
 
 
 def peak(share: Callable[[float], float], low: float, high: float) -> float:
@@ -170,7 +161,11 @@ def peak(share: Callable[[float], float], low: float, high: float) -> float:
 
 
 def running_odds(spares: int, load: float) -> float:
-    """Return the time a job runs over the time it waits: Poisson units out, cut at spares + 1."""
+    """Return the time a job runs over the time it waits: Poisson units out, cut at spares + 1.
+
+    Args:
+        load: units out on average if the job never waited.
+    """
     term, below = 1.0, 0.0
     for count in range(spares + 1, 0, -1):
         term *= count / load
@@ -181,12 +176,18 @@ def running_odds(spares: int, load: float) -> float:
 
 
 def waiting_share(spares: int, load: float) -> float:
-    """Return the share of time with more units out than spares.
-
-    Args:
-        load: units out on average if the job never waited.
-    """
+    """Return the share of time with more units out than spares."""
     return 1.0 / (1.0 + running_odds(spares, load))
+
+
+def longest_swap_share(hardware_share: float) -> float:
+    """Return the longest swap over the MTTI for which the optimum is proven, by bisection."""
+    low, high = 0.0, MOST
+    while high - low > 1e-12 * high:
+        g = (low + high) / 2
+        kept = hardware_share * math.exp(-g) + 1.0 - hardware_share
+        low, high = (g, high) if g * (1.0 - hardware_share) <= kept else (low, g)
+    return low
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,8 @@ class States:
 
         Args:
             loads: units that fail during one repair time, in each state.
+            replicas: that run in each state.
+            repair_s: of a unit.
         """
         logs = [0.0]
         for out, load in enumerate(loads[:-1], 1):
@@ -237,35 +240,32 @@ class States:
         most = self.replicas[0]
         grows_per_s, stops, late = self._grows(t, hardware_share, full_s * most)
         gained = math.fsum(per_s * (could - ran) for per_s, _, could, ran in self._rises)
-        longest_s = max(t.restart_s, t.near_restart_s if t.every else 0.0)
-        out = (
-            self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
-            if longest_s
-            else 1.0
-        )
-        fewer_per_s = out * gained / (most * self.running)
-        seen_s = full_s / self.seen
+        longest_s, out = max(t.restart_s, t.near_restart_s if t.every else 0.0), 1.0
+        if longest_s:
+            out = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
+        fewer_per_s, seen_s = out * gained / (most * self.running), full_s / self.seen
         now = replace(t, mtti_s=seen_s, stopped_s=0.0)
         then = replace(now, restart_mtti_s=1.0 / (1.0 / seen_s - fewer_per_s))
         spared = (log_goodput(then) or 0.0) - (log_goodput(now) or 0.0)
-        idle = self.mean(lambda _, d: most - d)
-        lost = (idle + stops) / most + late
+        lost = (self.mean(lambda _, d: most - d) + stops) / most + late
         return max(0.0, lost - (1.0 - lost) * math.expm1(spared)), late, grows_per_s
 
     @cached_property
     def _rises(self) -> list[tuple[float, int, int, int]]:
         """Return (per second, units out, replicas then, replicas before) of each rise."""
-        found = []
-        for out in range(1, len(self.shares)):
-            ran, could = self.replicas[out], self.replicas[out - 1]
-            if 0 < ran < could:
-                found.append((self.shares[out] * out / self.repair_s, out, could, ran))
-        return found
+        steps = zip(self.shares[1:], pairwise(self.replicas), strict=True)
+        return [
+            (share * out / self.repair_s, out, could, ran)
+            for out, (share, (could, ran)) in enumerate(steps, 1)
+            if 0 < ran < could
+        ]
 
     def _grows(self, t: Times, share: float, each_s: float) -> tuple[float, float, float]:
         """Return planned restarts per second, replicas they stop, share that waits for a capture.
 
         Args:
+            t: times of the job.
+            share: of interruptions, that take a unit out.
             each_s: mean time between failures of one replica, s.
         """
         rises = self._rises
@@ -274,17 +274,13 @@ class States:
             return 0.0, 0.0, 0.0
         out, could, ran = (math.fsum(r[0] * r[k] for r in rises) / often for k in (1, 2, 3))
         began = out / self.repair_s + (1.0 - share) * ran / each_s
-        starts = (
-            [(1.0 - t.far, t.near_restart_s), (t.far, t.restart_s)]
-            if t.every
-            else [(1.0, t.restart_s)]
-        )
-        alone = math.fsum(part * math.exp(-began * start_s) for part, start_s in starts)
-        fails, others = ran / each_s, (out - 1.0) / self.repair_s
-        first = alone * _captured(began, fails + others, t.interval_s)
         start_s, more_s = t.restart_s, t.restore_s + t.drain_s
+        alone = math.exp(-began * start_s)
         if t.every:
             start_s, more_s = t.near_restart_s, t.near_drain_s
+            alone = t.far * alone + (1.0 - t.far) * math.exp(-began * start_s)
+        fails, others = ran / each_s, (out - 1.0) / self.repair_s
+        first = alone * _captured(began, fails + others, t.interval_s)
         anew = math.exp(min(start_s * could / each_s, MOST))
         takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
         first /= 1.0 + share * fails * takes_s * first
@@ -292,14 +288,8 @@ class States:
         gained = math.fsum(r[0] * (r[2] - r[3]) for r in rises)
         late = gained * alone / fails * (1.0 - _captured(began, fails, t.interval_s))
         most = self.replicas[0]
-        late *= max(0.0, 1.0 - self._eased) / most
-        return often * first, stops * (takes_s + anew * more_s), late
-
-    @cached_property
-    def _eased(self) -> float:
-        """Share of the lost replicas that comes back because less fails with fewer running."""
-        whole = self.running * self.replicas[0]
-        return self.mean(lambda j, _: j) - self.mean(lambda j, d: j * d) / whole
+        eased = self.mean(lambda j, _: j) - self.mean(lambda j, d: j * d) / (self.running * most)
+        return often * first, stops * (takes_s + anew * more_s), late * max(0.0, 1.0 - eased) / most
 
 
 def _captured(began: float, comes: float, interval_s: float) -> float:
@@ -311,13 +301,3 @@ def _captured(began: float, comes: float, interval_s: float) -> float:
     part = -math.expm1(low - high) / (high - low) if high > low else 1.0
     whole = -math.expm1(-began * interval_s) / (began * interval_s)
     return math.exp(-low) * part / whole
-
-
-def longest_swap_share(hardware_share: float) -> float:
-    """Return the longest swap over the MTTI for which the optimum is proven, by bisection."""
-    low, high = 0.0, MOST
-    while high - low > 1e-12 * high:
-        g = (low + high) / 2
-        kept = hardware_share * math.exp(-g) + 1.0 - hardware_share
-        low, high = (g, high) if g * (1.0 - hardware_share) <= kept else (low, g)
-    return low

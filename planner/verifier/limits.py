@@ -11,23 +11,31 @@ from typing import Any, NamedTuple
 from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
-from planner.schema.plan import LimitReport, Plan
+from planner.schema.plan import LimitReport, Plan, ProgramReport
 from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem, Split
 from planner.schema.site import Site
-from planner.verifier.basis import Basis
+from planner.verifier.basis import RELATIVE, Basis, Findings, agrees, takes, value, write
 from planner.verifier.bill import Bill
 from planner.verifier.goodput import DAY_S, peak
-from planner.verifier.job import Run
-from planner.verifier.ledger import RELATIVE, Ledger, agrees, write
-from planner.verifier.operation import Operation, hot_spares
-from planner.verifier.published import RULES
-from planner.verifier.racks import rack_needs, takes
+from planner.verifier.job import Operation, Run, hot_spares
 from planner.verifier.rates import batch_gpus, replica_gpus
 
 BEST_WITHIN = 1e-6
 GAP_NOISE = 1e-9
 TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
+AGREED = 4e-6
+"""Program and search may differ by so much, as a share: each proves to 2e-6 at most."""
+RULES = {
+    "light": (1.0, 0.75, 1),
+    "medium": (2.0, 1.5, 1),
+    "high": (4.0, 3.0, 1),
+    "good": (15.0, 7.0, 256),
+    "better": (40.0, 20.0, 256),
+    "best": (125.0, 62.0, 256),
+}
+"""GB/s of reading and writing for so many GPUs: DDN's AI400X2 rules per GPU; NVIDIA's SuperPOD
+rules per scalable unit of 32 systems."""
 
 
 class Reached(NamedTuple):
@@ -46,9 +54,7 @@ class Reached(NamedTuple):
     @property
     def slack(self) -> float:
         """What is left, negative where the limit is broken."""
-        if self.value is None:
-            return -math.inf
-        return self.row.looser * (self.limit - self.value)
+        return -math.inf if self.value is None else self.row.looser * (self.limit - self.value)
 
     @property
     def holds(self) -> bool:
@@ -70,7 +76,6 @@ class Found:
     """A plan as recomputed: basis, bill, totals and operation."""
 
     basis: Basis
-    plan: Plan
     bill: Bill
     totals: Mapping[str, Any]
     operation: Operation
@@ -86,40 +91,6 @@ class Found:
         return {**self.operation.figures, **self.totals}
 
 
-def check_limits(ledger: Ledger, found: Found) -> None:
-    """Require that every limit holds and is listed with its numbers, and no other is."""
-    every = (_supplies, _positions, _checkpoints, _storage, _targets, _counts, _policy)
-    expected = {limit.name: limit for of in every for limit in of(found)}
-    for limit in expected.values():
-        if not limit.holds:
-            ledger.breach(limit.name, f"broken limit: {limit.text}")
-    _check_interval(ledger, found)
-    listed = [report.name for report in found.plan.limits]
-    for report in found.plan.limits:
-        name = f"limits.{report.name}"
-        if report.name not in expected or listed.count(report.name) > 1:
-            ledger.fail(f"{name}: the problem has no such limit, or it is listed twice")
-        else:
-            _check_report(ledger, name, report, expected[report.name])
-    for limit in expected.values():
-        if limit.listed and limit.name not in listed:
-            ledger.fail(f"limits.{limit.name}: missing, {limit.text}")
-
-
-def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached) -> None:
-    row = limit.row
-    own = {"value": limit.value, "limit": limit.limit, "unit": row.unit, "exact": row.exact}
-    ledger.all_same(name, report, own if row.exact else {**own, "sense": row.sense})
-    if limit.value is None:
-        return
-    slack, scale = 0.0 if row.exact else limit.slack, max(abs(limit.value), abs(limit.limit))
-    near = math.isclose(report.slack, slack, rel_tol=RELATIVE, abs_tol=RELATIVE * scale)
-    if not near and not (report.slack == 0 and slack < 0):
-        ledger.same(f"{name}.slack", report.slack, slack)
-    if agrees(limit.value, limit.limit):
-        ledger.require(report.binding, f"{name}.binding: no slack, yet plan says not binding")
-
-
 def facility_limit_kw(site: Site) -> float | None:
     """Return the power limit at the meter: as given, and with the feeds' redundancy kept."""
     limits = [] if site.facility_power_kw is None else [site.facility_power_kw]
@@ -131,29 +102,37 @@ def facility_limit_kw(site: Site) -> float | None:
 
 def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
     """Yield the limits of some groups that the problem gives, each with its number."""
-    site = problem.site
-    racks = site.racks
+    racks = problem.site.racks
     for row in of_group(*groups):
         limit = value_at(problem, row.path)
         if row.name == "facility_power":
-            limit = facility_limit_kw(site)
+            limit = facility_limit_kw(problem.site)
         if row.name == "racks" and isinstance(racks, tuple):
             limit = sum(group.count for group in racks)
         if limit is not None:
             yield row, limit
 
 
+def reached_limits(found: Found) -> Iterator[Reached]:
+    """Yield every limit of the problem with what the plan reaches."""
+    for of in (_supplies, _positions, job_limits, _storage, _counts, _policy):
+        yield from of(found)
+
+
+def job_limits(found: Found) -> Iterator[Reached]:
+    """Yield the limits that hold or break by the job's operation alone."""
+    yield from _checkpoints(found)
+    yield from _targets(found)
+
+
 def _supplies(found: Found) -> Iterator[Reached]:
     basis, values = found.basis, found.values
     for row, limit in given(basis.problem, "supply", "ratio"):
-        value = values[row.figure]
+        reached = values[row.figure]
         if row.known_part:
-            parts = [
-                (basis.stated(basis.items[s], row.figure), n)
-                for s, n in found.bill.in_place.items()
-            ]
-            value = sum(each * count for each, count in parts if each is not None)
-        yield Reached(row.name, value, limit)
+            in_place = [(basis.items[sku], n) for sku, n in found.bill.in_place.items()]
+            reached = sum((basis.stated(item, row.figure) or 0.0) * n for item, n in in_place)
+        yield Reached(row.name, reached, limit)
     most_days, days = basis.problem.targets.max_lead_time_days, values["lead_time_days"]
     if most_days is not None:
         yield Reached("lead_time", days or 0.0, most_days, listed=days is not None)
@@ -163,7 +142,7 @@ def _positions(found: Found) -> Iterator[Reached]:
     """Yield, for each set of position groups, the racks that fit no other."""
     groups, wanted = found.basis.problem.site.positions, []
     for each in found.bill.room.sets if groups else ():
-        needs = rack_needs(found.basis, each.sku if each.product else None, each.rack_class)
+        needs = found.basis.rack_needs(each.sku if each.product else None, each.rack_class)
         fitting = {n for n, group in enumerate(groups) if takes(group, *needs)}
         wanted.append((fitting, each.racks))
     for bits in range(2 ** len(groups) - 1):  # all groups together: the limit on racks
@@ -198,20 +177,17 @@ def _checkpoints(found: Found) -> Iterator[Reached]:
 
 def endurance_tb_per_day(run: Run) -> float | None:
     """Return the write endurance of the storage in use, TB per day; None where one has none."""
-    stored = run.basis.flash(run.counts)
-    rated = [(_unit_endurance(run.basis, sku), count) for sku, count in stored.items()]
+    rated = [(unit_endurance(run.basis, s), n) for s, n in run.basis.flash(run.counts).items()]
     known = [each * count for each, count in rated if each is not None]
     return sum(known) if len(known) == len(rated) else None
 
 
-def _unit_endurance(basis: Basis, sku: str) -> float | None:
+def unit_endurance(basis: Basis, sku: str) -> float | None:
     """Return what one unit endures, TB per day: as stated, or by the flash in it."""
     item, asked = basis.items[sku], basis.problem.storage
-    stated = item.provides.endurance
-    if asked.endurance == "off" or (stated is None and asked.endurance == "stated"):
-        return None
-    if stated is not None:
-        return stated.value
+    stated: float | None = value(item.provides.endurance)
+    if asked.endurance == "off" or stated is not None or asked.endurance == "stated":
+        return None if asked.endurance == "off" else stated
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
     for kind, often in (("tlc", 1.0), ("qlc", 0.5), ("scm", 30.0)):
@@ -222,32 +198,28 @@ def _unit_endurance(basis: Basis, sku: str) -> float | None:
 
 
 def _storage(found: Found) -> Iterator[Reached]:
-    values, storage = found.values, found.basis.problem.storage
-    needed = values["capacity_needed_tb"]
+    values, run, rule = found.values, found.run, found.basis.problem.storage.rule
+    needed, ingest, bulk = values["capacity_needed_tb"], values["ingest_gb_per_s"], values["bulk"]
     yield Reached("capacity", values["usable_tb"], needed, listed=needed > 0)
-    if found.run.job.ingest_per_gpu_gb_per_s > 0:
-        data = values["client_data_limit_gb_per_s"]
-        stored = values["stored_read"]
+    if ingest > 0:
+        data, stored = values["client_data_limit_gb_per_s"], run.delivered[0]
         read = values["delivered_read_gb_per_s"] if data is None else min(data, stored)
-        yield Reached("ingest", values["ingest_gb_per_s"], read)
-    if found.run.job.in_bulk:
-        usable_tb, read = found.run.bulk
-        yield Reached("bulk_capacity", usable_tb, values["bulk"]["needed_tb"])
-        if found.run.job.ingest_per_gpu_gb_per_s > 0:
-            yield Reached("bulk_read", values["ingest_gb_per_s"], read)
-            most = values["bulk"]["staging_gb_per_s"]
-            yield Reached("staging", values["ingest_gb_per_s"], most)
+        yield Reached("ingest", ingest, read)
+    if bulk is not None:
+        yield Reached("bulk_capacity", bulk["usable_tb"], bulk["needed_tb"])
+    if bulk is not None and ingest > 0:
+        yield Reached("bulk_read", ingest, bulk["read_gb_per_s"])
+        yield Reached("staging", ingest, bulk["staging_gb_per_s"])
     if values["burst"] is not None:
-        yield Reached("burst_recovery", values["burst"]["recovery_s"], found.run.remote_s)
-    endured = endurance_tb_per_day(found.run)
+        yield Reached("burst_recovery", values["burst"]["recovery_s"], run.remote_s)
+    endured = endurance_tb_per_day(run)
     if endured is not None:
         yield Reached("endurance", values["write_volume_tb_per_day"], endured)
-    rule = storage.rule
     if rule == "demand":
         return
-    asked_rule = rule if isinstance(rule, CustomRule) else RULES[rule]
-    for side, each in (("read", asked_rule.read), ("write", asked_rule.write)):
-        asked = -(-values["gpus"] // asked_rule.per_gpus) * each
+    of = (rule.read, rule.write, rule.per_gpus) if isinstance(rule, CustomRule) else RULES[rule]
+    for side, each in zip(("read", "write"), of, strict=False):
+        asked = -(-values["gpus"] // of[2]) * each
         yield Reached(f"rule_{side}", values[f"{side}_gb_per_s"], asked, listed=asked > 0)
 
 
@@ -257,14 +229,12 @@ def _targets(found: Found) -> Iterator[Reached]:
         yield Reached("replica_fits", run.gpus, replica_gpus(option))
         law = run.job.training.scale
         if law is not None and law.micro_batches is not None:
-            most = law.micro_batches * batch_gpus(option)
-            yield Reached("micro_batches", run.gpus, most)
-    if bounds.min is not None:
-        yield Reached("gpus_min", run.gpus, bounds.min)
-    if bounds.max is not None:
-        yield Reached("gpus_max", run.gpus, bounds.max)
-    for row, limit in given(found.basis.problem, "target"):
-        yield Reached(row.name, found.values[row.figure], limit)
+            yield Reached("micro_batches", run.gpus, law.micro_batches * batch_gpus(option))
+    for name, limit in (("gpus_min", bounds.min), ("gpus_max", bounds.max)):
+        if limit is not None:
+            yield Reached(name, run.gpus, limit)
+    for row, floor in given(found.basis.problem, "target"):
+        yield Reached(row.name, found.values[row.figure], floor)
 
 
 def _counts(found: Found) -> Iterator[Reached]:
@@ -290,7 +260,7 @@ def _of_catalog(found: Found, sku: str) -> Iterator[Reached]:
         figure = getattr(item, name)
         if figure is not None:
             yield Reached(f"{name}.{sku}", count, figure.value)
-    price, own = basis.inputs.prices.get(sku), basis.demand(sku).stock
+    price, own = basis.inputs.prices.get(sku), basis.rule(sku).stock
     stock = own if own is not None or price is None else price.stock
     bought = basis.bought(item, count) if count else 0
     if stock is not None and bought:
@@ -299,7 +269,7 @@ def _of_catalog(found: Found, sku: str) -> Iterator[Reached]:
 
 def _of_rule(found: Found, sku: str) -> Iterator[Reached]:
     """Yield the limits that the problem sets on the units in place of an item."""
-    rule, in_place = found.basis.demand(sku), found.bill.in_place.get(sku, 0)
+    rule, in_place, bill = found.basis.rule(sku), found.bill.in_place.get(sku, 0), found.bill
     least = max(rule.min or 0, int(rule.required))
     if rule.fixed is not None:
         listed = rule.fixed > 0 or in_place > 0
@@ -308,7 +278,7 @@ def _of_rule(found: Found, sku: str) -> Iterator[Reached]:
         yield Reached(f"items.{sku}.min", in_place, least, listed=least > 0)
     if rule.max is not None:
         yield Reached(f"items.{sku}.max", in_place, rule.max, listed=in_place > 0)
-    if found.bill.standing.get(sku, 0) > found.bill.cluster.get(sku, 0):
+    if bill.standing.get(sku, 0) > bill.cluster.get(sku, 0):
         owned = found.basis.sale(found.basis.items[sku]).owned
         yield Reached(f"items.{sku}.installed", in_place, owned)
 
@@ -330,47 +300,92 @@ def _policy(found: Found) -> Iterator[Reached]:
 
 def _largest_share(basis: Basis, cluster: Mapping[str, int], split: Split) -> float:
     """Return the largest vendor's share of the units of a category; 0 of nothing."""
-    amounts: dict[str, float] = {}
+    amounts: dict[str, int] = {}
     for sku, count in basis.of_kind(cluster, split.category).items():
-        item = basis.items[sku]
-        amounts[item.vendor] = amounts.get(item.vendor, 0.0) + count
-    total = sum(amounts.values())
-    return max(amounts.values()) / total if total else 0.0
+        vendor = basis.items[sku].vendor
+        amounts[vendor] = amounts.get(vendor, 0) + count
+    whole = sum(amounts.values())
+    return max(amounts.values()) / whole if whole else 0.0
+
+
+# The plan's list of limits.
+
+
+def check_limits(findings: Findings, found: Found, plan: Plan) -> None:
+    """Require that every limit holds and is listed with its numbers, and no other is."""
+    expected = {limit.name: limit for limit in reached_limits(found)}
+    for limit in expected.values():
+        if not limit.holds:
+            findings.breach(limit.name, f"broken limit: {limit.text}")
+    _check_interval(findings, found)
+    listed = [report.name for report in plan.limits]
+    for report in plan.limits:
+        name = f"limits.{report.name}"
+        if report.name not in expected or listed.count(report.name) > 1:
+            findings.fail(f"{name}: the problem has no such limit, or it is listed twice")
+        else:
+            _check_report(findings, name, report, expected[report.name])
+    for limit in expected.values():
+        if limit.listed and limit.name not in listed:
+            findings.fail(f"limits.{limit.name}: missing, {limit.text}")
+
+
+def _check_report(findings: Findings, name: str, report: LimitReport, limit: Reached) -> None:
+    row = limit.row
+    own = {"value": limit.value, "limit": limit.limit, "unit": row.unit, "exact": row.exact}
+    findings.expect(name, report, own if row.exact else {**own, "sense": row.sense})
+    if limit.value is None:
+        return
+    slack, scale = 0.0 if row.exact else limit.slack, max(abs(limit.value), abs(limit.limit))
+    near = math.isclose(report.slack, slack, rel_tol=RELATIVE, abs_tol=RELATIVE * scale)
+    if not near and not (report.slack == 0 and slack < 0):
+        findings.expect(f"{name}.slack", report.slack, slack)
+    if agrees(limit.value, limit.limit):
+        findings.require(report.binding, f"{name}.binding: no slack, yet plan says not binding")
 
 
 # The interval.
 
 
-def _check_interval(ledger: Ledger, found: Found) -> None:
+def _check_interval(findings: Findings, found: Found) -> None:
     """Require the policy's interval; of an open one, the goodput of the best that limits allow."""
     run, name, policy = found.run, "jobs.interval_s", found.run.job.checkpoint.interval
-    if isinstance(policy, (FixedInterval, LostWorkInterval)):
+    if isinstance(policy, FixedInterval | LostWorkInterval):
         mtti_s: float = found.values["mtti_s"]
         asked = policy.every_s if isinstance(policy, FixedInterval) else policy.kappa * mtti_s
         if not agrees(run.interval_s, asked):
-            ledger.breach(name, f"plan says {run.interval_s:.12g} s, policy asks {asked:.12g} s")
+            findings.breach(name, f"plan says {run.interval_s:.12g} s, policy asks {asked:.12g} s")
         return
-    low_s, high_s = policy.min_s * (1 - TIMED), policy.max_s * (1 + TIMED)
-    if not low_s <= run.interval_s <= high_s:
+    if not policy.min_s * (1 - TIMED) <= run.interval_s <= policy.max_s * (1 + TIMED):
         text = f"{run.interval_s:.12g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
-        ledger.breach(name, text)
+        findings.breach(name, text)
         return
     local = run.job.checkpoint.local
     for every in local.every if run.every and local is not None else (0,):
-        shortest_s = max(policy.min_s, shortest_interval_s(found, every))
-        if every and shortest_s > policy.max_s:
-            continue
-        longest_s = max(policy.max_s, shortest_s)
-        best_s = min(max(found.values["exact_s"], shortest_s), longest_s)
-        if every:
-            best_s = peak(partial(found.operation.goodput_at, every=every), shortest_s, longest_s)
-        best = found.operation.goodput_at(best_s, every)
+        best_s = best_interval_s(found, every)
+        best = 0.0 if best_s is None else found.operation.goodput_at(best_s, every)
         if found.values["goodput"] < best * (1 - BEST_WITHIN):
             each = f", every {every}th to storage" if every else ""
-            text = (
-                f"{run.interval_s:.12g} s is not the best allowed interval: {best_s:.12g} s{each}"
-            )
-            ledger.breach(name, f"{text} gives a goodput of {best:.12g}")
+            text = f"{run.interval_s:.12g} s is not the best allowed interval: "
+            findings.breach(name, f"{text}{best_s:.12g} s{each} gives a goodput of {best:.12g}")
+
+
+def best_interval_s(found: Found, every: int) -> float | None:
+    """Return the interval of the highest goodput, s; None where limits allow none with a local
+    level of ``every``."""
+    policy = found.run.job.checkpoint.interval
+    if isinstance(policy, FixedInterval):
+        return policy.every_s
+    if isinstance(policy, LostWorkInterval):
+        return float(policy.kappa * found.values["mtti_s"])
+    shortest_s = max(policy.min_s, shortest_interval_s(found, every))
+    if every and shortest_s > policy.max_s:
+        return None
+    longest_s = max(policy.max_s, shortest_s)
+    if every:
+        return peak(partial(found.operation.goodput_at, every=every), shortest_s, longest_s)
+    exact_s: float = found.values["exact_s"]
+    return min(max(exact_s, shortest_s), longest_s)
 
 
 def shortest_interval_s(found: Found, every: int) -> float:
@@ -386,60 +401,97 @@ def shortest_interval_s(found: Found, every: int) -> float:
         shortest_s = max(shortest_s, run.burst["recovery_s"])
     endured = endurance_tb_per_day(run)
     if endured is not None:
-        shortest_s = max(shortest_s, found.values["checkpoint_gb"] / 1000 * DAY_S / endured)
+        shortest_s = max(shortest_s, run.size_gb / 1000 * DAY_S / endured)
     if not every:
         return shortest_s if run.mode == "sync" else max(shortest_s, stall_s + drain_s)
-    drives = list(run.drives())
-    worn = [d.part_gb / 1000 * DAY_S / d.endurance for d in drives if d.endurance is not None]
-    near_drain_s = max(drive.part_gb / drive.write_gb_per_s for drive in drives)
+    drives = [drive for drive in run.drives if drive.endurance is not None]
+    worn = [each.part_gb / 1000 * DAY_S / (each.endurance or 1.0) for each in drives]
+    near_drain_s = max(drive.part_gb / drive.write_gb_per_s for drive in run.drives)
     return max(shortest_s / every, stall_s + near_drain_s, *worn)
 
 
-# The objective.
+# The objective and its proof.
 
 
-def check_objective(ledger: Ledger, found: Found) -> None:
+def check_objective(findings: Findings, found: Found, plan: Plan) -> None:
     """Recompute the objective's value; require a best value, bound and gap that fit it."""
-    plan, asked, stated = found.plan, found.basis.problem.objective, found.plan.objective
-    name = asked.maximize or asked.minimize or ""
-    value = found.values[OBJECTIVES[name].figure.name]
-    sense = "maximize" if asked.maximize else "minimize"
-    own = {"name": name, "sense": sense, "unit": OBJECTIVES[name].unit, "value": value}
-    ledger.all_same("objective", stated, {**own, "indifference": asked.indifferent})
-    if value is None or stated.best is None:
-        missing = "value: not known" if value is None else "best: missing"
-        ledger.fail(f"objective.{missing}")
+    asked, stated = found.basis.problem.objective, plan.objective
+    name, sense = (
+        asked.maximize or asked.minimize or "",
+        "minimize" if asked.minimize else "maximize",
+    )
+    own, maximise = found.values[OBJECTIVES[name].figure.name], sense == "maximize"
+    fields = {"name": name, "sense": sense, "unit": OBJECTIVES[name].unit, "value": own}
+    findings.expect("objective", stated, {**fields, "indifference": asked.indifferent})
+    if own is None or stated.best is None:
+        findings.fail("objective.value: not known" if own is None else "objective.best: missing")
         return
-    prefer, maximise = found.basis.problem.policy.prefer, sense == "maximize"
-    within, indifferent = 0.0 if prefer is None else prefer.within, asked.indifferent
-    most = 1 - (1 - within) * (1 - indifferent) / (1 + TIES)
-    if not maximise:
-        most = (1 + within) * (1 + indifferent) * (1 + TIES) - 1
     steps: list[tuple[str, float | None, float, float | None]]
-    steps = [("given_away", stated.given_away, value, stated.best)]
+    steps = [("given_away", stated.given_away, own, stated.best)]
     if stated.bound is not None or stated.gap is not None or plan.status == "optimal":
         steps.append(("gap", stated.gap, stated.best, stated.bound))
-    for field, said, worse, better in steps:
-        if said is None or better is None:
-            ledger.fail(f"objective.{field}: missing, or what it follows from")
+    for field, share, worse, better in steps:
+        if share is None or better is None:
+            findings.fail(f"objective.{field}: missing, or what it follows from")
             continue
         ahead = better - worse if maximise else worse - better
         own_share = max(0.0, ahead) / abs(stated.best) if stated.best else 0.0
         right = ahead >= -RELATIVE * max(abs(better), abs(worse))
-        ledger.require(right, f"objective: {better!r} is worse than {worse:.12g}")
-        near = math.isclose(said, own_share, rel_tol=1e-6, abs_tol=GAP_NOISE)
-        text = f"plan says {said!r}, recomputed {own_share:.12g}"
-        ledger.require(near or not stated.best, f"objective.{field}: {text}")
+        findings.require(right, f"objective: {better!r} is worse than {worse:.12g}")
+        near = math.isclose(share, own_share, rel_tol=1e-6, abs_tol=GAP_NOISE)
+        text = f"objective.{field}: plan says {share!r}, recomputed {own_share:.12g}"
+        findings.require(near or not stated.best, text)
+    prefer = found.basis.problem.policy.prefer
+    within, indifferent = 0.0 if prefer is None else prefer.within, asked.indifferent
+    most = (1 + within) * (1 + indifferent) * (1 + TIES) - 1
+    if maximise:
+        most = 1 - (1 - within) * (1 - indifferent) / (1 + TIES)
     given_away, gap = stated.given_away or 0.0, stated.gap or 0.0
     text = f"objective.given_away: {given_away:.6g} exceeds the allowed {most:.6g}"
-    ledger.require(given_away <= most, text)
+    findings.require(given_away <= most, text)
     proven = plan.status != "optimal" or gap <= stated.gap_asked + GAP_NOISE
-    ledger.require(proven, f"status: optimal, but the gap {gap} is over {stated.gap_asked}")
+    findings.require(proven, f"status: optimal, but the gap {gap} is over {stated.gap_asked}")
     cheapest, capex_usd = stated.best_capex_usd, found.values["capex_usd"]
     if prefer is None and cheapest is not None:
         text = f"objective.best_capex_usd: {cheapest!r} is less than {capex_usd:.12g}"
-        ledger.require(cheapest >= capex_usd * (1 - TIES), text)
-    if None not in (stated.log_value, stated.log_bound, stated.bound) and value > 0:
+        findings.require(cheapest >= capex_usd * (1 - TIES), text)
+    if None not in (stated.log_value, stated.log_bound, stated.bound) and own > 0:
         logs = (stated.log_bound or 0.0) - (stated.log_value or 0.0)
-        near = math.isclose(value * math.exp(logs), stated.bound or 0.0, rel_tol=1e-6)
-        ledger.require(near, f"objective.log_bound: {logs!r} over log_value does not fit")
+        near = math.isclose(own * math.exp(logs), stated.bound or 0.0, rel_tol=1e-6)
+        findings.require(near, f"objective.log_bound: {logs!r} over log_value does not fit")
+
+
+def program_faults(plan: Plan) -> tuple[str, ...]:
+    """Return where the integer program's figures do not follow from one another or the plan's."""
+    program = plan.objective.program
+    if program is None:
+        return ()
+    if not isinstance(program, ProgramReport):
+        return ("objective.program: not the record of a program",)
+    findings, goal = Findings(), plan.objective
+    for name, text in (("solver", plan.provenance.solver), ("unit", goal.unit)):
+        findings.expect(f"objective.program.{name}", getattr(program, name), text)
+    capex_usd = None if plan.totals is None else plan.totals.capex_usd
+    gaps = _gap(program.value, program.bound), _gap(program.capex_usd, program.capex_bound_usd)
+    pairs = (
+        ("value", program.value, goal.best, AGREED, True),
+        ("capex_usd", program.capex_usd, capex_usd, AGREED, True),
+        ("gap", program.gap, gaps[0], RELATIVE, False),
+        ("capex_gap", program.capex_gap, gaps[1], RELATIVE, False),
+    )
+    for name, mine, own, room, open_ends in pairs:
+        near = (mine is None) == (own is None) or open_ends
+        if mine is not None and own is not None:
+            near = abs(mine - own) <= room * max(abs(own), 1.0)
+        findings.require(near, f"objective.program.{name}: {mine!r}, not {own!r}")
+    proven = [each for each in (program.gap, program.capex_gap) if each is not None]
+    wrong = program.status == "optimal" and any(gap > AGREED for gap in proven)
+    findings.require(not wrong, f"objective.program.status: optimal, with gaps of {proven}")
+    return tuple(findings.disagreements)
+
+
+def _gap(best: float | None, bound: float | None) -> float | None:
+    """Return the distance from value to bound, as a share of the value."""
+    if best is None or bound is None:
+        return None
+    return abs(bound - best) / max(abs(best), RELATIVE)

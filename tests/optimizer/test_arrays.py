@@ -21,9 +21,10 @@ from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.loader import load
 from planner.optimizer.bill import Kernel, bill
+from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, on_two_levels, operate, restarts, run_at, shrunk_of
 from planner.optimizer.stores import stored
-from planner.optimizer.work import Uses, Work, modes_of, most_gpus
+from planner.optimizer.work import Uses, modes_of, most_gpus
 from planner.sizing import two_levels
 from planner.sizing.goodput import goodput
 from tests.test_all_levers import together
@@ -229,7 +230,7 @@ def expect_the_best_of_all(
     way = np.array([draw.randrange(len(case.ways)) for _ in range(COUNT)])
     systems = np.array([draw.randint(1, most_systems) for _ in way])
     for one, mode in modes_of(case):
-        operation = Work(one, mode)
+        operation = BestUse(one, mode)
         pairs = zip(way.tolist(), systems, strict=True)
         most = np.array([operation.most_gpus(number, n)[()] for number, n in pairs])
         assert (

@@ -26,7 +26,7 @@ from planner.optimizer.elastic import least_missed
 from planner.optimizer.objective import floors
 from planner.optimizer.operate import missed_by, operate
 from planner.optimizer.optimise import Question, for_work, optimise
-from planner.optimizer.search import Point, as_team
+from planner.optimizer.search import Point, Search, Worth, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
 from tests.test_all_levers import together
@@ -110,6 +110,32 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
                 if run is not None:
                     assert run.corner.score[0] <= top.score[places][place] + NOISE
     assert tested > 60
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_purchase_does_more_work_for_its_money_than_its_box(family: str) -> None:
+    """The bound by the rate of one more GPU system, at every purchase drawn."""
+    rng, tested = np.random.default_rng(3), 0
+    for case in cases(family, 9_865_000, 30):
+        for space in spaces(case):
+            boxes, points = drawn(space, rng)
+            if not boxes.size or not space.work.has_peak:
+                continue
+            endless = np.full((len(space.columns.names), boxes.size), np.inf)
+            worth = Worth("ratio", space.columns.place("tco_usd"))
+            asked = Search([space], worth, endless[:, :1], 0.0)
+            least, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
+            begun = space.rounded_up(bills, boxes.low)
+            bound = asked._rate_of_money(space, boxes, endless, least, begun)
+            kept, corner = space.points(
+                points._replace(owner=np.arange(points.size)),
+                endless,
+                lambda _, at: np.isfinite(at.score),
+            )
+            known = np.isfinite(bound[kept.owner]) & ~space.work.several[kept.team]
+            tested += int(known.sum())
+            assert (worth.of(corner)[known] <= bound[kept.owner][known] + NOISE).all()
+    assert tested > 30
 
 
 @pytest.mark.parametrize("family", FAMILIES)

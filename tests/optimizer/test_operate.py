@@ -11,9 +11,9 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.case.model import Case, Mode, System
+from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.stores import stored
-from planner.optimizer.work import Work
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of, random_case
@@ -81,7 +81,7 @@ def test_the_best_number_of_gpus_may_lie_inside(per_gpu_day: float) -> None:
     units = {"gpu": 200, "box": 5}
     found = (operate(case, "async", units, {"gpu": n}, 8 * n) for n in range(1, 201))
     every = [operation for operation in found if operation is not None]
-    work, count = Work(case, "async"), np.array([200])
+    work, count = BestUse(case, "async"), np.array([200])
     stores = stored(case, np.array([[5]]))
     _, gpus = work.best(np.array([0]), count, work.most_gpus(0, count), stores)
     top = max(every, key=lambda operation: operation.useful_gpus)

@@ -9,54 +9,53 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Literal
 
 from planner.schema.beside import Cable, CableEnd
 from planner.schema.catalog import Item, PortGroup
 from planner.schema.plan import Plan, RackGroup
-from planner.verifier.basis import RACK_UNIT_M, Basis
-from planner.verifier.ledger import Either, Ledger
+from planner.verifier.basis import RACK_UNIT_M, Basis, Either, Findings
 
 STEP_M = 5
+Network = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 Order = tuple[str, str, str | None, float | None, int]
 """SKU of the line that counts it, own SKU, part number, length (m), cables it replaces."""
 
 
-def check_cabling(
-    ledger: Ledger, basis: Basis, plan: Plan, links: Sequence[Cable] | None = None
+def check_cables(
+    found: Findings, basis: Basis, plan: Plan, links: Sequence[Cable] | None = None
 ) -> None:
     """Check the parts by length of a plan: each by its catalog, all by their line and the links."""
-    if basis.hall_m() is None:
-        ledger.require(not plan.cabling, "cabling: the problem gives no rows of its hall")
+    floor = basis.problem.site.floor
+    if basis.hall_m() is None or floor is None:
+        found.require(not plan.cabling, "cabling: the problem gives no rows of its hall")
         return
     ordered: Counter[Order] = Counter()
+    counted: Counter[str] = Counter()
     lines = {line.sku: line for line in plan.lines if line.parent is None}
     for part in plan.cabling:
         length = "" if part.length_m is None else f" of {part.length_m:g} m"
         name, item = f"cabling.{part.counted_as}.{part.sku}{length}", basis.items.get(part.sku)
         order = part.counted_as, part.sku, part.part_number, part.length_m, part.in_place_of
-        ledger.require(order not in ordered, f"{name}: listed twice")
+        found.require(order not in ordered, f"{name}: listed twice")
         ordered[order] += part.quantity
         if item is None or part.counted_as not in lines:
-            ledger.fail(f"{name}: not in the catalogs or not in the bill")
+            found.fail(f"{name}: not in the catalogs or not in the bill")
             continue
+        if item.category == "cable":
+            counted[part.counted_as] += part.quantity * part.in_place_of
         net = basis.sale(item).net_usd
-        own = {"vendor": item.vendor, "category": item.category, "model": item.model}
-        own["model"] = (item.lengths.model if item.lengths else None) or item.model
-        own["unit_net_usd"] = Either(net) if net else None  # type: ignore[assignment]
-        ledger.all_same(name, part, own)
-        ledger.require(_is_sold(item, part.part_number, part.length_m), f"{name}: not on offer")
-    counted: Counter[str] = Counter()
-    for (sku, own_sku, _, _, each), count in ordered.items():
-        if own_sku in basis.items and basis.items[own_sku].category == "cable":
-            counted[sku] += count * each
-    racks, floor = sum(group.count for group in plan.racks), basis.problem.site.floor
-    if floor is not None and racks <= (floor.rows or 0) * floor.racks_per_row:
+        model = (item.lengths.model if item.lengths else None) or item.model
+        own = {"vendor": item.vendor, "category": item.category, "model": model}
+        found.expect(name, part, {**own, "unit_net_usd": Either(net) if net else None})
+        found.require(_is_sold(item, part.part_number, part.length_m), f"{name}: not on offer")
+    if sum(group.count for group in plan.racks) <= (floor.rows or 0) * floor.racks_per_row:
         for sku, line in lines.items():
             bought = line.category == "cable" and not line.installed
             if bought and sku not in basis.problem.extras:
-                ledger.same(f"cabling.{sku}: cables", counted[sku], line.quantity)
+                found.expect(f"cabling.{sku}: cables", counted[sku], line.quantity)
     if links is not None:
-        _Schedule(ledger, basis, plan, links).check(ordered)
+        _Schedule(found, basis, plan, links).check(ordered)
 
 
 def _is_sold(item: Item, number: str | None, length_m: float | None) -> bool:
@@ -71,8 +70,8 @@ def _is_sold(item: Item, number: str | None, length_m: float | None) -> bool:
 class _Schedule:
     """The links of a plan, held to its racks, fabrics and parts by length."""
 
-    def __init__(self, ledger: Ledger, basis: Basis, plan: Plan, links: Sequence[Cable]) -> None:
-        self.ledger, self.basis, self.plan, self.links = ledger, basis, plan, links
+    def __init__(self, found: Findings, basis: Basis, plan: Plan, links: Sequence[Cable]) -> None:
+        self.found, self.basis, self.plan, self.links = found, basis, plan, links
         self.group_of: dict[int, RackGroup] = {}
         self.devices: set[tuple[int | None, float]] = set()
         for group in plan.racks:
@@ -82,35 +81,38 @@ class _Schedule:
 
     def check(self, ordered: Counter[Order]) -> None:
         """Check ends, counts and runs, then compare the orders."""
+        found, reports = self.found, self.plan.fabrics
         ends = [end for link in self.links for end in (link.lower, link.upper)]
         free = ("customer", "no free out-of-band port")
         for (device, port), times in Counter((end.device, end.port) for end in ends).items():
             once = times == 1 or device in free
-            self.ledger.require(once, f"cabling: port {port} of {device} has {times} links")
+            found.require(once, f"cabling: port {port} of {device} has {times} links")
         for end in ends:
             there = end.position_ru is None or (end.rack, end.position_ru) in self.devices
             stands = end.rack is None or (end.rack in self.group_of and there)
-            self.ledger.require(stands, f"cabling: {end.device} is not where its links end")
-        radix = {report.network: 0 for report in self.plan.fabrics}
-        for report in self.plan.fabrics:
-            radix[report.network] = max(radix[report.network], report.radix)
+            found.require(stands, f"cabling: {end.device} is not where its links end")
+        radix = {each: max(r.radix for r in reports if r.network == each) for each in self._links()}
         for link in self.links:
             number = int(link.upper.port.partition("/")[0] or 1)
             inside = 1 <= number <= radix.get(link.network, 0)
-            self.ledger.require(inside, f"cabling: {link.upper.device} has no port {number}")
-        per_network = Counter(link.network for link in self.links)
-        for network in {report.network for report in self.plan.fabrics}:
-            reports = [r for r in self.plan.fabrics if r.network == network]
-            own = sum(r.system_links + r.leaf_spine_links + r.spine_core_links for r in reports)
-            if network != "out_of_band":
-                self.ledger.same(f"cabling: {network} links", per_network[network], own)
-        for link in self.links:
+            found.require(inside, f"cabling: {link.upper.device} has no port {number}")
             run = self._run_m(link.lower, link.upper)
-            self.ledger.same(f"cabling: run of a {link.network} link", link.length_m, run)
+            found.expect(f"cabling: run of a {link.network} link", link.length_m, run)
+        placed = Counter(link.network for link in self.links)
+        for network, own in self._links().items():
+            if network != "out_of_band":
+                found.expect(f"cabling: {network} links", placed[network], own)
         expected = self._orders()
         for order in sorted({*ordered, *expected}, key=repr):
             name = f"cabling.{order[0]}.{order[1]} {order[3] or ''} m ({order[2]})"
-            self.ledger.same(name, ordered[order], expected[order])
+            found.expect(name, ordered[order], expected[order])
+
+    def _links(self) -> Counter[Network]:
+        """Return the links of each network, as its fabrics count them."""
+        counts: Counter[Network] = Counter()
+        for r in self.plan.fabrics:
+            counts[r.network] += r.system_links + r.leaf_spine_links + r.spine_core_links
+        return counts
 
     def _run_m(self, one: CableEnd, other: CableEnd) -> int | None:
         """Return the run between two ends in whole metres, None where one has no place."""
@@ -122,9 +124,8 @@ class _Schedule:
             way_m = apart * RACK_UNIT_M + floor.rack_width_m
         else:
             (row, along), (to_row, to_along) = self._place(one.rack), self._place(other.rack)
-            way_m = (
-                abs(row - to_row) * floor.row_pitch_m + abs(along - to_along) * floor.rack_width_m
-            )
+            way_m = abs(row - to_row) * floor.row_pitch_m
+            way_m += abs(along - to_along) * floor.rack_width_m
             for end in (one, other):
                 top = self.group_of[end.rack or 0].height_ru - (end.position_ru or 1.0)
                 way_m += floor.riser_m + max(0.0, top) * RACK_UNIT_M
@@ -138,8 +139,7 @@ class _Schedule:
 
     def _orders(self) -> Counter[Order]:
         """Return the least parts on offer that the links need, copper where it serves."""
-        basis, found = self.basis, Counter[Order]()
-        spared: Counter[tuple[str, str]] = Counter()
+        basis, orders, spared = self.basis, Counter[Order](), Counter[tuple[str, str]]()
         cables: defaultdict[tuple[str, object], list[Cable]] = defaultdict(list)
         for link in self.links:
             if link.counted_as is not None:
@@ -152,31 +152,30 @@ class _Schedule:
             if group is not None and None not in runs and longest is not None:
                 copper = self._copper(group, fibre, len(links), longest)
             if copper is not None and group is not None and group.link and group.link.switch_end:
-                found[fibre, copper.id, *_sold(copper, longest), len(links)] += 1
+                orders[fibre, copper.id, *_sold(copper, longest), len(links)] += 1
                 spared[fibre, basis.reaching(group.link.switch_end.item)] += 2
                 continue
-            each = runs if isinstance(key, tuple) else [longest]
-            for run in each:
-                found[fibre, fibre, *_sold(basis.items[fibre], run), 1] += 1
-        return self._bought(found, spared)
+            for run in runs if isinstance(key, tuple) else [longest]:
+                orders[fibre, fibre, *_sold(basis.items[fibre], run), 1] += 1
+        return self._bought(orders, spared)
 
-    def _bought(self, found: Counter[Order], spared: Counter[tuple[str, str]]) -> Counter[Order]:
+    def _bought(self, orders: Counter[Order], spared: Counter[tuple[str, str]]) -> Counter[Order]:
         """Return the orders of lines without owned units whose cables are all known."""
         lines = {line.sku: line for line in self.plan.lines if line.parent is None}
         pulled: Counter[str] = Counter()
-        for order, count in found.items():
+        for order, count in orders.items():
             pulled[order[0]] += count * order[4]
         whole = {sku for sku, n in pulled.items() if sku in lines and lines[sku].quantity == n}
         whole -= {sku for sku, line in lines.items() if line.installed}
-        orders = Counter({order: n for order, n in found.items() if order[0] in whole})
+        bought = Counter({order: n for order, n in orders.items() if order[0] in whole})
         modules: Counter[str] = Counter()
         for (fibre, sku), count in spared.items():
             modules[sku] += count if fibre in whole else 0
         for sku, count in (+modules).items():
             if sku in lines and not lines[sku].installed:
                 number = self.basis.items[sku].part_number
-                orders[sku, sku, number, None, 1] = lines[sku].quantity - count
-        return orders
+                bought[sku, sku, number, None, 1] = lines[sku].quantity - count
+        return bought
 
     def _cage(self, link: Cable) -> tuple[str, int, str, int] | None:
         """Return the two cages that a link between switches joins, None of other links."""
@@ -203,23 +202,23 @@ class _Schedule:
         """Return the cheapest copper that reaches and costs no more than the parts it spares."""
         end = group.link.switch_end if group.link else None
         assert end is not None
-        parts = [self._net_usd(sku) for sku in (fibre, self.basis.reaching(end.item))]
-        found: list[tuple[float, int, Item]] = []
-        for copper in group.copper:
+        one_usd, module_usd = (self._net_usd(sku) for sku in (fibre, self.basis.reaching(end.item)))
+        offers: list[tuple[float, int, Item]] = []
+        for number, copper in enumerate(group.copper):
             item, usd = self.basis.items[copper.cable], self._net_usd(copper.cable)
-            offered = item.lengths.offered if item.lengths else ()
-            reaches = any(one.length_m >= run_m for one in offered)
+            lengths = item.lengths.offered if item.lengths else ()
+            reaches = any(one.length_m >= run_m for one in lengths)
             reaches &= item.reach is None or item.reach.value >= run_m
-            whole = links == copper.links == end.links
-            if usd is not None and None not in parts and whole and reaches:
-                if usd <= links * (parts[0] or 0.0) + 2 * (parts[1] or 0.0):
-                    found.append((usd, len(found), item))
-        return min(found)[2] if found else None
+            if None in (usd, one_usd, module_usd) or not reaches:
+                continue
+            spared_usd = links * (one_usd or 0.0) + 2 * (module_usd or 0.0)
+            if links == copper.links == end.links and (usd or 0.0) <= spared_usd:
+                offers.append((usd or 0.0, number, item))
+        return min(offers)[2] if offers else None
 
     def _net_usd(self, sku: str) -> float | None:
         stated = (line.unit_net_usd for line in self.plan.lines if line.sku == sku)
-        own = self.basis.sale(self.basis.items[sku]).net_usd
-        return next(stated, min(own, default=None))
+        return next(stated, min(self.basis.sale(self.basis.items[sku]).net_usd, default=None))
 
 
 def _sold(item: Item, run_m: int | None) -> tuple[str | None, float | None]:

@@ -1,0 +1,281 @@
+"""The best number of GPUs in use of purchases, and its division among several types, as arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from planner.case import Way
+from planner.case.quantities import ROUNDING
+from planner.optimizer.bill import Counts, Numbers, Places
+from planner.optimizer.stores import Stores, staged
+from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Uses, Work, most_gpus
+
+TRIED = 4
+"""Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
+AROUND = 8
+"""Numbers of GPUs to either side that are tried together where several types share them."""
+
+
+class BestUse(Work):
+    """`Work` with the number of GPUs in use that does most of it."""
+
+    def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
+        """Return the systems and the most GPUs of purchases.
+
+        Args:
+            team: the team of each.
+            systems: a row for each GPU system of the case, a column for each purchase.
+        """
+        count, most = np.zeros((2, len(team)), dtype=np.int64)
+        for place in np.unique(team).tolist():
+            here = team == place
+            if not self.several[place]:
+                count[here] = systems[self.rows_of[place][0], here]
+                most[here] = self.most_gpus(place, count[here])
+                continue
+            for way, row in zip(self.teams[place], self.rows_of[place], strict=True):
+                most[here] += self.most_gpus(way, systems[row, here])
+            limit = min(float(self.gpus_max[place]), float(ANY_SYSTEMS) * 64)
+            most[here] = np.minimum(most[here], int(limit)) // self.step[place] * self.step[place]
+            count[here] = ANY_SYSTEMS
+        return count, most
+
+    def most_gpus(self, number: int, systems: Counts) -> Counts:
+        """Return the most GPUs that the job can use of so many systems of one way's type."""
+        way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
+        gpus, limit = most_gpus(job, way, systems), job.gpus_max_in(way)
+        if limit is not None:
+            gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
+        if self.drives is None:
+            return gpus
+        most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
+        steps = np.floor(np.minimum(most, gpus) / step * (1.0 + ROUNDING) + ROUNDING)
+        return np.asarray(steps.astype(np.int64) * step)
+
+    def best(
+        self,
+        team: Places,
+        systems: Counts,
+        most: Counts,
+        stores: Stores,
+        tco_usd: Numbers | None = None,
+    ) -> tuple[Numbers, Counts]:
+        """Return the best score of each purchase over the GPUs in use, and these GPUs.
+
+        Fewer GPUs are tried, twice as many uses each time, until the bound without waiting is
+        no better than the best so far, and falls: useful work without waiting has one peak, so no
+        fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
+        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
+        is not known, nor where a table of scale is not concave.
+
+        Args:
+            team: the team that runs each.
+            systems: GPU systems of its type in the cluster.
+            most: the most GPUs that may be in use; see `of_systems`.
+            stores: what its storage gives.
+            tco_usd: the TCO at least, where limits on money per useful work ask for it.
+        """
+        best, chosen = np.full(len(team), -np.inf), most.copy()
+        step = self.step[team]
+        least, most = self._served(team, most, stores)
+        least = np.maximum(least, np.maximum(step, self.least[team]))
+        # Where the interval follows from the time between interruptions, fewer GPUs may make
+        # possible what more cannot do at all.
+        rises = self.case.job.interval.policy == "lost_work"
+        dips = self.concave != self.case.job.scale and not self.even  # then no peak is known
+        dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
+        open_, first = np.flatnonzero(most >= least), 0
+        while len(open_):
+            tried = np.arange(first, max(TRIED, 2 * first))
+            first = int(tried[-1]) + 1
+            gpus = most[open_, None] - tried * step[open_, None]
+            some = gpus > 0
+            rows = np.repeat(open_, len(tried))[some.ravel()]
+            score, patient = np.full((2, *gpus.shape), -np.inf)
+            cost = None if tco_usd is None else tco_usd[rows]
+            use = Uses(team[rows], systems[rows], gpus[some], stores.at(rows), cost)
+            score[some], patient[some] = self.worth(use)
+            at, here = np.argmax(score, axis=1), np.arange(len(open_))
+            better = score[here, at] > best[open_]
+            best[open_[better]] = score[here, at][better]
+            chosen[open_[better]] = gpus[here, at][better]
+            falls = patient[:, -1] <= patient[:, -2]
+            if rises:
+                falls &= np.isfinite(patient[:, -1])
+            poor = patient[:, -1] <= best[open_]
+            if tco_usd is not None:
+                most_usd = self.affordable(team[open_], patient[:, -1])
+                poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
+            done = (falls & poor) | (gpus[:, -1] <= least[open_])
+            up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+            if first == TRIED and not dips and len(up):
+                cost = None if tco_usd is None else tco_usd[up]
+                of = Uses(team[up], systems[up], most[up], stores.at(up), cost)
+                most[up] -= self._above_the_peak(of, least[up])
+            open_ = open_[~done]
+        return best, chosen
+
+    def _above_the_peak(self, use: Uses, least: Numbers) -> Counts:
+        """Return how many GPUs fewer than in use leave the most useful work in the second tries.
+
+        None where that may not be, nor where systems are used in part: their ports come in jumps.
+        """
+        step = self.step[use.team]
+        low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
+        high = np.where(step % self.usable[use.team] == 0, np.maximum(high, low), low)
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            tried = use.gpus - middle * step
+            at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
+            low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
+        peak = use.gpus - low * step
+        at, _ = self.worth(replace(use, gpus=peak))
+        if self.even:
+            return self._no_better_above(use, peak, at)
+        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+
+    def _no_better_above(self, use: Uses, peak: Counts, at: Numbers) -> Counts:
+        """Return the same where copies of the model share micro-batches evenly.
+
+        The peak is of the bound: GPUs above it are left out whose bound is no more than what the
+        peak, or the end of a step below it, is worth.
+        """
+        step, filled = self.step[use.team], self.filled[use.team]
+        end = np.maximum(filled // -(-filled // peak) // step, 1) * step
+        worth = np.maximum(at, self.worth(replace(use, gpus=end))[0])
+        high = (use.gpus - peak) // step
+        low = np.zeros_like(high)
+        while (low < high).any():
+            middle = (low + high) // 2
+            may = self.without_waiting(replace(use, gpus=use.gpus - middle * step)) > worth
+            low = np.where(may, low, np.minimum(middle + 1, high))
+            high = np.where(may, middle, high)
+        return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
+
+    def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
+        """Return the fewest and the most GPUs between which all lie that are read for in time.
+
+        Reads, for a restore and every second, rise with the GPUs, and so do the ports through
+        which they come, unless one replica alone reads in a restore; storage gives the same.
+        """
+        job, asked = self.case.job, []
+        if job.max_restore_s is not None:
+            each_s = job.checkpoint_gb / job.max_restore_s
+            once, each = self.fan_once[team] * each_s, self.fan_each[team] * each_s
+            asked.append((once, each, stores.degraded_read, job.one_replica_reads))
+        if job.ingest_per_gpu_gb_per_s > 0:
+            each = np.full(len(team), job.ingest_per_gpu_gb_per_s)
+            asked.append((np.zeros(len(team)), each, stores.read, False))
+        sides: list[tuple[Numbers, Numbers | float]]
+        low, high = np.zeros(len(team)), np.full(len(team), np.inf)
+        port = self.client_read[team] * stores.read_factor * (1 + TOLERANCE)
+        for once, each, stored, by_one_replica in asked:
+            # once + each * gpus <= gives + more * gpus
+            whole = self.case.delivered_read * stored * (1 + TOLERANCE)
+            if by_one_replica:
+                sides = [(np.minimum(whole, port * self.of_replica[team]), 0.0)]
+            else:  # a system that is used in part has its port, too
+                sides = [(whole, 0.0), (port, port / self.usable[team])]
+            for gives, more in sides:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    end = (gives - once) / (each - more)
+                high = np.where((each > more) & (end < high), end, high)
+                low = np.where((each < more) & (end > low), end, low)
+                high = np.where((each == more) & (gives < once), 0.0, high)
+        if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+            most_staged = staged(self.case, stores) * (1 + TOLERANCE)
+            high = np.minimum(high, most_staged / job.ingest_per_gpu_gb_per_s)
+        step = self.step[team]
+        over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
+        return low * (1 - ROUNDING), most - over.astype(np.int64) * step
+
+    # Several types.
+
+    def best_division(
+        self,
+        team: int,
+        systems: Sequence[int],
+        stores: Stores,
+        near: int,
+        score: Callable[[Uses], Numbers],
+    ) -> tuple[int, tuple[int, ...]] | None:
+        """Return the GPUs in use of the best score and the systems in use of each type.
+
+        Numbers of GPUs around ``near`` are tried until none beside the best is better, each
+        divided among the types so that most is written, or most is read.
+
+        Args:
+            team: a team of several types.
+            systems: systems of each type in the cluster.
+            stores: what the storage of the one purchase gives.
+            near: GPUs in use by the bound.
+            score: of uses, -inf where they are not allowed.
+        """
+        ways = [self.case.ways[way] for way in self.teams[team]]
+        pairs = zip(self.teams[team], systems, strict=True)
+        most = [int(self.most_gpus(way, np.array([count]))[0]) for way, count in pairs]
+        numbers = _reachable(ways, most)
+        found: dict[int, tuple[float, tuple[int, ...]]] = {}
+        place = int(np.argmin(np.abs(numbers - near))) if len(numbers) else 0
+        while len(numbers):
+            first = max(0, place - AROUND)
+            tried = [n for n in numbers[first : place + AROUND + 1].tolist() if n not in found]
+            rows = [(n, used) for n in tried for used in self._divisions(team, ways, most, n)]
+            found |= dict.fromkeys(tried, (-math.inf, ()))
+            if rows:
+                values = score(self._uses_of(team, rows, stores)).tolist()
+                for (gpus, used), value in zip(rows, values, strict=True):
+                    found[gpus] = max(found[gpus], (value, used))
+            best = max(found, key=lambda gpus: found[gpus][0])
+            there = int(np.searchsorted(numbers, best))
+            if not rows or there == place:
+                break
+            place = there
+        if not found or not math.isfinite(found[best][0]):
+            return None
+        return best, found[best][1]
+
+    def _uses_of(
+        self, team: int, rows: Sequence[tuple[int, tuple[int, ...]]], stores: Stores
+    ) -> Uses:
+        some = np.zeros(len(rows), dtype=np.int64)
+        used = np.array([used for _, used in rows], dtype=float)
+        gpus = np.array([gpus for gpus, _ in rows], dtype=np.int64)
+        systems = np.full(len(rows), ANY_SYSTEMS, dtype=np.int64)
+        return Uses(some + team, systems, gpus, stores.at(some), ports=self.ports_of(team, used))
+
+    def _divisions(
+        self, team: int, ways: Sequence[Way], most: Sequence[int], gpus: int
+    ) -> list[tuple[int, ...]]:
+        """Return systems in use by type for so many GPUs: of most write and of most read ports."""
+        ends = [min(m, gpus) for m in most]
+        first = [
+            np.arange(w.step_gpus, m + 1, w.step_gpus) for w, m in zip(ways, ends, strict=True)
+        ]
+        parts = [np.ravel(each) for each in np.meshgrid(*first[:-1], indexing="ij")]
+        last = gpus - np.sum(parts, axis=0)
+        fine = (last > 0) & (last <= most[-1]) & (last % ways[-1].step_gpus == 0)
+        each = zip([*parts, last], ways, strict=True)
+        used = np.array([np.ceil(p[fine] / w.usable_gpus - ROUNDING) for p, w in each]).T
+        if not len(used):
+            return []
+        types = [self.case.systems[row] for row in self.rows_of[team]]
+        sides = (
+            used @ np.array([system.client_write_gb_per_s for system in types]),
+            used @ np.array([system.client_read_gb_per_s for system in types]),
+        )
+        best = {int(np.argmax(side)) for side in sides}
+        return [tuple(int(n) for n in used[place]) for place in sorted(best)]
+
+
+def _reachable(ways: Sequence[Way], most: Sequence[int]) -> Counts:
+    """Return the GPUs in use to which whole steps of every type add up, fewest first."""
+    sums = np.zeros(1, dtype=np.int64)
+    for way, top in zip(ways, most, strict=True):
+        steps = np.arange(way.step_gpus, top + 1, way.step_gpus)
+        sums = np.unique(sums[:, None] + steps)
+    return sums
