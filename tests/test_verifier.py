@@ -84,7 +84,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.other_data_tb"),
     ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
     ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.pack"),
-    ("least order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),
+    ("minimum order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),
     ("support", "prices", ("weave", "support_per_year"), None, "lines.weave.support_usd_per"),
     ("subscription", "prices", ("suite", "per_year_usd"), 9.0, "lines.suite.subscription_usd"),
     ("discount", "discounts", (0, "discount"), 0.5, "lines.weave.discount"),
