@@ -220,7 +220,7 @@ class Program(Rows):
             rows.row(some.name, stood <= some.count)
 
     def purchases(self, at: int, place: Place, item_id: str) -> None:
-        """Bought until p >= needed in p + spares in store - owned; whole packs, least orders."""
+        """Bought until p >= needed in p + spares in store - owned; whole packs, minimum orders."""
         item, counted = place.items[item_id], item_id not in place.offers
         first = self.instance.first_arrival(place, item_id)
         plain = item.spare_share == 0.0 and item.pack == 1 and item.min_order <= 1
@@ -252,7 +252,7 @@ class Program(Rows):
         return lpSum(some) if some else 0.0
 
     def _order(self, key: str, item: Any) -> Expression:
-        """An order: whole packs, nothing or at least the least order."""
+        """An order: whole packs, nothing or at least the minimum order."""
         packs = self.whole(f"buy.{key}", None)
         bought = float(item.pack) * packs
         if item.min_order > 1:
@@ -555,7 +555,7 @@ class Program(Rows):
         return write, read
 
     def supplies(self, at: int, place: Place, period: int) -> None:
-        """Power at the meter and at the IT load, heat, racks, weight of a site in a period."""
+        """Facility power and at the IT load, heat, racks, weight of a site in a period."""
         for limit in SITE_LIMITS:
             most = place.limit(limit.field, period)
             if most is not None:
