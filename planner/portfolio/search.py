@@ -39,13 +39,13 @@ NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
-FOR_WORK, FOR_THE_END = 0.65, 0.08
+FOR_WORK, FOR_THE_END = 0.75, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
 MOST_CPU_S = 90.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
-FIRST_TRY, LONGER = 0.1, 3.0
+FIRST_TRY, LONGER = 0.2, 2.0
 """Share of the time left for the program of an assignment, and how much longer the next try is."""
 FOR_ASSIGNMENTS = 0.8
 """Share of the time left for assignments one after another."""
