@@ -320,7 +320,7 @@ class Program(Rows):
                     if (column.site, column.system.id) == (at, sku):
                         runs[placed] = None
                 if new:
-                    most = float(place.tops[sku] * len(new)) * lpSum(runs)
+                    most = float(place.tops[sku] * len(new)) * lpSum([*runs])
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
     def choices(self) -> list[list[dict[Any, float]]]:
