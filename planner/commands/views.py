@@ -8,11 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.outputs import bids_text
 from planner.outputs.blocks import Block
-from planner.outputs.charts import bids
 from planner.outputs.views import (
     alternatives,
+    bids,
     comparison,
     explain,
     frontier,
@@ -106,7 +105,7 @@ VIEWS: dict[type[BaseModel], View] = {
     ),
     Bids: View(
         "bids",
-        bids_text.view,
+        bids.view,
         bids.charts,
         table="bids",
         has_json=True,
