@@ -34,8 +34,9 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader import with_settings
-from planner.loader.vary import NoPlaceError, Variable, checked
-from planner.loader.vary.place import name_unit, number_of
+from planner.loader.axes import Variable
+from planner.loader.overrides import checked
+from planner.loader.places import NoPlaceError, name_unit, number_of
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural

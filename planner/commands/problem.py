@@ -12,7 +12,7 @@ from planner.case import resolve, suitability
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.inputs import Inputs
 from planner.loader import load, load_with_findings, scenario_names, yaml12
-from planner.loader.plausible import FAILURES, implausible
+from planner.loader.catalog_checks import FAILURES, implausible
 from planner.paths import job_path, steps_of
 from planner.terminal import coloured
 

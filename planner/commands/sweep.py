@@ -16,7 +16,7 @@ from planner.commands.solve import study_sheet
 from planner.commands.views import VIEWS
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader.vary import NoPlaceError
+from planner.loader.places import NoPlaceError
 from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep

@@ -178,6 +178,21 @@ def size(gigabytes: float) -> str:
     return f"{gigabytes:,.1f} GB" if gigabytes >= 0.95 else f"{gigabytes:.2g} GB"
 
 
+MW_FROM_KW = 10_000
+"""Power above so many kW is written in MW."""
+
+
+def power(kw: float) -> str:
+    """Power in kW, in MW where it is large."""
+    return megawatts(kw) if kw > MW_FROM_KW else f"{kw:,.{0 if float(kw).is_integer() else 1}f} kW"
+
+
+def megawatts(kw: float) -> str:
+    """Power in MW, to the kW below 100 MW."""
+    text = f"{kw / 1000:,.{1 if kw >= 1e5 else 3}f}"
+    return f"{text.rstrip('0').rstrip('.')} MW"
+
+
 COUNTED = {
     "systems": "system",
     "units": "unit",
@@ -197,6 +212,8 @@ def quantity(value: float, unit: str) -> str:
         return money(value) + ("/year" if unit == "USD/year" else "")
     if unit == "s":
         return duration(value)
+    if unit == "kW" and value > MW_FROM_KW:
+        return power(value)
     if value == 1 and unit in COUNTED:
         unit = COUNTED[unit]
     if "USD" in unit:

@@ -21,7 +21,6 @@ from planner.verifier.cables import check_cables
 from planner.verifier.fabric import UnbuildableError, check_fabrics, choose_fabric, shared_plug
 from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU, Operation, Run, check_job, operate
 from planner.verifier.limits import (
-    DRIVE_WRITES_PER_DAY,
     Found,
     Reached,
     check_limits,
@@ -260,7 +259,7 @@ def _check_assumptions(found: Findings, basis: Basis, plan: Plan, operation: Ope
         "repair.swap": repairs and repairs.repair.swap_s,
         "electricity": term and term.electricity_usd_per_kwh,
         "years": term and term.years,
-        **{f"dwpd.{kind}": often for kind, often in DRIVE_WRITES_PER_DAY.items()},
+        **{f"dwpd.{kind}": getattr(problem.storage.dwpd, kind) for kind in ("tlc", "qlc", "scm")},
     }
     for each in plan.assumptions:
         sku, _, path = each.name.partition(".")

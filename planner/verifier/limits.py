@@ -36,7 +36,6 @@ TIES = 2e-6
 """Share of the objective that breaking ties may take, each of a few times."""
 AGREED = 4e-6
 """Program and search may differ by so much, as a share: each proves to 2e-6 at most."""
-DRIVE_WRITES_PER_DAY = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
 RULES = {
     "light": (1.0, 0.75, 1),
     "medium": (2.0, 1.5, 1),
@@ -201,7 +200,7 @@ def unit_endurance(basis: Basis, sku: str) -> float | None:
         return None if asked.endurance == "off" else stated
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
-    for kind, often in DRIVE_WRITES_PER_DAY.items():
+    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
         raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
         if raw_tb > 0:
             endured.append(often * raw_tb)
