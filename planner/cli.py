@@ -471,6 +471,7 @@ Answers:
 * model='405 B'       parameters of the model to train
   active='32 B'       parameters active per token, of a mixture of experts
   tokens='15 T'       tokens to train on
+  dataset='50 PB'     training data; from 5 PB on a bulk tier beside flash
   precision=fp8       bf16, fp8 or nvfp4
   goal=most           most work, cheapest work, '1024 GPUs' or '60 days'
   vendors=DDN,VAST    vendors that may sell; without it any

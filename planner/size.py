@@ -252,6 +252,8 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
         exports_tb=exports_tb(job.parameters, archived * job.checkpoint.exports),
         fill_limit_share=inputs.problem.storage.fill_limit,
         ingest_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s,
+        bulk_needed_tb=numbers.bulk_needed_tb,
+        bulk_read_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s if job.in_bulk else 0.0,
     )
 
 

@@ -286,3 +286,14 @@ def test_a_large_hall_may_save_on_its_own_drives(tmp_path: Path) -> None:
     large, small = written(tmp_path, power="60 MW").problem, written(tmp_path).problem
     assert large.job.levels is not None and large.job.levels.use == "open"
     assert small.job.levels is None
+
+
+@pytest.mark.parametrize(("answer", "in_bulk"), [("4.9 PB", False), ("5 PB", True)])
+def test_a_large_data_set_goes_to_the_bulk_tier(answer: str, in_bulk: bool, tmp_path: Path) -> None:
+    path = write_problem(LEAST | {"dataset": answer, "vendors": "DDN"}, tmp_path, force=False)
+    inputs = load(path)
+    assert inputs.problem.job.in_bulk is in_bulk
+    assert inputs.problem.job.tiered.size_tb == float(answer.split()[0]) * 1000
+    families = inputs.problem.consider.storage_families
+    assert families and all(name.startswith("ddn_") for name in families)
+    assert any(item.is_bulk for item in resolve(inputs).storage) is in_bulk

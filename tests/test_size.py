@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.problem import report_sizes
+from planner.commands.problem import report_findings, report_sizes
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.size import ApplianceRow, RuleRow, SizeReport
@@ -230,3 +230,30 @@ def _numbers(data: object, key: str = "") -> list[tuple[str, float]]:
     if isinstance(data, list):
         return [pair for value in data for pair in _numbers(value, key)]
     return [(key, data)] if isinstance(data, int | float) and not isinstance(data, bool) else []
+
+
+BULK = (
+    "jobs.0.dataset={size: 17 PB, tier: bulk, staged: 100 TB}",
+    "jobs.0.ingest_per_gpu=0.02 GB/s",
+    "storage.fill_limit=85 %",
+)
+
+
+def test_bulk_tier_has_its_own_capacity_and_read_rate(seed: Path) -> None:
+    saved = sized(seed, 1000, *BULK).checkpoint
+    assert saved.bulk_needed_tb == pytest.approx(17_000 / 0.85)
+    assert saved.bulk_read_gb_per_s == pytest.approx(20.0)
+    assert saved.capacity_needed_tb == pytest.approx((13.8 + 100) / 0.85)
+    text = report_sizes(seed, BULK, None, 1000, as_json=False)
+    (line,) = (line for line in text.splitlines() if line.startswith("Bulk tier"))
+    assert "20,000 TB" in line and "20 GB/s" in line
+    flash = report_sizes(seed, (), None, 1000, as_json=False)
+    assert "Bulk tier" not in flash and sized(seed, 1000).checkpoint.bulk_read_gb_per_s == 0
+
+
+def test_units_down_say_that_the_bulk_tier_is_left_out(seed: Path) -> None:
+    down = ("storage.tolerate_down=1", *BULK)
+    text, _ = report_findings(seed, down, None, as_json=False, full=True)
+    assert "the bulk tier is planned with none down" in text
+    text, _ = report_findings(seed, down[:1], None, as_json=False, full=True)
+    assert "bulk tier" not in text

@@ -47,6 +47,8 @@ MEMORY = "memory: {held: 6, shared: 12, activations: 20 GB}"
 """Bytes per parameter of a replica (weights, gradients) and of all (master copy, moments)."""
 LIQUID_FROM_KW = 60.0
 """Rack power from which a hall has liquid cooling, unless answered."""
+BULK_FROM_TB = 5000.0
+"""Data set from which object or capacity storage holds it beside the flash tier."""
 LARGE_MW = 50.0
 """Facility power from which a hall has checkpoints on the systems' own drives."""
 COOLING = "  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid\n"
@@ -110,6 +112,8 @@ QUESTIONS = {
         Question("active", "Parameters active per token, of a mixture of experts", "32 B",
                  job_path("training.active_parameters"), nothing="dense"),
         Question("tokens", "Tokens to train it on", "15 T", job_path("training.tokens")),
+        Question("dataset", "Size of the training data", "50 PB", job_path("dataset"),
+                 nothing=f"{TOKEN_BYTES:g} bytes for each token"),
         Question("precision", "Precision: bf16, fp8 or nvfp4", default="fp8", choices=_PRECISIONS),
         Question("goal", "Goal: most work, cheapest work, '1024 GPUs' or '60 days'",
                  default="most"),
@@ -486,6 +490,7 @@ def _offers(inputs: Inputs, vendors: str | None, owned: Mapping[str, int]) -> li
     offers = [
         item for item in inputs.items
         if item.category in ("gpu_system", "storage")
+        and not item.is_bulk
         and (item.id in owned or _is_on_offer(item, inputs))
     ]  # fmt: skip
     sellers = sorted({item.vendor for item in offers})
@@ -597,10 +602,7 @@ def _fields(values: Answers) -> dict[str, Any]:
     cooling = values.get("cooling", "liquid" if rack_kw >= LIQUID_FROM_KW else "air")
     prices = values.get("prices", "")
     plain = re.fullmatch(r"[A-Za-z0-9_./-]+", prices)
-    dataset, reason = "60 TB", "an assumption: 15 T tokens of 4 bytes"
-    if tokens is not None:
-        dataset = _bytes(TOKEN_BYTES * units.parse(tokens, units.TOKENS))
-        reason = f"{TOKEN_BYTES:g} bytes for each token"
+    dataset, reason, in_bulk = _dataset(values.get("dataset"), tokens)
     return {
         "name": json.dumps(values["name"], ensure_ascii=False),
         "power": values["power"],
@@ -611,7 +613,7 @@ def _fields(values: Answers) -> dict[str, Any]:
         "budget": f"budget: {{capex: {budget}}}   # answered: what may be paid at once\n"
         if budget
         else "",
-        "catalogs": CATALOGS,
+        "catalogs": f"{CATALOGS}, storage_bulk" if in_bulk else CATALOGS,
         "prices": prices if plain else json.dumps(prices, ensure_ascii=False),
         "targets": targets,
         "objective": objective,
@@ -632,6 +634,20 @@ def _fields(values: Answers) -> dict[str, Any]:
         "dataset": dataset,
         "dataset_reason": reason,
     }
+
+
+def _dataset(answer: str | None, tokens: str | None) -> tuple[str, str, bool]:
+    """The data set as the problem file has it, its reason, and whether it is on the bulk tier."""
+    flash = "on the same storage"
+    if answer is None and tokens is None:
+        return "60 TB", f"an assumption: 15 T tokens of 4 bytes; {flash}", False
+    if answer is None:
+        size = TOKEN_BYTES * units.parse(tokens or "", units.TOKENS)
+        return _bytes(size), f"{TOKEN_BYTES:g} bytes for each token; {flash}", False
+    if units.parse(answer, units.CAPACITY) < BULK_FROM_TB:
+        return answer, f"answered; {flash}", False
+    beside = "answered; object or capacity storage beside flash"
+    return f"{{size: {answer}, tier: bulk}}", beside, True
 
 
 def _considered(offers: Sequence[Item]) -> str:

@@ -133,6 +133,10 @@ def _doubts(inputs: Inputs) -> Iterator[Finding]:
         companion = item.category not in ("gpu_system", "storage")
         if companion or suitability.not_wanted(item, inputs.problem) is None:
             yield Finding("implausible", text, severity="warning")
+    if inputs.problem.storage.tolerate_down and inputs.problem.job.in_bulk:
+        text = "units down are those of the flash tier; the bulk tier is planned with none down"
+        fix = "raise the data set's size where the bulk tier needs a unit to spare"
+        yield Finding("left-out", text, path="storage.tolerate_down", fix=fix, severity="warning")
     rate = inputs.problem.job.failure_rate
     if isinstance(rate, float) and not FAILURES[0] <= rate <= FAILURES[1]:
         text = (

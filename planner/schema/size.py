@@ -56,7 +56,10 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Size of a checkpoint and the capacity it needs."""
+    """Size of a checkpoint, the capacity it needs, and the demand for a bulk tier beside flash.
+
+    ``bulk_needed_tb`` is usable capacity at the fill limit, ``bulk_read_gb_per_s`` delivered.
+    """
 
     size_gb: float
     bytes_per_parameter: float | None
@@ -68,6 +71,8 @@ class Checkpoint:
     exports_tb: float
     fill_limit_share: float
     ingest_gb_per_s: float
+    bulk_needed_tb: float = 0.0
+    bulk_read_gb_per_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,8 @@ def _degraded(job: JobPlan) -> str:
         parts[-1] += f" ({percent(job.degraded_overlap)} of the interval)"
     if job.degraded_restore_s is not None:
         parts.append(f"restore {duration(job.degraded_restore_s)}")
-    return f"{counted(job.tolerate_down, 'storage appliance')} down: {', '.join(parts)}"
+    beside = "" if job.bulk is None else "; the bulk tier with none down"
+    return f"{counted(job.tolerate_down, 'storage appliance')} down: {', '.join(parts)}{beside}"
 
 
 def _required(plan: Plan, job: JobPlan) -> str:

@@ -8,7 +8,14 @@ from itertools import groupby
 
 from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
 from planner.outputs.words import duration, listed, money, number, percent, size
-from planner.schema.size import ApplianceRow, IntervalRow, ModeReport, RuleRow, SizeReport
+from planner.schema.size import (
+    ApplianceRow,
+    Checkpoint,
+    IntervalRow,
+    ModeReport,
+    RuleRow,
+    SizeReport,
+)
 
 _FAN_OUTS = {
     "broadcast": "broadcast: one reader, then the GPU fabric",
@@ -81,7 +88,8 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
         "Checkpoint",
         (
             f"{size(saved.size_gb)} every {duration(mode.interval_s)}; "
-            f"{number(saved.capacity_needed_tb)} TB usable with the data set"
+            f"{number(saved.capacity_needed_tb)} TB usable "
+            f"{'on flash' if saved.bulk_needed_tb else 'with the data set'}"
         ),
     )
     if by_need:
@@ -94,6 +102,8 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     else:
         yield "Write", f"{_rate(own.write_gb_per_s)} GB/s nameplate by the {own.rule} rule"
         yield "Read", f"{_rate(own.read_gb_per_s)} GB/s nameplate by the {own.rule} rule"
+    if saved.bulk_needed_tb:
+        yield "Bulk tier", _bulk(saved)
     if runs is not None:
         yield "Goodput", f"{percent(runs.goodput_share, 2)} with just that bandwidth"
     fitting = [row for row in own.appliances if row.best_of_family and row.units is not None]
@@ -101,6 +111,14 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     texts = [f"{row.units:,} {row.name} ({money(row.net_usd)})" for row in fitting[:_MOST_CHOICES]]
     more = len(fitting) - len(texts)
     yield "Storage", listed([*texts, *([f"{more} more"] if more > 0 else [])])
+
+
+def _bulk(saved: Checkpoint) -> str:
+    """Demand for the bulk tier: capacity and read rate."""
+    read = f"read {_rate(saved.bulk_read_gb_per_s)} GB/s delivered for training data"
+    if not saved.bulk_read_gb_per_s:
+        read = "no read rate (ingest_per_gpu is 0)"
+    return f"{number(saved.bulk_needed_tb)} TB usable for data set and archives; {read}"
 
 
 def _write(mode: ModeReport, row: IntervalRow) -> str:
