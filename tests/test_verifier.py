@@ -71,6 +71,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("forbidden", "problem", ("policy", "forbid_vendors"), ("Weft",), "vendor Weft is forbidden"),
     ("split", "problem", ("policy", "split", 0, "max_share"), 0.9, "split.0: broken limit"),
     ("units down", "problem", ("storage", "tolerate_down"), 2, "jobs.degraded_write_gb_per_s"),
+    ("all down", "problem", ("storage", "tolerate_down"), 99, "nothing is left with appliances"),
     ("delivered", "problem", ("storage", "delivered_fraction", "write"), 0.7, "delivered_write"),
     ("manager", "problem", ("network", "compute", "manager", "ports"), 3, "system_links: plan"),
     ("reserve", "problem", ("network", "out_of_band", "reserve_ports"), 0, "out_of_band."),
@@ -181,6 +182,8 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("sync_bundle", (*JOB, "mode"), "async", "jobs.mode: async"),
     ("two_types", (*JOB, "gpu_types"), ("gpu_a",), "jobs.systems_by_type"),
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: plan says"),
+    ("limited", ("schema_version",), 2, "plan.schema_version: plan says 2, recomputed 1"),
+    ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
     ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
 ]
 

@@ -34,8 +34,9 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader import with_settings
-from planner.loader.vary import NoPlaceError, Variable, checked
-from planner.loader.vary.place import name_unit, number_of
+from planner.loader.axes import Variable
+from planner.loader.overrides import checked
+from planner.loader.places import NoPlaceError, name_unit, number_of
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
@@ -292,7 +293,7 @@ class Explorer:
 
     def workbook(self, asked: Asked) -> bytes:
         """Return the workbook of a position, as `planner solve` writes it."""
-        from planner.commands.solve import created_today
+        from planner.commands.files import created_today
         from planner.workbook import write
 
         with self._one:

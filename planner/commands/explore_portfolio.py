@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.commands.explore import Asked, Choice, Explorer, Slider
-from planner.commands.solve import created_today
+from planner.commands.files import created_today
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
 from planner.portfolio import api, views
