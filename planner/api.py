@@ -225,8 +225,8 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
         return
     file, line = inputs.document.place(("objective",)) if inputs.document else (None, None)
     label = OBJECTIVES[case.objective].label
-    text = f"the {label} tells no plans apart where what is owned runs for nothing"
-    fix = "give the price of electricity, or maximize: goodput"
+    text = f"objective {label} is 0 for every plan: installed units have no running cost"
+    fix = "set term.electricity, or maximize: goodput"
     raise InputError(Finding("nothing-paid", text, file, line, "objective", fix))
 
 

@@ -248,7 +248,7 @@ class Program(Rows):
                 self.row(f"family_max_units_{family.id}", members <= family.max_units)
 
     def least_orders(self) -> None:
-        """x_k = 0, or at least the least order."""
+        """x_k = 0, or at least the minimum order."""
         for offer in self.offers:
             if offer.min_units > 1:
                 some = self.whole(f"some_{offer.id}", 1)
@@ -257,7 +257,7 @@ class Program(Rows):
                 self.row(f"none_or_{offer.id}", units - most * some <= 0.0)
 
     def demanded_items(self) -> None:
-        """At least one unit of storage that a question asks about, and the least order of it."""
+        """At least one unit, and the MOQ, of storage that a question is about."""
         for item in self.storage:
             if item.id in self.case.must_use:
                 least = float(max(1, item.min_units))

@@ -64,7 +64,7 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
     assert more.objective.value is not None
     assert plan.objective.value is not None
     assert plan.objective.value < step.value <= more.objective.value * (1 + 1e-6)
-    assert "1 Alpha gpu more would need" in " ".join(render(plan).split())
+    assert "Next step +1 Alpha gpu: +" in " ".join(render(plan).split())
     assert resolve(inputs).maximise
 
 

@@ -289,7 +289,7 @@ def of_limit(limit: LimitReport) -> str:
     """A limit with its label where its unit leaves that open."""
     value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
     if limit.name in ("facility_power", "racks", "capex"):
-        return value + (" at the meter" if limit.name == "facility_power" else "")
+        return value + (" facility power" if limit.name == "facility_power" else "")
     if limit.name == "max_days_to_train":
         return f"training in {value}"
     label = limit.label.removesuffix(", known part")  # of the plan, not of the problem
@@ -336,7 +336,7 @@ def _facility(plan: Plan, totals: Totals) -> str:
     pue = f"PUE {plan.site.pue:g}"
     if scope.two_pues(plan):
         pue += f" air, {plan.site.pue_liquid:g} liquid"
-    return f"{power(round(totals.facility_power_kw))} at the meter ({pue})"
+    return f"{power(round(totals.facility_power_kw))} facility power ({pue})"
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
