@@ -24,7 +24,7 @@ _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
 
 def is_portfolio(path: Path) -> bool:
-    """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
+    """Whether a file is a problem of several jobs, sites or periods, or its plan."""
     if path.suffix not in (".json", ".yaml", ".yml") or not path.is_file():
         return False
     try:
@@ -73,7 +73,7 @@ def refuse_options(given: Mapping[str, object]) -> None:
 
 
 def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str:
-    """Return one line about a valid portfolio.
+    """One line about a valid portfolio.
 
     Raises:
         InputError: something in it is wrong.
@@ -146,7 +146,7 @@ def _problem_of(path: Path) -> Path:
 
 
 def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
-    """Return the instance of a request and its plan: saved, or solved now."""
+    """The instance of a request and its plan: saved, or solved now."""
     from planner.portfolio import api
     from planner.portfolio.analysis import relaxations
 
