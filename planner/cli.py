@@ -485,8 +485,8 @@ _ANSWERS = """\
 \b
 Answers:
   name=my-cluster     problem and file
-* power='3 MW'        facility power, at the meter
-  pue=1.25            facility power by IT power
+* power='3 MW'        facility power
+  pue=1.25            facility power / IT load
 * racks=24            rack positions of the room
 * rack-power='130 kW' power of a rack
   cooling=liquid      air or liquid; without it liquid from 60 kW a rack

@@ -13,7 +13,7 @@ from planner.api import Options, solve_with
 from planner.commands.results import Study
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader.vary import NoPlaceError
+from planner.loader.places import NoPlaceError
 from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep

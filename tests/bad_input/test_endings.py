@@ -20,10 +20,10 @@ START = "from planner.cli import main; main()"
 @pytest.mark.parametrize(
     ("setting", "limit", "path"),
     [
-        ("site.facility_power=3 kW", "power at the meter 3 kW", "site.facility_power"),
+        ("site.facility_power=3 kW", "facility power 3 kW", "site.facility_power"),
         ("budget.capex=0 USD", "capital budget 0 USD", "budget.capex"),
         ("jobs.0.restore={max_time: 1 ms}", "restore time 0.001 s", "jobs.0.restore.max_time"),
-        ("targets={min_gpus: 1000}", "least GPUs in use 1000", "targets.min_gpus"),
+        ("targets={min_gpus: 1000}", "minimum GPUs in use 1000", "targets.min_gpus"),
     ],
 )
 def test_an_infeasible_problem_names_the_limit(

@@ -56,7 +56,7 @@ def test_a_sweep_without_rows_is_on_a_page() -> None:
         ("internal", ("unit net, USD", "TCO", "Storage alternatives", "10MW.yaml"), ()),
         ("customer", ("unit net, USD",), ("TCO", "discount", "alternatives", "10MW.yaml")),
         ("customer-no-prices", ("part number",), ("USD", "capex", "10MW.yaml", "alternatives")),
-        ("partner", ("unit net, USD",), ("TCO", "10MW.yaml", "no plan has more")),
+        ("partner", ("unit net, USD",), ("TCO", "10MW.yaml", "incumbent")),
     ],
 )
 def test_a_page_shows_what_its_audience_may_see(
