@@ -30,7 +30,7 @@ from pydantic import Field
 
 from planner import api
 from planner.commands.files import created_today, example_file
-from planner.commands.portfolio import is_portfolio
+from planner.commands.portfolio import is_portfolio, solved
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.library.sources import (
@@ -135,21 +135,14 @@ def solve_portfolio(
 ) -> PortfolioPlan:
     """The best plan for several jobs, sites or periods, verified.
 
-    Without a plan its ``status`` is ``infeasible``, or ``limit`` where the time limit came first.
+    Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
+    ``limit`` where the time limit came first.
 
     Args:
         solver: HiGHS, or CBC as a cross-check.
     """
-    from planner.portfolio import api as portfolio
-
     path = file_path(problem, "a problem file")
-    asked = request_of((path,), settings, scenario, gap, time_limit, solver=solver)
-    return portfolio.solve(
-        portfolio.load(path, asked.settings, asked.scenario),
-        solver=asked.solver,
-        gap=asked.gap,
-        time_limit_s=asked.time_limit_s,
-    )
+    return solved(request_of((path,), settings, scenario, gap, time_limit, solver=solver))[1]
 
 
 def size(
