@@ -91,7 +91,7 @@ def explain(
 
 
 def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
-    """Return limits that cannot hold together, while all but any one can; None where cut."""
+    """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
@@ -119,7 +119,7 @@ def _changes_of_one(
 def _blockers(
     oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
-    """Return the limits that stand in the way of a change a little smaller."""
+    """The limits that stand in the way of a change a little smaller."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
@@ -127,7 +127,7 @@ def _blockers(
 
 
 def _blame(lever: Lever) -> int:
-    """Return the key by which levers are sorted: those to blame last come first."""
+    """The key by which levers are sorted: those to blame last come first."""
     if not lever.stated:
         return 0
     ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
@@ -142,7 +142,7 @@ def _one_a_path(everything: Sequence[Lever]) -> list[Lever]:
 def _singles(
     oracle: Oracle, everything: Sequence[Lever]
 ) -> tuple[list[tuple[Lever, Threshold | None]], list[str]]:
-    """Return the levers that help alone, and the paths that were not decided."""
+    """The levers that help alone, and the paths that were not decided."""
     helped: list[tuple[Lever, Threshold | None]] = []
     undecided: list[str] = []
     for lever in everything:
@@ -163,14 +163,14 @@ def _singles(
 
 
 def _shortest(oracle: Oracle, lever: Lever) -> Lever:
-    """Return a choice with its first change alone, where that is enough to give a plan."""
+    """A choice with its first change alone, where that is enough to give a plan."""
     if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
         return replace(lever, off=lever.off[:1])
     return lever
 
 
 def _is_endless(inputs: Inputs, lever: Lever) -> bool:
-    """Say whether nothing would limit the purchase without a choice: no problem to propose."""
+    """Whether nothing would limit the purchase without a choice: no problem to propose."""
     if lever.value is not None:
         return False
     found = check_problem(applied(inputs, lever.off))
@@ -184,7 +184,7 @@ def _combined(
     weights: Mapping[str, float],
     helped: Sequence[tuple[Lever, Threshold | None]],
 ) -> Combined | None:
-    """Return the change of several that is smaller than every change of one, if there is one."""
+    """The change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
     found = move_together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
@@ -278,6 +278,6 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
 
 
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
-    """Say whether a vendor has an item that could be in the cluster."""
+    """Whether a vendor has an item that could be in the cluster."""
     own = [item for item in items if item.vendor == vendor]
     return any(suitability.why_not(item, inputs) is None for item in own)

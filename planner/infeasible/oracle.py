@@ -61,14 +61,14 @@ class Oracle:
         self._plans.extend(runs)
 
     def ask(self, changes: tuple[Change, ...]) -> Decision:
-        """Return whether the problem with these changes has a plan."""
+        """Whether the problem with these changes has a plan."""
         key = key_of(changes)
         if key not in self._known:
             self._known[key] = self._answer(changes)
         return self._known[key]
 
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
-        """Say whether the problem with these changes has a plan; None where it is not decided."""
+        """Whether the problem with these changes has a plan; None where it is not decided."""
         return self.ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
@@ -131,7 +131,7 @@ class Oracle:
         return Decision(False if beyond or found.status == "infeasible" else None)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
-        """Return the changed problem in numbers; None where what it demands cannot be had."""
+        """The changed problem in numbers; None where what it demands cannot be had."""
         try:
             return resolve(applied(self.inputs, (*changes, *self._left_out)))
         except InputError:
@@ -145,7 +145,7 @@ MOST_CONFLICTS = 8
 
 
 def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
-    """Return the changes that give up every one of some levers."""
+    """The changes that give up every one of some levers."""
     return tuple(change for lever in levers for change in lever.off)
 
 

@@ -56,7 +56,7 @@ class Effort:
 
     @classmethod
     def within(cls, time_limit_s: float | None) -> Effort:
-        """Return what a time from now on allows; None: anything."""
+        """The effort of a time from now on, s; None: no limit of time."""
         return cls(math.inf if time_limit_s is None else time.monotonic() + time_limit_s)
 
     @property
@@ -81,7 +81,7 @@ class Effort:
         return self.left_work <= 0.0 or self.late
 
     def part(self, most_work: float = MOST_WORK, *, share: float = 1.0) -> Effort:
-        """Return a part with so much work at most, and a share of the time left."""
+        """A part with so much work at most, and a share of the time left."""
         deadline = self.deadline
         if math.isfinite(deadline):
             deadline = time.monotonic() + share * self.left_s
