@@ -28,7 +28,7 @@ Mode = Literal["async", "sync", "local"]
 asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
-"""Objectives of analyses, not of problem files: counts; power at the meter, write bandwidth."""
+"""Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
 ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
 
 # Items of the bill.

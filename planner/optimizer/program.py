@@ -239,7 +239,7 @@ class Program(Rows):
                 self.row(f"family_max_units_{family.id}", members <= family.max_units)
 
     def least_orders(self) -> None:
-        """x_k = 0, or at least the least order."""
+        """x_k = 0, or at least the minimum order."""
         for offer in self.offers:
             if offer.min_units > 1:
                 some = self.whole(f"some_{offer.id}", 1)
@@ -249,7 +249,7 @@ class Program(Rows):
 
     def demanded_items(self) -> None:
         """No plan where more is demanded than there may be; at least one unit of storage that a
-        question is about, and its least order."""
+        question is about, and its MOQ."""
         for offer in self.offers:
             if offer.high is not None and offer.low > offer.high:
                 self.row(f"demanded_{offer.id}", self.units[offer.id] <= offer.high)

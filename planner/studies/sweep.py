@@ -14,8 +14,7 @@ from planner.case import Case
 from planner.errors import VerificationError
 from planner.figures import OBJECTIVES, objective_unit
 from planner.infeasible import clash
-from planner.inputs import Inputs
-from planner.loader.vary import applied
+from planner.inputs import Inputs, applied
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.schema.plan import Plan

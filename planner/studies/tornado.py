@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers
 from planner.levers.model import written
-from planner.loader.vary.place import NoPlaceError, short
+from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado

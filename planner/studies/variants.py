@@ -24,7 +24,8 @@ from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
-from planner.loader.vary import Cell, checked
+from planner.loader.overrides import checked
+from planner.loader.places import Cell
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 import planner
 from planner import shipped
 from planner.commands import explore_portfolio
+from planner.commands.explore import CancelledError
 from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
-from planner.portfolio.check import faults
+from planner.portfolio.check import _Check, faults
 from planner.portfolio.model import Program
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
@@ -489,6 +491,29 @@ def test_explore_answers_a_move_with_plan_tiles_and_orders(tmp_path: Path) -> No
     assert explorer.workbook(more).startswith(b"PK")
 
 
+def test_next_move_cancels_the_solve_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, files((A, B), (S,), KNOWN["most work"][0]))
+    explorer = explore_portfolio.explorer_of(path, (), None)
+    load, moved = explore_portfolio.load, list[bool]()
+
+    def move_meanwhile(*asked: Any) -> Any:
+        explorer._running["tab"].work = math.inf
+        moved.append(True)
+        return load(*asked)
+
+    monkeypatch.setattr(explore_portfolio, "load", move_meanwhile)
+    with pytest.raises(CancelledError):
+        explorer.answer(explorer.asked({}), "tab", 0)
+    assert moved
+
+
+def test_cancelled_search_ends_without_a_proof(tmp_path: Path) -> None:
+    _, answer = search(instance(tmp_path, {}), cancelled=lambda: True)
+    assert answer.status == "limit"
+
+
 def test_library_solves_portfolios_by_their_own_function() -> None:
     path = planner.example("two_jobs")
     plan = planner.solve_portfolio(path, gap="2 %", time_limit="60 s")
@@ -525,6 +550,18 @@ def test_shipped_two_jobs_are_solved_with_their_fabrics() -> None:
         "chat",
     }
     assert any(order.category == "switch" for order in plan.orders)
+
+
+@pytest.mark.parametrize("systems", [1, 8, 30, 64, 100, 200])
+def test_bill_of_each_period_is_that_of_the_verifier(systems: int) -> None:
+    case = api.load(shipped.portfolio_files()["three_sites"])
+    check = _Check(case, PortfolioPlan.model_construct())
+    place = case.places[0]
+    units = {**dict.fromkeys(place.offers, 0), "nvidia_dgx_b200": systems, "wekapod_nitro_155": 8}
+    counted = place.case.companions.values(units)
+    recounted = check._recounted(place.name, units)
+    assert recounted["nvidia_qm9700"] > 0
+    assert recounted == {sku: round(counted[sku]) for sku in recounted}
 
 
 def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:
