@@ -1,8 +1,8 @@
 """A portfolio plan recomputed: balances, orders, money, power, shares, goodput, tokens.
 
 Figures come from the catalogs by the verifier's own reading (`planner.verifier.basis`), goodput by
-its own formula, counts of switches and cables by its own bill (`planner.verifier.bill`); racks, and
-fabrics of three tiers, by the planner's bill.
+its own formula. Counts of switches, cables and racks follow from the systems in place by the rules
+of the bill (`planner.case`), which the verifier of a single plan checks by a second set of rules.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from planner.portfolio.schema import (
 from planner.schema.catalog import Item
 from planner.schema.problem import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
-from planner.verifier.bill import build_bill
-from planner.verifier.fabric import Name, Plug, Tree, UnbuildableError, port_group, shared_plug
 from planner.verifier.goodput import Times, goodput
 from planner.verifier.job import (
     BYTES_PER_PARAMETER,
@@ -51,19 +49,6 @@ def faults(instance: Instance, plan: PortfolioPlan) -> tuple[str, ...]:
         *(check.places, check.systems, check.shares, check.work, check.results),
     )
     return tuple(fault for part in parts for fault in part())
-
-
-def fewest_spines(name: Name, leaves: int, up: int, radix: int, planes: int) -> Tree:
-    """Return the fewest spines that take the uplinks of all leaves evenly.
-
-    Raises:
-        UnbuildableError: the leaves need cores.
-    """
-    enough = range(max(2, -(-leaves * up // radix)), up + 1)
-    spines = next((n for n in enough if up % n == 0), 0)
-    if leaves > radix or not spines:
-        raise UnbuildableError(f"{name[0]}: {leaves} leaves need cores")
-    return Tree(spines)
 
 
 class _Check:
@@ -166,56 +151,20 @@ class _Check:
                 yield f"{sku}: {bought} bought, {rule.stock} can be had"
 
     def counts(self) -> Iterator[str]:
-        """Counts of what comes with the systems, by the verifier's own bill.
-
-        Those of a fabric of three tiers, whose tree is a choice that a plan does not state, and of
-        racks that network devices share are those of the planner's bill.
-        """
+        """Counts of what comes with the systems, by the rules of the bill."""
         for name, place in self.site.items():
             for period in self.periods:
                 units = {sku: self.needed.get((name, sku, period), 0) for sku in place.offers}
-                counted = {s: round(n) for s, n in place.case.companions.values(units).items()}
-                counted |= self._recounted(name, units)
+                counted = place.case.companions.values(units)
                 for item in place.case.companions.items:
-                    listed, own = self.needed.get((name, item.id, period), 0), counted[item.id]
-                    if listed != own:
-                        yield f"{item.id} at {name} in period {period}: {listed}, needed {own}"
+                    said, own = self.needed.get((name, item.id, period), 0), counted[item.id]
+                    if said != round(own):
+                        yield f"{item.id} at {name} in period {period}: {said}, needed {own:g}"
                 for sku, rule in self.portfolio.items.items():
                     if rule.max is not None and units.get(sku, 0) > max(
                         rule.max, place.owned.get(sku, 0)
                     ):
                         yield f"{sku} at {name}: {units[sku]}, at most {rule.max}"
-
-    def _recounted(self, name: str, units: Mapping[str, int]) -> Mapping[str, int]:
-        """Return switches, cables, transceivers and all else but racks, by the verifier's rules."""
-        basis, place = self.basis[name], self.site[name]
-        cluster = {sku: count for sku, count in units.items() if count}
-        try:
-            compute = [*self._compute(basis, basis.of_kind(cluster, "gpu_system"))]
-            bill = build_bill(basis, cluster, compute, fewest_spines, lambda _: None)
-        except UnbuildableError:
-            return {}
-        items = [place.inputs.item(each.id) for each in place.case.companions.items]
-        of_racks = ("rack", "pdu", "cdu")
-        return {i.id: bill.companions.get(i.id, 0) for i in items if i.category not in of_racks}
-
-    def _compute(self, basis: Basis, systems: Mapping[str, int]) -> Iterator[tuple[str, list[str]]]:
-        """Yield the switch and the GPU types of each compute fabric.
-
-        Raises:
-            UnbuildableError: a type fits several switches, and a plan does not state which.
-        """
-        asked = self.portfolio.network.compute
-        if asked is None:
-            return
-        serves: dict[tuple[str, Plug], list[str]] = {}
-        for sku in systems:
-            plug = shared_plug(basis, (sku,))
-            fits = [s for s in asked.switches if plug is not None and port_group(basis, plug, s)]
-            if plug is None or len(fits) != 1:
-                raise UnbuildableError(f"{sku}: fits {len(fits)} switches")
-            serves.setdefault((fits[0], plug), []).append(sku)
-        yield from ((switch, skus) for (switch, _), skus in serves.items())
 
     def _draw_kw(self, name: str, period: int, *, meter: bool) -> float:
         basis, total = self.basis[name], 0.0

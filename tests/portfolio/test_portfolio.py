@@ -16,7 +16,7 @@ from planner.commands.explore import CancelledError
 from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
-from planner.portfolio.check import _Check, faults
+from planner.portfolio.check import faults
 from planner.portfolio.model import Program
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
@@ -550,18 +550,6 @@ def test_shipped_two_jobs_are_solved_with_their_fabrics() -> None:
         "chat",
     }
     assert any(order.category == "switch" for order in plan.orders)
-
-
-@pytest.mark.parametrize("systems", [1, 8, 30, 64, 100, 200])
-def test_bill_of_each_period_is_that_of_the_verifier(systems: int) -> None:
-    case = api.load(shipped.portfolio_files()["three_sites"])
-    check = _Check(case, PortfolioPlan.model_construct())
-    place = case.places[0]
-    units = {**dict.fromkeys(place.offers, 0), "nvidia_dgx_b200": systems, "wekapod_nitro_155": 8}
-    counted = place.case.companions.values(units)
-    recounted = check._recounted(place.name, units)
-    assert recounted["nvidia_qm9700"] > 0
-    assert recounted == {sku: round(counted[sku]) for sku in recounted}
 
 
 def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:
