@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -162,8 +164,34 @@ def json_schema(name: str) -> str:
             "description": "Named overrides, laid over the problem by --scenario NAME.",
             "additionalProperties": {"type": "object"},
         }
-    whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
+    whole = {"$schema": DRAFT, **_with_plain_names(schema), "title": f"planner {name} file"}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose generic parts (``Figure[...]``) are numbered as they are first referred to.
+
+    Pydantic numbers them in the order in which they were built, which depends on imports.
+    """
+    parts = schema.get("$defs", {})
+    waiting, names = [{key: part for key, part in schema.items() if key != "$defs"}], list[str]()
+    while waiting:
+        for name in re.findall(r'"#/\$defs/([^"]+)"', json.dumps(waiting.pop(0))):
+            if name not in names:
+                names.append(name)
+                waiting.append(parts[name])
+    generic = [name for name in names if "__" in name]
+    plain = {name: f"Figure{number}" for number, name in enumerate(generic, start=1)}
+    text = re.sub(
+        r'"#/\$defs/([^"]+)"',
+        lambda ref: f'"#/$defs/{plain.get(ref[1], ref[1])}"',
+        json.dumps(schema),
+    )
+    named = json.loads(text)
+    if parts:
+        renamed = {plain.get(name, name): part for name, part in named["$defs"].items()}
+        named["$defs"] = dict(sorted(renamed.items()))
+    return dict(named)
 
 
 def _build_parts(model: type[Model]) -> None:
