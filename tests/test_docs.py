@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from planner.loader import load_with_findings
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from tests.world.commands import ran
 from tests.world.scripts import script
 from tests.world.solved import solved

@@ -14,7 +14,8 @@ from planner.commands.solve import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from planner.outputs.views.plan import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text

@@ -17,7 +17,7 @@ from planner.commands.page import EDITIONS, Edition, page_of
 from planner.commands.running import show_progress
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
-from planner.loader.price_building import today
+from planner.loader.exchange import today
 from planner.outputs import plan_json
 from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import restated_view
