@@ -231,7 +231,7 @@ _LABELS = {
     "orders": "counts that can be ordered",
     "fabric": "fabrics that can be built",
     "running": "progress of the job at all",
-    "gpus_min": "least GPUs in use",
+    "gpus_min": "minimum GPUs in use",
     "overlap": FIGURES["overlap"].label,
     "blocking": FIGURES["blocking"].label,
     "drain_fits": "stall and drain within the interval",

@@ -39,7 +39,7 @@ Step = str | int
 Where = tuple[Step, ...]
 
 FREE = {"notes", "unit", "role", "label", "source", "binding", "position_ru"}
-FREE |= {"log_value", "gap_asked", "best_capex_usd"}
+FREE |= {"log_value", "best_capex_usd"}
 FREE |= {"variables", "rows", "form"}  # of the integer program
 FREE |= {"storage_options", "next_step"}  # of other plans, each verified when it was made
 """Texts, and figures that rules leave open: seen by checksum, not by arithmetic."""
