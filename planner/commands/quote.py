@@ -10,6 +10,7 @@ from pathlib import Path
 
 from planner import shipped
 from planner.api import Options, load, solve_with
+from planner.atomic_files import write_all
 from planner.commands.files import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
@@ -28,7 +29,6 @@ from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
 from planner.studies.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.studies.request import stem_of
-from planner.whole_files import write_all
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60

@@ -182,9 +182,9 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
+    from planner.atomic_files import write_all
     from planner.commands.files import created_today
     from planner.studies.verification import open_plan
-    from planner.whole_files import write_all
     from planner.workbook import write
 
     target = file_path(path, "the file of the workbook")

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from planner import units
 from planner.errors import Finding, InputError, clip, did_you_mean
-from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.loader import locate, yaml12
+from planner.untrusted_files import contents
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]
