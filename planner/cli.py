@@ -636,8 +636,8 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _report_interruption() -> int:
     interrupt_handled()
+    from planner.atomic_files import put_in_place
     from planner.commands.files import list_files
-    from planner.whole_files import put_in_place
 
     written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"

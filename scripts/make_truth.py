@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from planner.loader.market import Catalogs, load_catalogs
+from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.schema.catalog import Precision
 from planner.schema.running import DEFAULT_LOST_TIME
 from planner.shipped import catalog_files

@@ -16,7 +16,8 @@ from planner import shipped
 from planner.commands.check import json_schema
 from planner.loader import yaml12
 from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
-from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
+from planner.loader.catalogs import Catalogs, load_catalogs
+from planner.loader.prices import Prices, load_prices
 from planner.schema.catalog import Figure, Item, Link, Port
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -83,7 +84,7 @@ def test_every_figure_has_a_source_and_a_confidence() -> None:
         count += 1
     assert count > 500
     for family in catalogs().families.values():
-        file = catalogs().places[family.id].rpartition(":")[0]
+        file = catalogs().places[family.id][0]
         assert all(
             figure.source in catalogs().sources[file] for _, figure in catalog_figures(family)
         )

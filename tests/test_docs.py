@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from planner.loader import load_with_findings
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from tests.world.commands import ran
 from tests.world.scripts import script
 from tests.world.solved import solved
@@ -147,7 +148,7 @@ def snippet_files(folder: Path) -> list[Path]:
     return paths
 
 
-def test_whole_files_in_the_documentation_are_valid(tmp_path: Path) -> None:
+def test_atomic_files_in_the_documentation_are_valid(tmp_path: Path) -> None:
     kinds = {"catalog": 0, "price_book": 0, "problem": 0}
     for path in snippet_files(tmp_path):
         data = yaml.safe_load(path.read_text("utf-8"))

@@ -13,7 +13,8 @@ from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from planner.schema.base import Identifier
 from planner.schema.problem import Problem
 

@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner import shipped
-from planner.loader.market import load_catalogs
+from planner.loader.catalogs import load_catalogs
 from planner.schema.plan import Plan
 
 PROBLEM = Path(__file__).resolve().parents[1] / "problems" / "enterprise_1MW.yaml"

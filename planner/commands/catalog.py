@@ -17,15 +17,9 @@ from planner.loader.catalog_checks import (
     impossible_figures,
     never_planned,
 )
-from planner.loader.market import (
-    Catalogs,
-    Prices,
-    file_and_line,
-    load_catalogs,
-    load_prices,
-    place_of,
-)
-from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
+from planner.loader.catalogs import Catalogs, load_catalogs
+from planner.loader.exchange import OLD_MONTHS, is_old, is_to_come, today
+from planner.loader.prices import Prices, below_drives, load_prices
 from planner.outputs.words import money
 from planner.removed import successor
 from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
@@ -313,19 +307,19 @@ def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tup
 def _impossible(catalogs: Catalogs) -> Iterator[Finding]:
     for item in catalogs.items.values():
         for id_, message in impossible_figures(item):
-            yield Finding("invariant", message, *file_and_line(catalogs.places[id_]), id_)
+            yield Finding("invariant", message, *catalogs.places[id_], id_)
 
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
     """Yield prices below the drives in the product."""
     for id_, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
-        yield Finding("below-drives", message, *place_of(prices, id_), f"prices.{id_}", fix)
+        yield Finding("below-drives", message, *prices.entries[id_].place, f"prices.{id_}", fix)
 
 
 def _implausible(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
     fix = "check value and unit against the source"
     for id_, text in implausible(catalogs.items, prices.prices):
-        place = file_and_line(catalogs.places[id_])
+        place = catalogs.places[id_]
         yield Finding("implausible", text, *place, id_, fix, "warning")
 
 
@@ -337,7 +331,7 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
         silent = any(figure is not None and figure.basis is None for figure in figures)
         if item.category == "storage" and silent:
             message = f"'{item.id}' does not state the basis of its bandwidth"
-            place = file_and_line(catalogs.places[item.id])
+            place = catalogs.places[item.id]
             yield Finding("basis", message, *place, item.id, fix, severity="warning")
 
 
@@ -347,7 +341,7 @@ def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
     priced = {id_: each for id_, each in prices.prices.items() if id_ in catalogs.items}
     for id_, price in priced.items():
         if is_old(price.date, day):
-            dated.setdefault((prices.places[id_].rpartition(":")[0], price.date), []).append(id_)
+            dated.setdefault((prices.entries[id_].place[0], price.date), []).append(id_)
     for (file, text), ids in sorted(dated.items()):
         message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(ids)}"
         fix = "request a quote, or date them anew"
@@ -355,5 +349,5 @@ def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
     for id_, price in priced.items():
         if is_to_come(price.date, day):
             message, fix = f"the price of '{id_}' is of {price.date}, a day to come", "date it anew"
-            place = file_and_line(prices.places[id_])
+            place = prices.entries[id_].place
             yield Finding("old-price", message, *place, f"prices.{id_}", fix, severity="warning")

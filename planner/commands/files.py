@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader.price_building import today
+from planner.loader.exchange import today
 from planner.outputs.audience import Audience, for_audience
 from planner.outputs.blocks import Block, Heading
 from planner.outputs.restated import restated_view

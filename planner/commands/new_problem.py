@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 from pydantic import ValidationError
 
 from planner import units
+from planner.atomic_files import write_all
 from planner.case import suitability
 from planner.case.ways import peak_tflops
 from planner.commands.files import example_file
@@ -32,7 +33,6 @@ from planner.loader.places import Slot, field_of, number_of, raw, short, slot_fo
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem
-from planner.whole_files import write_all
 
 CATALOGS = (
     "gpu_systems, gpu_systems_oem, storage_ddn, storage_vast, storage_weka, storage_netapp, "

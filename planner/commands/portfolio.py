@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.atomic_files import write_all
 from planner.commands.files import EXIT_CODES, created_today, list_written
 from planner.errors import Finding, InputError
 from planner.terminal import say, show_progress
-from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan

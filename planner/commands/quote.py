@@ -10,11 +10,13 @@ from pathlib import Path
 
 from planner import shipped
 from planner.api import Options, load, solve_with
+from planner.atomic_files import write_all
 from planner.commands.files import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from planner.outputs.views.plan import of_limit
 from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text
@@ -27,7 +29,6 @@ from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
 from planner.studies.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.studies.request import stem_of
-from planner.whole_files import write_all
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from planner.atomic_files import write_all
 from planner.commands.files import (
     EXIT_CODES,
     Sheet,
@@ -48,7 +49,6 @@ from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
 from planner.studies.request import Found, Request
 from planner.terminal import coloured, say, show_progress
-from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.page import ShownStudy

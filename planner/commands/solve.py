@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
+from planner.atomic_files import write_all
 from planner.commands.files import (
     EDITIONS,
     EXIT_CODES,
@@ -28,7 +29,6 @@ from planner.outputs.views import plan as plan_view
 from planner.schema.plan import Plan
 from planner.studies.request import Request, one_of, stem_of
 from planner.terminal import coloured, say, show_progress
-from planner.whole_files import write_all
 
 Also = Literal["cables", "netbox", "bill.csv", "bill.json", "why", "rules", "alternatives"]
 Part = Literal["lines", "run", "network", "notes", "proof"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.api import Options, solve_with
+from planner.atomic_files import write_all
 from planner.commands.results import Study
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
@@ -23,7 +24,6 @@ from planner.studies.request import Found, Request, one_of, whole
 from planner.studies.scenarios import scenarios as scenarios_of
 from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.terminal import interrupt_handled, say
-from planner.whole_files import write_all
 
 SHOWN = 20_000
 """Rows of a table that workbook, picture and screen are made of, at most."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.atomic_files import remove, write_all
 from planner.commands.files import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.studies.request import Found, Request, bandwidth, stem_of, whole
-from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

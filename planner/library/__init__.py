@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from planner import api
+from planner.atomic_files import write_all
 from planner.commands.files import created_today, example_file
 from planner.commands.portfolio import is_portfolio, solved
 from planner.errors import Finding, InputError
@@ -171,7 +172,6 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         path: where it goes.
     """
     from planner.studies.verification import open_plan
-    from planner.whole_files import write_all
     from planner.workbook import write
 
     target = file_path(path, "the file of the workbook")

@@ -10,9 +10,11 @@ from typing import Any
 from planner import shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, with_support
-from planner.loader import exchange, market, overrides, price_layers, yaml12
+from planner.loader import documents, exchange, overrides, yaml12
+from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.loader.checks import check_problem
-from planner.loader.price_building import below_drives
+from planner.loader.documents import ModelT
+from planner.loader.prices import Prices, below_drives, kept_terms, load_prices, price_documents
 from planner.schema.problem import Problem
 
 __all__ = [
@@ -31,7 +33,7 @@ __all__ = [
 
 
 def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
-    """Return the inputs of a problem file; raise InputError on the first faulty layer.
+    """The inputs of a problem file; raise InputError on the first faulty layer.
 
     Args:
         path: the problem file.
@@ -48,7 +50,7 @@ def load_with_findings(
     scenario: str | None = None,
     text: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
-    """Return the inputs and every finding about how their parts fit together.
+    """The inputs and every finding about how their parts fit together.
 
     Args:
         path: the problem file.
@@ -67,7 +69,7 @@ def load_with_findings(
 
 
 def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
-    """Return inputs with ``path=value`` changes laid over them: what loading them so would give.
+    """Inputs with ``path=value`` changes laid over them: what loading them so would give.
 
     Raises:
         InputError: a change is wrong, or the inputs were read from no file that it is laid over.
@@ -85,7 +87,7 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
 
 
 def completed(problem: Problem) -> Inputs:
-    """Return a problem made in memory with the catalogs and prices that it names.
+    """A problem made in memory with the catalogs and prices that it names.
 
     Paths in it count from the folder that planner runs in.
 
@@ -99,7 +101,7 @@ def completed(problem: Problem) -> Inputs:
 
 
 def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
-    """Return the inputs of a problem given as the text of its file, which is no file.
+    """The inputs of a problem given as the text of its file, which is no file.
 
     Paths in it count from the folder that planner runs in; findings have no lines.
 
@@ -124,7 +126,7 @@ def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None
 def _joined(
     problem: Problem, document: Document, settings: tuple[str, ...], scenario: str | None
 ) -> tuple[Inputs, list[Finding]]:
-    """Return a problem with what it names, and every finding about how the parts fit together."""
+    """A problem with what it names, and every finding about how the parts fit together."""
     problem, offered, digests, cheap = _offered(problem, document)
     read = [_read_setting(setting) for setting in settings]
     parts = [document.digest, *digests, scenario or "", *read]
@@ -150,7 +152,7 @@ def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
 
 
 def renewed(inputs: Inputs, base: Path) -> Inputs:
-    """Return inputs with the catalogs and prices that the files they name hold now.
+    """Inputs with the catalogs and prices that the files they name hold now.
 
     Args:
         inputs: a problem, as a plan carries it.
@@ -164,7 +166,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
 
 
 def read_document(path: Path, settings: tuple[str, ...], scenario: str | None) -> Document:
-    """Return the data of a problem file with a scenario and ``path=value`` changes laid over it."""
+    """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
     document = yaml12.read(path)
     document.folder = path.parent
     overrides.apply_scenario(document, scenario)
@@ -172,15 +174,15 @@ def read_document(path: Path, settings: tuple[str, ...], scenario: str | None) -
     return document
 
 
-def validated(model: type[market.ModelT], document: Document) -> market.ModelT:
+def validated(model: type[ModelT], document: Document) -> ModelT:
     """Return a document as a model, its amounts of money at its rates of exchange."""
-    return market.validated(model, document, _rates(document, document.folder))
+    return documents.validated(model, document, _rates(document, document.folder))
 
 
 def joined(
     problem: Problem, document: Document, settings: tuple[str, ...] = ()
 ) -> tuple[Inputs, list[Finding]]:
-    """Return a problem with the catalogs and prices it names, and every finding about them."""
+    """A problem with the catalogs and prices it names, and every finding about them."""
     return _joined(problem, document, settings, None)
 
 
@@ -189,13 +191,13 @@ def _validated(document: Document) -> Problem:
 
 
 def _rates(document: Document, base: Path) -> exchange.Rates:
-    """Return the rates of a problem; those of its price books too where it has amounts in them."""
+    """The rates of a problem; those of its price books too where it has amounts in them."""
     rates = exchange.stated_rates(document)
     if not exchange.lacks_rate(document, rates):
         return rates
     try:
         paths = _price_paths(exchange.price_names(document), base, document)
-        return {**exchange.of_books(market.price_documents(paths)), **rates}
+        return {**exchange.of_books(price_documents(paths)), **rates}
     except InputError:  # it is told where the books are read
         return rates
 
@@ -207,16 +209,16 @@ Offered = tuple[dict[str, Any], list[str], list[Finding]]
 def _offered(
     problem: Problem, document: Document
 ) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
-    """Return the problem with the rates of its books, and what its catalogs and books hold."""
-    catalogs = market.load_catalogs(_catalog_paths(problem, document.folder, document))
+    """The problem with the rates of its books, and what its catalogs and books hold."""
+    catalogs = load_catalogs(_catalog_paths(problem, document.folder, document))
     paths = _price_paths(problem.prices, document.folder, document)
-    prices = market.load_prices(paths, catalogs.items, problem.currencies)
+    prices = load_prices(paths, catalogs.items, problem.currencies)
     place = document.place(("currency",)) if problem.currency else prices.currency_place
     settled = exchange.settle_rates(problem, prices.exchange, prices.currency, place)
     return settled, *_read_offered(catalogs, prices)
 
 
-def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
+def _read_offered(catalogs: Catalogs, prices: Prices) -> Offered:
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -230,22 +232,21 @@ def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
         "price_book_names": tuple(prices.names),
     }
     cheap = [
-        Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
+        Finding("below-drives", message, *prices.entries[sku].place, "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
-    places = {name: market.place_of(prices, name) for name in prices.kept}
-    cheap += price_layers.findings(prices.kept, prices.books, places)
+    cheap += kept_terms(prices.entries)
     return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
 
 
 def _read_setting(setting: str) -> str:
-    """Return what a setting says; of a file of them its contents."""
-    mark = overrides.FILE_MARK
-    return market.digest(Path(setting.removeprefix(mark))) if setting.startswith(mark) else setting
+    """A setting, or the digest of a file of settings."""
+    file = setting.removeprefix(overrides.FILE_MARK)
+    return setting if file == setting else documents.digest(Path(file))
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:
-    """Return the names of a problem file's scenarios."""
+    """The names of a problem file's scenarios."""
     scenarios = yaml12.read(path).data.get("scenarios", {})
     return tuple(scenarios) if isinstance(scenarios, dict) else ()
 
@@ -259,7 +260,7 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
         place = document.place(("catalogs",))
         raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
     return [
-        market.find(name, known, base, "catalog", _origin(document, "catalogs", index))
+        documents.find(name, known, base, "catalog", _origin(document, "catalogs", index))
         for index, name in enumerate(problem.catalogs)
     ]
 
@@ -271,7 +272,7 @@ def _price_paths(names: str | tuple[str, ...] | None, base: Path, document: Docu
     elif isinstance(names, str):
         names = (names,)
     return [
-        market.find(name, known, base, "price book", _origin(document, "prices", index))
+        documents.find(name, known, base, "price book", _origin(document, "prices", index))
         for index, name in enumerate(names)
     ]
 

@@ -19,7 +19,6 @@ from pydantic import ValidationError
 
 from planner import units
 from planner.errors import Finding, FixableError, InputError, clip
-from planner.foreign_files import regular
 from planner.inputs import Change, Inputs
 from planner.loader import yaml12
 from planner.loader.places import (
@@ -37,6 +36,7 @@ from planner.loader.places import (
     written,
 )
 from planner.units import QuantityError
+from planner.untrusted_files import regular
 
 DIGITS = 12
 """Digits of computed values of a range: precise enough, and few enough to hide rounding."""

@@ -1,15 +1,16 @@
-"""Rates of exchange: those of the problem and its price books, before any amount is read.
+"""Rates of exchange, gathered from the problem and its price books first, and the age of prices.
 
-An amount in euros can only be read by who knows what a euro is, and the rate may stand in the same
-file, or in a price book that the file names. So rates are gathered first. What is wrong with one is
-left to the schema, which says so with file and line.
+Amounts in euros need the rate of the euro, which may be in the same file or in a price book that
+the file names. The schema reports wrong rates with file and line.
 """
 
 from __future__ import annotations
 
+import calendar
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,19 @@ from planner import currency
 from planner.currency import OLD_DAYS, Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
-from planner.loader.price_building import latest_day, today
 from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
 
+OLD_MONTHS = 6
+"""Age above which a price is stale: flash moves by a fifth in a quarter."""
+NO_DATE = "0000"
+"""The date of a price that was edited in a workbook."""
 Rates = Mapping[str, Currency]
 
 
 def stated_rates(document: Document) -> dict[str, Currency]:
-    """Return the rates of exchange that a file states, those left out that are wrong."""
+    """The rates of exchange that a file states, those left out that are wrong."""
     found: dict[str, Currency] = {}
     data = document.data.get("exchange")
     for code, rate in data.items() if isinstance(data, dict) else ():
@@ -40,7 +44,7 @@ def stated_rates(document: Document) -> dict[str, Currency]:
 
 
 def lacks_rate(document: Document, rates: Rates) -> bool:
-    """Say whether a file has amounts in a currency whose rate is not known."""
+    """True if a file has amounts in a currency whose rate is not known."""
     return any(code not in rates for code in _codes(document.data))
 
 
@@ -63,7 +67,7 @@ def settle_rates(
     shown: str | None,
     place: tuple[str, int | None],
 ) -> Problem:
-    """Return the problem with the rates of its price books, and the currency that they are in.
+    """The problem with the rates of its price books, and the currency that they are in.
 
     What the problem says itself counts first.
 
@@ -115,7 +119,7 @@ def doubtful_rates(inputs: Inputs) -> Iterator[Finding]:
 
 
 def price_names(document: Document) -> tuple[str, ...] | None:
-    """Return the price books that a file names, None where it names none or not as it should."""
+    """The price books that a file names, None where it names none or not as it should."""
     names = document.data.get("prices")
     if isinstance(names, str):
         return (names,)
@@ -125,8 +129,55 @@ def price_names(document: Document) -> tuple[str, ...] | None:
 
 
 def of_books(documents: list[tuple[Path, Document]]) -> dict[str, Currency]:
-    """Return the rates of price books; later ones override earlier ones."""
+    """The rates of price books; later ones override earlier ones."""
     found: dict[str, Currency] = {}
     for _, document in documents:
         found |= stated_rates(document)
     return found
+
+
+# Age of prices.
+
+
+def latest_day(text: str) -> date:
+    """The last day of a date of a price book, which may be a month or a year."""
+    year, month, day = (*map(int, text.split("-")), 0, 0)[:3]
+    month = min(month, 12) or 12
+    return date(year, month, min(day, _days(year, month)) or _days(year, month))
+
+
+def _days(year: int, month: int) -> int:
+    return calendar.monthrange(year, month)[1]
+
+
+def is_old(text: str, day: date) -> bool:
+    """True if a price of a date is stale on a day."""
+    if text == NO_DATE:
+        return False
+    months = day.year * 12 + day.month - 1 - OLD_MONTHS
+    year, month = divmod(months, 12)
+    limit = date(year, month + 1, min(day.day, _days(year, month + 1)))
+    return latest_day(text) < limit
+
+
+def is_to_come(text: str, day: date) -> bool:
+    """True if all of a date is after a day."""
+    if text == NO_DATE:
+        return False
+    year, month, first = (*map(int, text.split("-")), 1, 1)[:3]
+    return date(year, month, first) > day
+
+
+def today() -> date:
+    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible outputs.
+
+    Raises:
+        InputError: SOURCE_DATE_EPOCH is no time.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        message, fix = f"'{epoch}' is not seconds since 1970", "write for example 1767225600"
+        raise InputError(Finding("environment", message, "SOURCE_DATE_EPOCH", fix=fix)) from None
+    return now.date()

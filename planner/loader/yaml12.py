@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from planner.errors import Finding, InputError
-from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.paths import DataPath, job_path
+from planner.untrusted_files import contents
 
 OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from planner.atomic_files import whole
 from planner.outputs.bill import harmless
 from planner.schema.sensitivity import Column
-from planner.whole_files import whole
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 """Names that need no quotes."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from planner.errors import Finding, InputError, VerificationError
-from planner.foreign_files import contents
 from planner.optimizer.solvers import SolverName
 from planner.portfolio.check import faults
 from planner.portfolio.inputs import Instance, load
 from planner.portfolio.plan import assemble
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
+from planner.untrusted_files import contents
 
 MOST_BYTES = 50_000_000
 

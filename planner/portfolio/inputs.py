@@ -23,7 +23,6 @@ from planner.case.money import support_span
 from planner.case.resolve import with_companions
 from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
-from planner.foreign_files import contents
 from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
@@ -40,6 +39,7 @@ from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category
 from planner.schema.problem import Budget, Checkpoint, Job, Objective, Problem, Quantity, Term
 from planner.sizing.facility import HOURS_PER_YEAR
+from planner.untrusted_files import contents
 
 CATEGORIES = get_args(Category)
 SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

@@ -17,8 +17,8 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
-from planner.foreign_files import contents
-from planner.foreign_workbooks import open_xlsx
+from planner.untrusted_files import contents
+from planner.untrusted_workbooks import open_xlsx
 
 Decimal = Literal["point", "comma"]
 

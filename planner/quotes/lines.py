@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from planner.foreign_workbooks import NO_VALUE
 from planner.quotes.cells import (
     INCLUDED,
     NOTHING,
@@ -28,6 +27,7 @@ from planner.quotes.cells import (
 )
 from planner.quotes.table import Table, body
 from planner.schema.bill import LineKind, MatchedBy, QuoteField, QuoteLine, QuoteSum
+from planner.untrusted_workbooks import NO_VALUE
 
 CENT = 0.011
 """Sums of rounded amounts may differ by a cent for each of them."""

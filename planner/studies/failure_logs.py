@@ -11,10 +11,10 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.foreign_files import regular
 from planner.simulation.laws import Array, Law, empirical
 from planner.telemetry.tables import RawTable, read_table
 from planner.telemetry.times import read_times
+from planner.untrusted_files import regular
 
 _MOST_BYTES = 200_000_000
 _FEWEST = 2

@@ -21,7 +21,6 @@ from planner.assemble import assemble, versions
 from planner.assemble.cables import links_of
 from planner.case import resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError
-from planner.foreign_files import contents, json_of
 from planner.inputs import Inputs, changed, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.effort import Effort
@@ -35,6 +34,7 @@ from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.purchases import operation_of
 from planner.studies.request import Found, Request
+from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,
     origin_faults,

@@ -20,7 +20,6 @@ import pandas as pd
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
-from planner.foreign_files import regular
 from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
@@ -35,6 +34,7 @@ from planner.telemetry.raw import (
 from planner.telemetry.tables import read_table
 from planner.telemetry.times import read_times
 from planner.units import DAY_S, HOUR_S
+from planner.untrusted_files import regular
 
 LEVELS = ("local", "remote")
 COMPLETE = 0.9

@@ -17,7 +17,6 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError
-from planner.foreign_files import regular
 from planner.schema.telemetry import (
     CONFIDENCE,
     Characterization,
@@ -31,6 +30,7 @@ from planner.schema.telemetry import (
 )
 from planner.telemetry.raw import Numbers
 from planner.telemetry.tables import read_table
+from planner.untrusted_files import regular
 
 LIMIT = 0.10
 """Overlap that most builders keep below."""

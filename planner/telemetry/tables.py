@@ -18,8 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from planner.errors import Finding, InputError
-from planner.foreign_files import contents, in_words, json_of, regular
-from planner.foreign_workbooks import open_xlsx
 from planner.telemetry.columns import (
     PATTERNS,
     Columns,
@@ -39,6 +37,8 @@ from planner.telemetry.raw import (
     unreadable,
 )
 from planner.telemetry.times import read_times
+from planner.untrusted_files import contents, in_words, json_of, regular
+from planner.untrusted_workbooks import open_xlsx
 
 EMPTY = ("", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-", "#N/A", "inf", "-inf", "Inf")
 """Cells without a value."""

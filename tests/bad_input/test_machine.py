@@ -12,7 +12,7 @@ from typing import Any
 import pulp
 import pytest
 
-from planner.foreign_workbooks import load_bytes
+from planner.untrusted_workbooks import load_bytes
 from planner.workbook.basis import UnreadableError, unpack
 from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE

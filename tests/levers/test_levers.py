@@ -14,7 +14,7 @@ from planner import shipped
 from planner.inputs import Inputs, value_at
 from planner.levers import Change, Lever, applied, levers
 from planner.limits import SUPPLIES
-from planner.loader import load, market, overrides, yaml12
+from planner.loader import documents, load, overrides, yaml12
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
 from tests.world.solved import solved
@@ -60,7 +60,7 @@ def problem_of(path: Path, settings: tuple[str, ...]) -> Problem:
     document = yaml12.read(path)
     overrides.apply_scenario(document, None)
     overrides.apply_settings(document, settings)
-    return market.validated(Problem, document)
+    return documents.validated(Problem, document)
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:

@@ -13,7 +13,8 @@ from planner.api import load, solve
 from planner.commands.catalog import check
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text
-from planner.loader.market import load_catalogs, load_prices
+from planner.loader.catalogs import load_catalogs
+from planner.loader.prices import load_prices
 from planner.schema.prices import Price
 from tests.world.files import FILES
 

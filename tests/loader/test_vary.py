@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
-from planner.loader import load, market, overrides, yaml12
+from planner.loader import documents, load, overrides, yaml12
 from planner.loader.axes import MOST, Variable, values
 from planner.loader.overrides import checked
 from planner.loader.places import number_of
@@ -42,7 +42,7 @@ def problem_of(path: Path, *settings: str) -> Problem:
     document = yaml12.read(path)
     overrides.apply_scenario(document, None)
     overrides.apply_settings(document, settings)
-    return market.validated(Problem, document)
+    return documents.validated(Problem, document)
 
 
 def texts_of(inputs: Inputs, option: str) -> list[str]:

@@ -11,7 +11,7 @@ from xlsxwriter import Workbook
 
 from planner import shipped
 from planner.errors import InputError
-from planner.loader.market import load_catalogs
+from planner.loader.catalogs import load_catalogs
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 

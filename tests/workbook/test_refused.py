@@ -11,8 +11,8 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner.errors import InputError
-from planner.foreign_workbooks import load_bytes
 from planner.schema.plan import Plan
+from planner.untrusted_workbooks import load_bytes
 from planner.workbook import basis
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, made, shipped, written

@@ -23,8 +23,8 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import check_item
-from planner.loader.market import validated
-from planner.loader.price_building import today
+from planner.loader.documents import validated
+from planner.loader.exchange import today
 from planner.quotes.answers import catalog_text
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED

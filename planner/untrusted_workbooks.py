@@ -20,7 +20,7 @@ from openpyxl.utils import range_boundaries
 from openpyxl.workbook import Workbook
 
 from planner.errors import Finding, InputError, PlannerError
-from planner.foreign_files import contents, in_words
+from planner.untrusted_files import contents, in_words
 
 NO_VALUE = "a formula without a value"
 """What stands in a cell whose formula no program worked out."""
