@@ -141,7 +141,7 @@ def test_demand_without_a_port_is_refused_with_a_fix_that_helps() -> None:
 
 
 def test_more_appliances_down_than_there_are_by_a_table() -> None:
-    """The verifier counted one of a table's units as down where two may be, and refused the plan."""
+    """The verifier let no more than all units of a table be down, and refused the plan."""
     assert not faults(random_case(310_223))
 
 
