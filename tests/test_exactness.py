@@ -140,6 +140,11 @@ def test_demand_without_a_port_is_refused_with_a_fix_that_helps() -> None:
         api.solve_inputs(inputs_of(case), explain=False)
 
 
+def test_more_appliances_down_than_there_are_by_a_table() -> None:
+    """The verifier let no more than all units of a table be down, and refused the plan."""
+    assert not faults(random_case(310_223))
+
+
 def test_harder_problems_are_proven_and_right() -> None:
     found = {seed: faults(random_case(seed, wide=True)) for seed in WIDE_SEEDS}
     wrong = {seed: said for seed, said in found.items() if said}

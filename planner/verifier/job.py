@@ -193,10 +193,7 @@ class Run:
         share, basis, worst = self.basis.problem.storage.delivered_fraction, self.basis, (0.0, 0.0)
         for sku, count in basis.of_kind(self.counts, "storage").items():
             left = count - down / (value(basis.items[sku].fail_units) or 1)
-            now, after = basis.nameplate(sku, count), basis.nameplate(sku, max(0.0, left))
-            if basis.items[sku].sizes is None:
-                read, write = basis.nameplate(sku, 1)
-                after = left * read, left * write
+            now, after = basis.nameplate(sku, count), basis.nameplate(sku, left)
             worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
         return share.read * worst[0], share.write * worst[1]
 
