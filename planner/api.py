@@ -14,6 +14,7 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
+from planner.schema.plan import DEFAULT_GAP
 
 if TYPE_CHECKING:
     from planner.optimizer.effort import Effort
@@ -30,8 +31,6 @@ AFTERWARDS_S = 0.75
 """What these take of a processor, as a rule; at most a quarter of a time limit is kept for them."""
 LEAST_SEEN_S = 0.05
 """With less processor time behind it a command cannot tell how busy the machine is."""
-DEFAULT_GAP = 2e-6
-"""It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
         return
     file, line = inputs.document.place(("objective",)) if inputs.document else (None, None)
     label = OBJECTIVES[case.objective].label
-    text = f"the {label} tells no plans apart where what is owned runs for nothing"
-    fix = "give the price of electricity, or maximize: goodput"
+    text = f"objective {label} is 0 for every plan: installed units have no running cost"
+    fix = "set term.electricity, or maximize: goodput"
     raise InputError(Finding("nothing-paid", text, file, line, "objective", fix))
 
 

@@ -62,7 +62,7 @@ def listed(findings: Sequence[Finding]) -> list[str]:
 def more(findings: Sequence[Finding]) -> list[str]:
     """Return the line that says how many findings are not shown, if any."""
     left = len(findings) - MOST_FINDINGS
-    return [f"and {left:,} more; mend these first [more]"] if left > 0 else []
+    return [f"and {left:,} more [more]"] if left > 0 else []
 
 
 class PlannerError(Exception):

@@ -1,7 +1,7 @@
-"""Measure the style of docstrings: python scripts/check_words.py [--list].
+"""Measure the style of docstrings and test titles: python scripts/check_words.py [--list].
 
 Counts "what" and words of the project's old private language per 1,000 words of the docstrings in
-planner/. Thresholds only ever go down.
+planner/. Thresholds only ever go down. A title of a test has at most 60 characters.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ PRIVATE = re.compile(
 MOST_WHAT = 18.5
 """Per 1,000 words of docstrings; 2 is the aim, linopy has 0.4."""
 MOST_PRIVATE = 3.5
+MOST_OF_TITLE = 60
+"""Characters of a test's name after "test_"."""
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -35,6 +37,15 @@ def docstrings() -> Iterator[tuple[str, str]]:
                 if text:
                     line = 1 if isinstance(node, ast.Module) else node.lineno
                     yield f"{path.relative_to(ROOT)}:{line}", text
+
+
+def long_titles() -> Iterator[str]:
+    """Yield each test whose title is too long, with its place."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            title = node.name if isinstance(node, ast.FunctionDef) else ""
+            if title.startswith("test_") and len(title) - len("test_") > MOST_OF_TITLE:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}: {title}"
 
 
 def main(arguments: list[str]) -> int:
@@ -53,7 +64,9 @@ def main(arguments: list[str]) -> int:
         rate = 1000.0 * found[name] / words
         over |= rate > most
         print(f"{name}: {rate:.1f} per 1,000 words of docstrings, at most {most:g}")
-    return int(over)
+    titles = list(long_titles())
+    print(f"test titles over {MOST_OF_TITLE} characters: {len(titles)}", *titles, sep="\n  ")
+    return int(over or bool(titles))
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ LOOSER: dict[str, Callable[[Problem], Problem | None]] = {
     "power": lambda p: (
         changed(p, site={"it_power_kw": 1.1 * p.site.it_power_kw}) if p.site.it_power_kw else None
     ),
-    "power at the meter": lambda p: (
+    "facility power": lambda p: (
         changed(p, site={"facility_power_kw": 1.1 * p.site.facility_power_kw})
         if p.site.facility_power_kw
         else None
@@ -259,7 +259,7 @@ def test_own_hardware_enters_plans(item_id: str, item: str, family: str, tmp_pat
         "Quotation 4711",
         "Our own prices",
     )
-    if item_id == "nitro_boosted":  # what is not overridden is inherited, the least order too
+    if item_id == "nitro_boosted":  # what is not overridden is inherited, the minimum order too
         assert (line.vendor, line.unit_it_power_kw, line.unit_rack_units) == ("WEKA", 0.8, 1.0)
         assert line.quantity >= 8
         assert line.part_number == "WPS155-SAE"

@@ -13,11 +13,13 @@ from planner import api
 from planner.inputs import Inputs
 from planner.outputs.views.plan import whole
 from planner.schema.plan import Plan, Repair
+from planner.verifier import faults
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
+from tests.world.tampering import put
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
@@ -165,6 +167,15 @@ def test_how_many_gpus_of_a_system_are_used_is_decided(hours: int, used: int) ->
     assert plan.jobs[0].usable_gpus_by_type == {"gpu": used}
     assert plan.objective.best == pytest.approx(max(of_each.values()), rel=1e-6)
     assert of_each[used] == max(of_each.values())
+
+
+@pytest.mark.parametrize("used", [0, 6, 19])
+def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
+    request = trays(4, 6)
+    request.job["gpus"] = {}
+    inputs = inputs_of(request.case())
+    wrong = put(planned(request), ("jobs", 0, "per_system_gpus"), used)
+    assert "jobs.per_system_gpus" in "\n".join(faults(inputs, wrong))
 
 
 @cache

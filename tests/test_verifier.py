@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api import load
+from planner.api import load, solve_inputs
 from planner.inputs import Inputs
 from planner.schema.catalog import Figure
 from planner.schema.plan import Plan, RackGroup
@@ -71,6 +71,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("forbidden", "problem", ("policy", "forbid_vendors"), ("Weft",), "vendor Weft is forbidden"),
     ("split", "problem", ("policy", "split", 0, "max_share"), 0.9, "split.0: broken limit"),
     ("units down", "problem", ("storage", "tolerate_down"), 2, "jobs.degraded_write_gb_per_s"),
+    ("all down", "problem", ("storage", "tolerate_down"), 99, "nothing is left with appliances"),
     ("delivered", "problem", ("storage", "delivered_fraction", "write"), 0.7, "delivered_write"),
     ("manager", "problem", ("network", "compute", "manager", "ports"), 3, "system_links: plan"),
     ("reserve", "problem", ("network", "out_of_band", "reserve_ports"), 0, "out_of_band."),
@@ -83,7 +84,7 @@ PLANTED: list[tuple[str, str, DataPath, Any, str]] = [
     ("data set", "problem", (*JOB, "dataset"), 200.0, "jobs.other_data_tb"),
     ("price", "prices", ("gpu_a", "list_usd"), 12.34, "lines.gpu_a.unit_list_usd"),
     ("pack", "prices", ("fibre", "pack"), 7, "lines.fibre.pack"),
-    ("least order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),
+    ("minimum order", "prices", ("copper", "min_order"), 999, "lines.copper.purchased"),
     ("support", "prices", ("weave", "support_per_year"), None, "lines.weave.support_usd_per"),
     ("subscription", "prices", ("suite", "per_year_usd"), 9.0, "lines.suite.subscription_usd"),
     ("discount", "discounts", (0, "discount"), 0.5, "lines.weave.discount"),
@@ -181,6 +182,8 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("sync_bundle", (*JOB, "mode"), "async", "jobs.mode: async"),
     ("two_types", (*JOB, "gpu_types"), ("gpu_a",), "jobs.systems_by_type"),
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: plan says"),
+    ("limited", ("schema_version",), 2, "plan.schema_version: plan says 2, recomputed 1"),
+    ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
     ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
 ]
 
@@ -189,6 +192,17 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
 def test_a_plan_that_cannot_be_is_named(name: str, path: DataPath, value: Any, says: str) -> None:
     inputs, plan = KNOWN[name]()
     assert says in disagreements(inputs, put(plan, path, value))
+
+
+def test_heat_to_air_of_liquid_cooled_items_may_be_rounded() -> None:
+    """All heat less that to liquid is rarely 0 to the last digit."""
+    inputs = everything().inputs
+    cooled = (put(each, ("consumes", "liquid_share"), of(1.0)) for each in inputs.items)
+    inputs = replace(inputs, items=tuple(cooled))
+    plan = solve_inputs(inputs)
+    assert plan.totals is not None and abs(plan.totals.heat_air_btu_per_h or 0.0) < 1e-6
+    verify(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1e-8))
+    assert "heat_air" in disagreements(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1.0))
 
 
 def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:

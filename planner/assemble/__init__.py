@@ -71,7 +71,7 @@ def assemble(
         message=message,
         infeasibility=infeasibility,
         objective=_objective(case, answer, gap, proof),
-        provenance=_provenance(inputs, answer, solver, seconds),
+        provenance=_provenance(inputs, answer, solver, gap, seconds),
     )
     run = answer.operation
     if run is None:
@@ -186,7 +186,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
 
 
 def _provenance(
-    inputs: Inputs, answer: Certificate, solver: str, seconds: float | None
+    inputs: Inputs, answer: Certificate, solver: str, gap: float, seconds: float | None
 ) -> Provenance:
     return Provenance(
         tool=f"planner {__version__}",
@@ -200,6 +200,7 @@ def _provenance(
         versions=versions(),
         iterations=answer.iterations,
         seconds=seconds,
+        gap=gap,
     )
 
 

@@ -21,7 +21,6 @@ from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
 from planner.schema.plan import FabricReport, JobPlan, Line
-from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW, LOST_TIME
@@ -96,8 +95,8 @@ def _hours_of_types(facts: Facts) -> Iterator[str]:
     types = len(facts.case.systems)
     if facts.case.objective == "usd_per_useful_gpu_hour" and types > 1:
         yield (
-            f"an hour of one GPU type is not worth an hour of another, and {types} are "
-            "on offer: minimize usd_per_million_tokens compares them by the work they do"
+            f"GPU-hours of different types are not comparable, and {types} types are "
+            "on offer: minimize usd_per_million_tokens compares them by useful work"
         )
 
 
@@ -138,7 +137,7 @@ def _rates(facts: Facts) -> Iterator[str]:
                 f"{of_job('training.scale', job.name)} takes off what scale costs"
             )
         if choice.point is not FULL and choice.point.confidence == "low":
-            yield f"the power curve of {model} is weakly known: see its range and its source"
+            yield f"the power curve of {model} has low confidence: see its range and source"
     if job.power is not None and job.power.asked != (1.0,):
         yield from _without_curve(facts)
 
@@ -225,7 +224,7 @@ def _repairs(facts: Facts) -> Iterator[str]:
     if repair.in_rack and repair.availability < BOUND_CLOSE_FROM:
         yield (
             f"repair wait of {1.0 - repair.availability:.1%} is overestimated: "
-            "where spares stand in each rack the formula is close only up to 2 %"
+            "with spares in each rack the formula is accurate only up to 2 %"
         )
     if repair.shrunk is not None:
         yield (
@@ -234,7 +233,7 @@ def _repairs(facts: Facts) -> Iterator[str]:
         )
     if stated.unit == "tray" and repair.unit == "system":
         model = facts.model(facts.job.gpu_type)
-        yield f"repair unit is the whole {model}: its catalog states no trays"
+        yield f"repair unit is the whole {model} (catalog lists no trays)"
 
 
 # Fabrics.
@@ -317,10 +316,10 @@ def _idle_systems(facts: Facts) -> Iterator[str]:
         if used and job.repair is not None:  # they stand by, unless fewer are asked for
             idle -= job.spare_systems(system.way(run.ways), used)
         if idle == 1:
-            yield f"1 system of {facts.model(system.id)} stands idle: the job does not use it"
+            yield f"1 system of {facts.model(system.id)} is idle: the job does not use it"
         elif idle > 1:
             yield (
-                f"{idle} systems of {facts.model(system.id)} stand idle: the job does not use them"
+                f"{idle} systems of {facts.model(system.id)} are idle: the job does not use them"
             )
 
 
@@ -329,8 +328,8 @@ def _without_drives(facts: Facts) -> Iterator[str]:
     without = [facts.model(s.id) for s in facts.case.systems if s.ways[0].drives is None]
     if facts.inputs.problem.job.levels is not None and without:
         yield (
-            f"the local level of checkpoints was not tried on {', '.join(without)}: no catalog "
-            "states what their drives write and hold (local.write, local.capacity)"
+            f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
+            "the catalog: local.write, local.capacity"
         )
 
 
@@ -372,16 +371,17 @@ def _unusual_shares(facts: Facts) -> Iterator[str]:
 
 def _endurance(facts: Facts) -> Iterator[str]:
     """Basis of write endurance that no catalog states."""
+    rated = facts.inputs.problem.storage.dwpd.model_dump()
     for offer in facts.case.bought(facts.run.units):
         item = facts.inputs.item(offer.id)
         flash = [
-            f"{raw_tb:,.4g} TB of {kind.upper()}, {DRIVE_WRITES_PER_DAY[kind]:g} drive writes a day"
+            f"{raw_tb:,.4g} TB of {kind.upper()}, {rated[kind]:g} drive writes a day"
             for kind, raw_tb in figures.derived_endurance(item, facts.inputs)
         ]
         if flash:
             yield (
                 f"write endurance of {item.model} is derived, no catalog states it: "
-                f"{' and '.join(flash)}, before what protection writes besides"
+                f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
             )
 
 
@@ -397,7 +397,7 @@ def _design_power(facts: Facts) -> Iterator[str]:
         yield (
             f"{item.model} counts {counted:g} kW; its reference design provides {designed.value:g} "
             f"kW (site.power_basis: design), {more_kw:,.0f} kW more for {units} of them, "
-            f"{at_meter_kw:,.0f} kW at the meter"
+            f"{at_meter_kw:,.0f} kW facility power"
         )
 
 

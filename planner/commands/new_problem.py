@@ -27,7 +27,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
-from planner.loader.vary.place import Slot, field_of, number_of, raw, short, slot_for, slot_of
+from planner.loader.places import Slot, field_of, number_of, raw, short, slot_for, slot_of
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem
@@ -103,7 +103,7 @@ QUESTIONS = {
     for each in (
         Question("name", "Name of the problem and its file", default="my-cluster"),
         Question("power", _POWER, "3 MW", "site.facility_power", needed=True),
-        Question("pue", "PUE, power at the meter by IT power", "", "site.pue", "1.25"),
+        Question("pue", "PUE, facility power / IT load", "", "site.pue", "1.25"),
         Question("racks", "Racks that the room takes", "24", "site.racks", needed=True),
         Question("rack-power", "Power of a rack", "130 kW", "site.rack.power", needed=True),
         Question("budget", "Budget to buy", "60 MUSD", "budget.capex"),

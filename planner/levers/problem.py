@@ -104,7 +104,7 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     limit = inputs.problem.storage.client_limit
     for key in ("read", "write"):
         if getattr(limit, key) is not None:
-            path, label = f"storage.client_limit.{key}", f"what one GPU system can {key}"
+            path, label = f"storage.client_limit.{key}", f"client {key} limit per GPU system"
             yield bounded(inputs, path, label, "GB/s", 1, _ANY_PORT_GB_PER_S)
     hot = job.gpus.hot
     if hot[0]:
@@ -285,11 +285,11 @@ def _counts(inputs: Inputs, item: Item, rule: Quantity) -> Iterator[Lever]:
                      most=_MOST_UNITS)  # fmt: skip
     if rule.min:
         off = (Change(f"{path}.min", None, "null"),)
-        label = f"least {item.model}"
+        label = f"minimum {item.model}"
         yield amount(inputs, f"{path}.min", label, "units", -1, rule.min, off, limit=f"{path}.min")
     if rule.max is not None:
         off = (Change(f"{path}.max", None, "null"),)
-        label = f"most {item.model}"
+        label = f"maximum {item.model}"
         yield amount(inputs, f"{path}.max", label, "units", 1, rule.max, off, limit=f"{path}.max",
                      least=float(rule.in_place), most=_MOST_UNITS)  # fmt: skip
 
@@ -322,7 +322,7 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
     if storage.rule != "demand":
         name = storage.rule if isinstance(storage.rule, str) else storage.rule.name
         off = [Change("storage.rule", "demand", "demand")]
-        what = "size storage by what the job needs"
+        what = "size storage by the job's demand"
         checkpoint = inputs.problem.job.checkpoint
         if checkpoint.mode != "sync" and checkpoint.max_overlap < 1.0:
             # No limit under a rule, which asks for drains short enough in its own way.
@@ -330,7 +330,7 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
         yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, *off)
     if storage.endurance != "off" and _worn(inputs):
         off = [Change("storage.endurance", "off", "off")]
-        label, what = "drives are written no more than they are rated for", "let them be"
+        label, what = "write endurance of drives", "ignore it"
         yield choice(inputs, "storage.endurance", label, what, *off)
     if storage.exact_families is not None:
         count = storage.exact_families
@@ -355,15 +355,15 @@ def _worn(inputs: Inputs) -> bool:
 def _job(inputs: Inputs) -> Iterator[Lever]:
     job = inputs.problem.job
     if job.gpus.hot[1]:
-        off, label = Change(job_path("gpus.hot_spares"), 0, "0"), "the share of hot spares"
+        off, label = Change(job_path("gpus.hot_spares"), 0, "0"), "share of hot spares"
         yield choice(inputs, job_path("gpus.hot_spares"), label, "keep none", off)
     if job.repair is not None and job.repair.spares != "open":
-        path, label = job_path("repair.spares"), f"{job.repair.spares} spares stand by"
+        path, label = job_path("repair.spares"), f"{job.repair.spares} hot spares"
         what, off = "let their number be decided", Change(path, "open", "open")
         yield choice(inputs, path, label, what, off)
     if job.gpus.per_system is not None and job.repair is not None and job.repair.unit == "tray":
         # Fewer are used only where that leaves spare trays in each system.
-        path, label = job_path("gpus.per_system"), "the most GPUs used of one system"
+        path, label = job_path("gpus.per_system"), "maximum GPUs used per system"
         yield choice(inputs, path, label, "let their number be decided", Change(path, None, "null"))
     if job.levels is not None and job.levels.use == "yes":
         path, label = job_path("checkpoint.local.use"), "checkpoints go to local drives first"
@@ -373,8 +373,8 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         yield from _every(inputs, job.levels.every)
     if job.restore.fan_out != "broadcast":
         path = job_path("restore.fan_out")
-        label = "more than one copy is read in a restore"
-        what = "read the checkpoint once and pass it on between the GPUs"
+        label = "restore fan-out above 1"
+        what = "read the checkpoint once, broadcast between the GPUs"
         yield choice(inputs, path, label, what, Change(path, "broadcast", "broadcast"))
     for path, value, verb in (
         (job_path("restore.readers"), job.restore.readers, "reads"),

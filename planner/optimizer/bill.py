@@ -332,7 +332,7 @@ class Kernel:
         return np.maximum(racks, 0.0)
 
     def _purchased(self, counts: Numbers, rows: Places) -> Numbers:
-        """Return units bought: spares, packs, least order; see `BillItem.purchased`."""
+        """Return units bought: spares, packs, minimum order; see `BillItem.purchased`."""
         layout, bought = self.layout, np.zeros((len(self.items), counts.shape[1]))
         standing = np.rint(counts[layout.places[rows]])
         spares = np.ceil(layout.spare_share[rows] * standing - ROUNDING)

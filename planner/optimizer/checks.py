@@ -89,7 +89,7 @@ class Vendors:
 
 
 def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
-    """Return whether counts may be ordered: least orders, highest counts, families in use."""
+    """Return whether counts may be ordered: minimum orders, highest counts, families in use."""
     if any(units[offer.id] < offer.low for offer in case.demanded):
         return False
     serving: dict[str, int] = {}

@@ -273,7 +273,7 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
 class Purchases:
     """Units bought of everything in the bill: with spares, less what is owned, in packs.
 
-    p >= n + s - owned,  s >= share n,  p = pack k,  and p is 0 or at least the least order.
+    p >= n + s - owned,  s >= share n,  p = pack k,  and p is 0 or at least the minimum order.
     """
 
     def __init__(self, rows: Rows, case: Case, count: Counts) -> None:

@@ -6,7 +6,7 @@ x_a + x_b of a, none of b. Where
 - a is of the same type or family, in the same fabric, with the same ways of running the job and
   the same companions, and gives no less: work, bandwidth, capacity, endurance;
 - of every sum that the problem limits, weighs or breaks ties by, a unit of a takes no more, bought
-  and in place; its spares, packs and least order are no more; nothing limits how many a there are;
+  and in place; spares, packs and minimum order are no more; nothing limits the number of a;
 - no rule tells the two apart: vendors, shares of money, what is demanded or owned;
 
 the plan is one without b that keeps every limit, and no worse. Units that follow by rounding up,

@@ -603,7 +603,7 @@ class Space:
         return np.asarray(best + low * step, dtype=np.int64)
 
     def orderly(self, counts: Counts, group: Places) -> Flags:
-        """Say which counts may be ordered: least orders, families in use and their units."""
+        """Say which counts may be ordered: minimum orders, families in use and their units."""
         fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         units = self.members @ counts[self.first_store :]
         fine &= (units <= self.most_units[:, None]).all(axis=0)

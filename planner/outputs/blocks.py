@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.outputs.words import Scale, results
 
@@ -59,6 +59,37 @@ class Text:
     on: frozenset[Medium] = EVERYWHERE
     first: int | None = None
     detail: bool = False
+    style: Literal["", "answer", "note", "muted"] = ""
+    """Of the page: the sentence that answers, a remark, an aside."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Headline figures, each with its label."""
+
+    figures: tuple[tuple[str, str], ...]
+    detail: bool = False
+
+
+class Bar(NamedTuple):
+    """A labelled bar: ``share`` of the full length, its value, a remark; red where ``full``."""
+
+    label: str
+    share: float
+    text: str
+    full: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars one below the other; the screen has the first ``most``."""
+
+    title: str
+    bars: tuple[Bar, ...]
+    subtitle: str = ""
+    most: int | None = None
+    detail: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +108,7 @@ class Column:
         on: the media that have it.
         spare: how soon a first screen that is too narrow leaves it out, the highest first; 0 never.
         detail: whether a first screen leaves it out.
+        foot: its total, in a last row of the screen and the page.
     """
 
     label: str
@@ -90,6 +122,7 @@ class Column:
     on: frozenset[Medium] = EVERYWHERE
     spare: int = 0
     detail: bool = False
+    foot: str = ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -128,6 +161,7 @@ class Table:
         first: rows of a first screen, chosen in the same way.
         kept: places of rows that are never left out.
         rows: what its rows are called.
+        whole: whether the page has every row.
     """
 
     title: str
@@ -139,6 +173,7 @@ class Table:
     items: tuple[str, ...] = ()
     first: int | None = None
     detail: bool = False
+    whole: bool = False
 
     @property
     def count(self) -> int:
@@ -146,11 +181,11 @@ class Table:
         return len(self.columns[0].values) if self.columns else 0
 
     def on(self, medium: Medium) -> tuple[Column, ...]:
-        """Return the columns that a medium has."""
+        """The columns that a medium has."""
         return tuple(column for column in self.columns if medium in column.on)
 
     def of(self, places: Sequence[int]) -> Table:
-        """Return the table of some of its rows."""
+        """The table of some of its rows."""
         columns = (
             replace(
                 column,
@@ -162,7 +197,7 @@ class Table:
         return replace(self, columns=tuple(columns))
 
 
-Block = Heading | Facts | Text | Table
+Block = Heading | Facts | Text | Tiles | Bars | Table
 
 
 MOST_NOTES = 5
@@ -170,7 +205,7 @@ MOST_NOTES = 5
 
 
 def notes_block(texts: Iterable[str], title: str = "Notes") -> Text:
-    """Return notes, of which a first screen shows the first ones."""
+    """Notes, of which a first screen shows the first ones."""
     return Text(tuple(filter(None, texts)), title, points=True, first=MOST_NOTES)
 
 
@@ -180,7 +215,7 @@ def proof_block(texts: Iterable[str]) -> Text:
 
 
 def choose_rows(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
-    """Return the places of rows to show: all, or evenly chosen with those kept among them.
+    """The places of rows to show: all, or evenly chosen with those kept among them.
 
     Args:
         kept: places of rows that are never left out.

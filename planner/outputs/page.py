@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.figures import capital
 from planner.outputs import plan_page
-from planner.outputs.blocks import Block, Facts, Heading, Table, Text
+from planner.outputs.blocks import (
+    Bars,
+    Block,
+    Column,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    Tiles,
+    choose_rows,
+)
 from planner.outputs.charts.model import Chart
-from planner.outputs.parts import Part, facts, table_part, text_part
 from planner.outputs.restated import restated
 from planner.outputs.sensitivity_words import STATUS, as_it_stands, named
-from planner.outputs.words import clean, fitted
+from planner.outputs.words import clean, counted, fitted, results
 from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Study, Sweep
@@ -25,7 +34,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 AnyStudy = Study | RulesTable
-_LONGEST = 240
+Part = dict[str, Any]
+"""A block as the template takes it."""
+_LONGEST, _MOST_ROWS = 240, 25
 _STYLED = re.compile(' style="([^"]*)"')
 
 
@@ -62,7 +73,7 @@ class Section(NamedTuple):
 
 
 def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> str:
-    """Return the page as one HTML text without scripts.
+    """The page as one HTML text without scripts.
 
     Args:
         title: its heading.
@@ -76,7 +87,7 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]
 
 
 def _shared_styles(text: str) -> str:
-    """Return a page whose drawings share their styles: written once each, they take a third less.
+    """A page whose drawings share their styles: written once each, they take a third less.
 
     Elements of drawings have no class of their own.
     """
@@ -91,7 +102,7 @@ def _shared_styles(text: str) -> str:
 
 
 def fragment(blocks: Iterable[Block]) -> str:
-    """Return blocks as a piece of HTML, for a notebook."""
+    """Blocks as a piece of HTML, for a notebook."""
     return str(_template().render(parts=list(_parts(blocks)), fragment=True))
 
 
@@ -120,8 +131,8 @@ def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list
     inputs = frozenset(shown.plan.provenance.input_sha256 for shown in plans)
     told = [_study(at, each, inputs) for at, each in enumerate(studies, 1)]
     if not plans:
-        rows = plan_page.facts_of_study(studies[0].record) if studies else ()
-        return [*told, Section("asked", "Problem", (facts(rows),))]
+        rows = plan_page.facts_of_study(studies[0].record) if studies else []
+        return [*told, Section("asked", "Problem", tuple(_parts([Facts(tuple(rows))])))]
     if len(plans) == 1:
         first, *rest = _plan(plans[0])
         curve = [one for one, each in zip(told, studies, strict=True) if _is_curve(each.record)]
@@ -129,7 +140,8 @@ def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list
         return [first, *curve, *rest[:-2], *others, *rest[-2:]]
     money = plans[0].plan.shown_in
     side = plan_page.side_by_side([(each.name, restated(each.plan, money)) for each in plans])
-    whole = [Section("plans", "Plans side by side", (side, *_currencies(plans)))]
+    currencies = Text((_currencies(plans),), style="muted")
+    whole = [Section("plans", "Plans side by side", tuple(_parts([side, currencies])))]
     for number, shown in enumerate(plans, 1):
         place = f"plan-{number}"
         whole.append(Section(place, shown.name, (), tuple(_plan(shown, f"{place}-"))))
@@ -141,51 +153,46 @@ def _is_curve(study: AnyStudy) -> bool:
 
 
 def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
-    """Return the parts of a plan: the answer first, the bill and the problem last."""
-    plan, of = restated(shown.plan), shown.name if before else ""
-    parts = [("answer", "The plan", plan_page.answer(plan))]
-    if plan.totals is not None and plan.jobs:
-        parts.append(("shares", "Money, power and time", plan_page.shares(plan)))
-        if plan.storage_options is not None:
-            parts.append(("storage", "Storage alternatives", plan_page.storage(plan)))
-        parts.append(("bill", "Bill of materials", plan_page.bill(plan)))
-    parts.append(("asked", "Problem", [facts(plan_page.facts_of_plan(plan))]))
-    return [Section(before + place, title, tuple(found), of=of) for place, title, found in parts]
+    of = shown.name if before else ""
+    return [
+        Section(before + place, title, tuple(_parts(blocks)), of=of)
+        for place, title, blocks in plan_page.sections(restated(shown.plan))
+    ]
 
 
-def _currencies(plans: Sequence[ShownPlan]) -> Iterator[Part]:
-    """Yield the currencies of plans side by side."""
+def _currencies(plans: Sequence[ShownPlan]) -> str:
+    """The currencies of plans side by side; empty where they share one."""
     first, *others = (shown.plan.shown_in for shown in plans)
     if all(money.code == first.code for money in others):
-        return
+        return ""
     rates = {
         money.rate_text() for money in (first, *others) if money.source and money.code != "USD"
     }
     words = f"Amounts side by side are in {first.code}, the currency of the first plan"
     words += f" ({', '.join(sorted(rates))})" if rates else ""
     each = ", ".join(f"{shown.name} in {shown.plan.shown_in.code}" for shown in plans)
-    yield text_part(f"{words}. Below, each plan is in its own: {each}.", "muted")
+    return f"{words}. Below, each plan is in its own: {each}."
 
 
 def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
-    """Return a study: its finding, its charts, then its blocks."""
+    """A study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
-    finding = _finding(parts) or _ended(study)
-    drawn = [_chart(f"{place}-{chart.name}", chart, len(shown.charts) > 1)
-             for chart in shown.charts]  # fmt: skip
-    about = text_part(_about(study, inputs), "muted")
-    found = (text_part(finding, "note"), about, *drawn, *parts)
+    finding = Text((_finding(parts) or _ended(study),), style="note")
+    about = Text((_about(study, inputs),), style="muted")
+    several = len(shown.charts) > 1
+    drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
+    found = (*_parts([finding, about]), *drawn, *parts)
     return Section(place, shown.title, found, of=f"study {number}")
 
 
 def _finding(parts: Sequence[Part]) -> str:
-    """Return the first fact or paragraph, and take it out."""
+    """The first fact or paragraph, and take it out."""
     for part in parts:
         if part["kind"] == "facts" and part["rows"]:
             label, text = part["rows"].pop(0)
             return f"{label}: {text}" if label else str(text)
-        if part["kind"] == "text" and not part["points"] and part["texts"]:
+        if part["kind"] == "text" and not part["block"].points and part["texts"]:
             return str(part["texts"].pop(0))
     return ""
 
@@ -212,7 +219,7 @@ def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
-    """Return the panels of a chart; values are tooltips of their markers and bars."""
+    """The panels of a chart; values are tooltips of their markers and bars."""
     from planner.outputs.charts.picture import svg_element
 
     panels = []
@@ -221,18 +228,59 @@ def _chart(place: str, chart: Chart, titled: bool) -> Part:
         label = f"{panel.title or chart.title}. {chart.subtitle}"
         panels.append({"place": inner, "label": label, "svg": svg_element(chart, panel, inner)})
     title = chart.title if titled else ""
-    return {"kind": "chart", "place": place, "title": title, "subtitle": chart.subtitle,
-            "panels": panels}  # fmt: skip
+    return {
+        "kind": "chart",
+        "place": place,
+        "title": title,
+        "subtitle": chart.subtitle,
+        "panels": panels,
+    }
 
 
 def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
-    """Yield blocks as parts of a page."""
     for block in blocks:
         if isinstance(block, Facts) and block.shown:
-            yield facts(block.shown)
+            yield {"kind": "facts", "rows": block.shown}
         elif isinstance(block, Text) and "page" in block.on and any(block.texts):
             texts = [text for text in block.texts if text]
-            yield {"kind": "text", "title": block.title, "texts": texts, "points": block.points,
-                   "style": ""}  # fmt: skip
+            yield {"kind": "text", "texts": texts, "block": block}
+        elif isinstance(block, Tiles):
+            yield {"kind": "tiles", "figures": block.figures}
+        elif isinstance(block, Bars) and block.bars:
+            yield {"kind": "bars", "block": block}
         elif isinstance(block, Table) and block.count and block.on("page"):
-            yield table_part(block)
+            yield _table(block)
+
+
+def _table(block: Table) -> Part:
+    """A table; of many rows the first ones, or evenly chosen where its screen cuts it so."""
+    which, places = "the first", list(range(min(block.count, _MOST_ROWS)))
+    if block.whole:
+        places = list(range(block.count))
+    elif block.most is not None:
+        which, places = "evenly chosen", choose_rows(block.count, _MOST_ROWS, block.kept)
+    columns = block.of(places).on("page")
+    heads, texts = zip(*map(_column, columns), strict=True)
+    cut = f": {which} {len(places)} of {counted(block.count, 'row')}"
+    return {
+        "kind": "table",
+        "title": block.title,
+        "which": cut if len(places) < block.count else "",
+        "heads": heads,
+        "words": [column.words for column in columns],
+        "rows": list(zip(*texts, strict=True)),
+        "foot": [column.foot for column in columns] if any(c.foot for c in columns) else [],
+        "notes": [note for note in block.notes if note],
+    }
+
+
+def _column(column: Column) -> tuple[str, tuple[str, ...]]:
+    """The head and the texts of a column; figures are in one unit, which the head names."""
+    texts = tuple(value for value in column.values if isinstance(value, str))
+    if len(texts) == len(column.values):
+        return column.label, texts
+    figures = [None if isinstance(value, str) else value for value in column.values]
+    scale = results(figures, column.unit)
+    named = scale.unit.casefold() in column.label.casefold()
+    head = column.label if named else f"{column.label}, {scale.unit}"
+    return head, tuple("" if value is None else scale.text(value) for value in figures)

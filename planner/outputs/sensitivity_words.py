@@ -43,12 +43,11 @@ def amount(study: Study, value: float) -> str:
 def as_it_stands(study: Study) -> str:
     """The objective of the unchanged problem, with its bound."""
     if study.base is None:
-        return "the problem as it stands has no plan"
-    text = f"as the problem stands: {goal(study)} {amount(study, study.base)}"
+        return "the unchanged problem is infeasible"
+    text = f"unchanged problem: {goal(study)} {amount(study, study.base)}"
     if study.base_bound is None:
-        return f"{text}; nothing is proven about how much better a plan could be"
-    better = "more" if study.sense == "maximize" else "less"
-    return f"{text}; no plan has {better} than {amount(study, study.base_bound)}"
+        return f"{text}; no bound"
+    return f"{text}; bound {amount(study, study.base_bound)}"
 
 
 def asked_gap(study: Study) -> str:

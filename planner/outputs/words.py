@@ -178,6 +178,21 @@ def size(gigabytes: float) -> str:
     return f"{gigabytes:,.1f} GB" if gigabytes >= 0.95 else f"{gigabytes:.2g} GB"
 
 
+MW_FROM_KW = 10_000
+"""Power above so many kW is written in MW."""
+
+
+def power(kw: float) -> str:
+    """Power in kW, in MW where it is large."""
+    return megawatts(kw) if kw > MW_FROM_KW else f"{kw:,.{0 if float(kw).is_integer() else 1}f} kW"
+
+
+def megawatts(kw: float) -> str:
+    """Power in MW, to the kW below 100 MW."""
+    text = f"{kw / 1000:,.{1 if kw >= 1e5 else 3}f}"
+    return f"{text.rstrip('0').rstrip('.')} MW"
+
+
 COUNTED = {
     "systems": "system",
     "units": "unit",
@@ -197,6 +212,8 @@ def quantity(value: float, unit: str) -> str:
         return money(value) + ("/year" if unit == "USD/year" else "")
     if unit == "s":
         return duration(value)
+    if unit == "kW" and value > MW_FROM_KW:
+        return power(value)
     if value == 1 and unit in COUNTED:
         unit = COUNTED[unit]
     if "USD" in unit:
@@ -262,15 +279,9 @@ def proof(goal: ObjectiveReport) -> str:
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
     assert best is not None
     if goal.bound is None:
-        unknown = "nothing is proven about how much better a plan could be"
-        return f"{name} {amount_of(goal.name, best)}; {unknown}"
-    better = "more than" if goal.sense == "maximize" else "less than"
-    text = (
-        f"the best found has {amount_of(goal.name, best)}"
-        if gives_away(goal)
-        else (f"{name} {amount_of(goal.name, best)}")
-    )
-    return f"{text}; no plan has {better} {amount_of(goal.name, goal.bound)} (gap {gap(goal.gap)})"
+        return f"{name}: incumbent {amount_of(goal.name, best)}, no bound"
+    bound = f"bound {amount_of(goal.name, goal.bound)}, gap {gap(goal.gap)}"
+    return f"{name}: incumbent {amount_of(goal.name, best)}, {bound}"
 
 
 def program_proof(goal: ObjectiveReport) -> str | None:
@@ -285,10 +296,10 @@ def program_proof(goal: ObjectiveReport) -> str | None:
     elif found.bound is None:
         text += "no bound within the time limit"
     else:
-        text += f"bound {amount_of(goal.name, found.bound)} for the way and spares chosen"
+        text += f"bound {amount_of(goal.name, found.bound)} for the operating point and spares"
     if found.capex_bound_usd is None:
         return text
-    return f"{text}; least capex {money(found.capex_bound_usd)} for what is asked"
+    return f"{text}; least capex {money(found.capex_bound_usd)} for these demands"
 
 
 def given_away(plan: Plan) -> str | None:
@@ -297,13 +308,14 @@ def given_away(plan: Plan) -> str | None:
     if not gives_away(goal) or goal.given_away is None:
         return None
     less = "less" if goal.sense == "maximize" else "more"
-    text = f"{gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label} than the best plan"
+    text = f"within tolerance: {gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
     capex = None if plan.totals is None else plan.totals.capex_usd
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
         text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
     if goal.given_away <= goal.indifference * 1.001:
-        return f"{text}; `indifference: 0` takes the last of it"
+        end = "maximum" if goal.sense == "maximize" else "minimum"
+        return f"{text}; set `indifference: 0` for the {end}"
     return f"{text} (policy.prefer, objective.indifference)"
 
 
@@ -414,14 +426,14 @@ def next_step(plan: Plan, step: NextStep) -> str:
     goal = plan.objective
     models = {line.sku: product(line) for line in plan.lines}
     gain = step.value - (goal.value or 0.0)
-    amount = money(gain) if goal.unit == "USD" else f"{gain:,.3g} {goal.unit}"
+    amount = money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
     needs = listed([_need(need) for need in step.needs])
-    return f"{step.systems:,} {models[step.sku]} more would need {needs} and give {amount}"
+    return f"+{step.systems:,} {models[step.sku]}: {amount}, needs {needs}"
 
 
 def _need(need: StepNeed) -> str:
     value = quantity(need.value, need.unit)
-    return value if need.unit == "racks" else f"{value} of {need.label}"
+    return value if need.unit == "racks" else f"{value} {need.label}"
 
 
 _SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {

@@ -95,7 +95,7 @@ class _Check:
         return tuple(each * factor for each in net)
 
     def orders(self) -> Iterator[str]:
-        """Prices, dates, packs and least orders."""
+        """Prices, dates, packs and minimum orders."""
         for order in self.plan.orders:
             place, name = self.site.get(order.site), f"order of {order.item} in {order.period}"
             if place is None or order.item not in place.inputs.by_id or order.quantity < 1:
@@ -113,7 +113,7 @@ class _Check:
             if abs(order.extended_usd - order.unit_net_usd * order.quantity) > CENTS:
                 yield f"{name}: {order.quantity} units do not come to {order.extended_usd:,.2f}"
             if order.quantity % sale.pack or order.quantity < sale.min_order:
-                yield f"{name}: {order.quantity} units are no whole packs, or below the least order"
+                yield f"{name}: {order.quantity} no whole packs, or below the minimum order"
 
     def balances(self) -> Iterator[str]:
         """Held = owned - retired + arrived; in service and spares <= held; stock."""

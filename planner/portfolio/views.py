@@ -29,7 +29,7 @@ UNITS = {
 }
 LABELS = {
     "facility_power": "facility power",
-    "it_power": "IT power",
+    "it_power": "IT load",
     "capex": "capital budget",
     "tco": "TCO budget",
     "heat_air": "air-cooled load",

@@ -24,6 +24,8 @@ from planner.schema.infeasibility import Infeasibility
 from planner.schema.prices import ShownIn
 
 SCHEMA_VERSION = 1
+DEFAULT_GAP = 2e-6
+"""It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 Section = Literal[
@@ -45,6 +47,10 @@ def _is_none(value: object) -> bool:
 
 def _is_empty(value: object) -> bool:
     return not value
+
+
+def _is_default_gap(value: object) -> bool:
+    return value == DEFAULT_GAP
 
 
 class PriceNote(PlanModel):
@@ -752,7 +758,10 @@ class IdleUnits(PlanModel):
 
 
 class Provenance(PlanModel):
-    """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
+    """What made this plan. ``seconds`` is None where reproducible bytes are asked for.
+
+    ``gap`` is the largest MIP gap asked for, as a share; a file states it unless it is the default.
+    """
 
     tool: Customer[str]
     catalogs: tuple[str, ...]
@@ -765,6 +774,7 @@ class Provenance(PlanModel):
     versions: dict[str, str]
     iterations: int
     seconds: float | None
+    gap: float = Field(default=DEFAULT_GAP, exclude_if=_is_default_gap)
 
 
 class Site(PlanModel):

@@ -15,8 +15,7 @@ from planner.case import Case, resolve
 from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
-from planner.inputs import Inputs
-from planner.loader.vary.apply import applied
+from planner.inputs import Inputs, applied
 from planner.optimizer.bill import limited
 from planner.optimizer.operate import Run
 from planner.schema.plan import Plan, Status
@@ -232,7 +231,7 @@ _LABELS = {
     "orders": "counts that can be ordered",
     "fabric": "fabrics that can be built",
     "running": "progress of the job at all",
-    "gpus_min": "least GPUs in use",
+    "gpus_min": "minimum GPUs in use",
     "overlap": FIGURES["overlap"].label,
     "blocking": FIGURES["blocking"].label,
     "drain_fits": "stall and drain within the interval",

@@ -17,13 +17,7 @@ from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
 from planner.verifier.cables import check_cables
-from planner.verifier.fabric import (
-    UnbuildableError,
-    check_fabrics,
-    choose_fabric,
-    shared_plug,
-    stated_trees,
-)
+from planner.verifier.fabric import UnbuildableError, check_fabrics, choose_fabric, shared_plug
 from planner.verifier.job import Run, check_job, operate
 from planner.verifier.limits import (
     Found,
@@ -172,6 +166,7 @@ def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     own = {"description": problem.description, "problem": problem.name}
     found.expect("plan.schema_version", plan.schema_version, SCHEMA_VERSION)
     found.expect("plan", plan, {**own, "public_notes": problem.public_notes})
+    found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
     racks, fraction = site.racks, problem.storage.delivered_fraction
     of_site: dict[str, Any] = {
         "pue": site.pue_air,
@@ -210,11 +205,8 @@ def _check_solved(
     capped = {sku: pace.power_share for sku, pace in paces.items() if pace.power_share != 1.0}
     basis = basis.with_job(job, capped)
     cluster = {s: n for s, n in counts.items() if basis.items[s].category in DECIDED and n}
-    compute = [(r.switch_sku, r.serves) for r in plan.fabrics if r.network == "compute"]
-    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
-    packed = sum(shared) if plan.racks else None
     try:
-        bill = build_bill(basis, cluster, compute, stated_trees(found, plan), lambda _: packed)
+        bill = build_bill(found, basis, cluster, plan)
     except UnbuildableError as error:
         found.fail(str(error))
         return

@@ -9,7 +9,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Job
 from planner.verifier.basis import DECIDED, Basis, Findings, value
-from planner.verifier.fabric import Devices, plug_of, port_group
+from planner.verifier.fabric import Devices, plug_of
 from planner.verifier.limits import given
 from planner.verifier.racks import fits
 from planner.verifier.rates import (
@@ -148,7 +148,7 @@ def _unplugged(basis: Basis, item: Item) -> str | None:
     if network.compute is not None and item.category == "gpu_system":
         plugs = [plug_of(basis, item.id, each) for each in network.compute.planes_allowed]
         names = network.compute.switches
-        if not any(port_group(basis, plug, s) for plug in plugs if plug for s in names):
+        if not any(plug.group_of(basis.items[s]) for plug in plugs if plug for s in names):
             return "its compute ports fit no switch"
     edges = {"storage": network.storage, "in_band": network.in_band or network.converged}
     for name, fabric in edges.items():

@@ -37,6 +37,18 @@ class Either(tuple[Any, ...]):
     __slots__ = ()
 
 
+class Difference(NamedTuple):
+    """A value of which rounding leaves ``noise``, such as a small difference of large values."""
+
+    value: float
+    noise: float
+
+    @classmethod
+    def of(cls, share: float, scale: float) -> Difference:
+        """Return a share found as a difference of shares near 1, times ``scale``."""
+        return cls(scale * share, scale * NEARLY_ZERO)
+
+
 class Recheck(NamedTuple):
     """Wrong figures, and broken limits as (name, text)."""
 
@@ -59,6 +71,10 @@ class Findings:
         """Add a difference unless ``holds``."""
         if not holds:
             self.fail(text)
+
+    def require_all(self, rules: Mapping[str, bool]) -> None:
+        """Add the text of each rule that does not hold."""
+        self.disagreements += [text for text, holds in rules.items() if not holds]
 
     def breach(self, name: str, text: str) -> None:
         """Add a broken limit."""
@@ -92,6 +108,9 @@ def agrees(stated: Any, own: Any) -> bool:
     """Whether two values are the same; an unknown figure (None) equals an unknown one only."""
     if isinstance(own, Either):
         return any(agrees(stated, each) for each in own)
+    if isinstance(own, Difference):
+        near = isinstance(stated, float | int) and abs(stated - own.value) <= own.noise
+        return near or agrees(stated, own.value)
     if isinstance(stated, float | int) and isinstance(own, float | int):
         if isinstance(stated, int) and isinstance(own, int):
             return stated == own
@@ -103,6 +122,8 @@ def write(value: Any) -> str:
     """Return a value as messages show it."""
     if isinstance(value, Either):
         return " or ".join(map(write, value))
+    if isinstance(value, Difference):
+        return write(value.value)
     if value is None:
         return "not known"
     return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from planner.schema.prices import SupportShare
 from planner.verifier.basis import (
     BTU_PER_H_PER_KW,
     DECIDED,
+    RELATIVE,
     Basis,
+    Difference,
     Either,
     Findings,
     agrees,
@@ -27,7 +29,7 @@ from planner.verifier.basis import (
     total,
     value,
 )
-from planner.verifier.fabric import MANAGED, Choose, Fabrics, UnbuildableError, by_speed
+from planner.verifier.fabric import MANAGED, Fabrics, UnbuildableError, by_speed
 from planner.verifier.job import HOURS_PER_YEAR
 from planner.verifier.racks import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
 from planner.verifier.rates import gpus_of
@@ -50,15 +52,13 @@ NOT_OF_COMPONENTS = (
     *("subscription_usd_per_year", "unit_subscription_list_usd", "support_years", "support_level"),
     *("support_usd_per_year", "support_from_years", "min_order", "lead_time_days", "price", "idle"),
     *("rack_class", "racks", "units_per_rack", "gpus", "read_gb_per_s", "write_gb_per_s"),
-    *("usable_tb", "bulk_tb"),
+    *("usable_tb", "bulk_tb", "spares", "discount", "installed", "lead_time"),
 )
 """Figures that a bundle's line has, and the lines of its components have not."""
 PRICE_FIELDS = (
     *("date", "confidence", "valid_until", "currency", "low_usd", "high_usd"),
     *("per_year_low_usd", "per_year_high_usd"),
 )
-Compute = Sequence[tuple[str, Sequence[str]]]
-"""Switch and GPU types of each compute fabric."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,10 @@ class Bill:
         return {sku: n for sku, n in {**self.standing, **self.companions}.items() if n > 0}
 
 
-def build_bill(
-    basis: Basis,
-    cluster: Mapping[str, int],
-    compute: Compute,
-    choose: Choose,
-    shared: Callable[[Mapping[str, int]], int | None],
-) -> Bill:
-    """Return the units that GPU systems and storage bring along.
+def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: Plan) -> Bill:
+    """Return the units that GPU systems and storage of a cluster bring along.
 
-    Args:
-        basis: the problem and the catalogs.
-        cluster: units of GPU systems and storage in the cluster.
-        compute: the compute fabrics.
-        choose: the trees of fabrics.
-        shared: racks that network devices share, of their counts; None to place them first-fit.
+    The plan decides the trees of its fabrics and, if it has racks, those that devices share.
 
     Raises:
         UnbuildableError: fabrics, cooling or licences cannot be counted.
@@ -102,9 +91,10 @@ def build_bill(
         if sku in basis.items and basis.items[sku].category in DECIDED and not rule.retire:
             standing[sku] = max(standing.get(sku, 0), rule.installed)
     standing = {sku: count for sku, count in standing.items() if count}
-    own, fabrics = own_racks(basis, standing), Fabrics(basis, cluster, choose)
-    for switch, serves in compute:
-        fabrics.compute(switch, serves)
+    own, fabrics = own_racks(basis, standing), Fabrics(found, basis, cluster, plan)
+    for report in plan.fabrics:
+        if report.network == "compute":
+            fabrics.compute(report.switch_sku, report.serves)
     fabrics.storage()
     clusters, parts = _of_clusters(basis, cluster), fabrics.parts
     extras = _extras(basis, cluster, own, fabrics)
@@ -113,7 +103,8 @@ def build_bill(
         parts.update(counts)
     for sku in basis.problem.software:
         parts[sku] += _licences(basis, sku, cluster)
-    joint = network_racks(basis, +parts, shared(+parts))
+    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
+    joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
     room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
     _add_racks(basis, parts, room, own, fabrics)
     before = Bill(cluster, standing, dict(+parts), room, fabrics)
@@ -325,7 +316,6 @@ def _of_component(parent: Line, per_unit: int) -> dict[str, Any]:
         "section": "Components",
         "quantity": per_unit * parent.quantity,
         "purchased": per_unit * parent.purchased,
-        "spares": Either((0, per_unit * parent.spares)),
         "pack": 1,
         "public_notes": (),
     }
@@ -377,13 +367,13 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
     years = None if sale.end is None else max(0.0, sale.end - sale.start)
     if price is None:
         nothing = (
-            *("unit_list_usd", "unit_net_usd", "lead_time_days", "support_share", "price"),
-            *("support_level", "unit_subscription_list_usd", "min_order"),
+            *("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share"),
+            *("support_level", "unit_subscription_list_usd", "min_order", "price"),
         )
         free = ("extended_list_usd", "extended_net_usd", "support_usd_per_year")
         unpaid = dict.fromkeys((*free, "subscription_usd_per_year"), Either((None, 0.0)))
         since = {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
-        return public | dict.fromkeys(nothing) | unpaid | since
+        return public | dict.fromkeys(nothing) | unpaid | since | {"discount": 0.0}
     bought, net = line.purchased, line.unit_net_usd
     net = net if net is not None and agrees(net, Either(sale.net_usd)) else sale.net_usd[0]
     extended = [usd * bought for usd in sale.listed_usd]
@@ -479,7 +469,14 @@ def check_totals(found: Findings, plan: Plan, own: Mapping[str, Any], paid: Sequ
     late = sorted(p.item.id for p in paid if longest is not None and p.days == longest)
     found.expect("totals.critical_skus", sorted(plan.totals.critical_skus), late)
     names = type(plan.totals).model_fields
-    found.expect("totals", plan.totals, {n: each for n, each in own.items() if n in names})
+    values = {name: each for name, each in own.items() if name in names}
+    for all_heat, to_air in (
+        ("it_power_kw", "heat_air_kw"),
+        ("heat_btu_per_h", "heat_air_btu_per_h"),
+    ):
+        if own[to_air] is not None:  # all heat less that to liquid
+            values[to_air] = Difference(own[to_air], RELATIVE * own[all_heat])
+    found.expect("totals", plan.totals, values)
 
 
 def _sums(basis: Basis, bill: Bill) -> dict[str, Any]:

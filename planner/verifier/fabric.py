@@ -1,14 +1,13 @@
 """Fabrics recomputed: leaves are the fewest that hold the ports, every link has its parts.
 
-How leaves share spines is the plan's choice, which ``choose`` returns: of a fabric's name, leaves
-of a plane, uplinks of each, ports of a switch and planes.
+How leaves share spines is the plan's choice, and checked.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,18 +26,20 @@ class UnbuildableError(ValueError):
     """The stated counts and switches make no fabric."""
 
 
+class Leaves(NamedTuple):
+    """Leaves of one kind in a plane: their number, ports to devices and uplinks of each."""
+
+    number: int
+    down: int
+    up: int
+
+
 class Tree(NamedTuple):
     """Switches above the leaves of a plane, and links between spines and cores."""
 
     spines: int = 0
     cores: int = 0
     links: int = 0
-
-
-Name = tuple[str, str]
-"""Name of a fabric, and the first GPU type of a compute one: they may share a kind of switch."""
-Choose = Callable[[Name, int, int, int, int], Tree]
-"""Returns the tree of (name of the fabric, leaves, uplinks of each, radix, planes)."""
 
 
 class Devices(NamedTuple):
@@ -70,8 +71,9 @@ class Devices(NamedTuple):
         return group, forms.get(group.speed_gbit_per_s, group.link)
 
 
-def name_of(network: str, switch: str, serves: Collection[str]) -> Name:
-    """Return the name of a fabric."""
+def name_of(network: str, switch: str, serves: Collection[str]) -> tuple[str, str]:
+    """Return the name of a fabric, and the first GPU type of a compute one: these may share a kind
+    of switch."""
     return f"fabrics.{network}.{switch}", min(serves, default="") if network == "compute" else ""
 
 
@@ -102,6 +104,11 @@ class Plug(NamedTuple):
     rail_group: int | None
     protocol: str | None
 
+    def group_of(self, switch: Item) -> PortGroup | None:
+        """Return the port group of a switch that it fits, None without one."""
+        served = Devices("", 0, self.ports, self.speed, protocol=self.protocol).served(switch)
+        return None if served is None else served[0]
+
 
 def plug_of(basis: Basis, sku: str, planes: int) -> Plug | None:
     """Return how a GPU system plugs in, None without ports or where planes do not divide them."""
@@ -130,16 +137,6 @@ def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
     return alike.pop()._replace(protocol=next(iter(protocols), None), speed=speed)
 
 
-def port_group(basis: Basis, plug: Plug, switch_sku: str) -> PortGroup | None:
-    """Return the port group of a switch for a plug, None where it does not fit."""
-    devices = Devices("", 0, plug.ports, plug.speed, protocol=plug.protocol)
-    switch = basis.items[switch_sku].switch
-    if switch is None or devices.protocol not in (None, switch.protocol):
-        return None
-    groups = [group for group in switch.ports if group.takes(plug.speed)]
-    return min(groups, key=lambda each: each.speed_gbit_per_s, default=None)
-
-
 def choose_fabric(found: Findings, basis: Basis, plan: Plan) -> Basis:
     """Return the basis with the planes and the ratio of the compute fabric that the plan states.
 
@@ -151,30 +148,18 @@ def choose_fabric(found: Findings, basis: Basis, plan: Plan) -> Basis:
         return basis
     stated, asked = built[0], network.compute
     found.require(len(built) == 1, "jobs.gpu_types: not in one compute fabric")
-    for name, value, allowed in (
-        ("planes", stated.planes, asked.planes_allowed),
-        ("oversubscription", stated.oversubscription, asked.oversubscriptions),
-    ):
-        text = f"fabrics.compute.{stated.switch_sku}.{name}: {value!r} is not asked for"
-        found.require(value in allowed, text)
-    return with_fabric(basis, stated.planes, stated.oversubscription)
-
-
-def with_fabric(basis: Basis, planes: int, oversubscription: float) -> Basis:
-    """Return the basis with the planes and the ratio of the compute fabric chosen."""
-    network, asked = basis.problem.network, basis.problem.network.compute
-    assert asked is not None
-    one = {"planes": planes, "oversubscription": oversubscription}
+    one = {"planes": stated.planes, "oversubscription": stated.oversubscription}
+    for name, allowed in zip(one, (asked.planes_allowed, asked.oversubscriptions), strict=True):
+        text = f"fabrics.compute.{stated.switch_sku}.{name}: {one[name]!r} is not asked for"
+        found.require(one[name] in allowed, text)
     chosen = network.model_copy(update={"compute": asked.model_copy(update=one)})
     return replace(basis, problem=basis.problem.model_copy(update={"network": chosen}))
 
 
 def compute_leaves(
     asked: ComputeFabric, plug: Plug, radix: int, systems: int
-) -> tuple[int, int, tuple[int, int, int]]:
-    """Return ports to devices and uplinks of a leaf; leaves of a plane, units, most systems.
-
-    There are no units on a single switch, and none on a pair of leaves.
+) -> tuple[Leaves, int, int]:
+    """Return the leaves of a plane, units, most systems; a switch or a pair of leaves is no unit.
 
     Raises:
         UnbuildableError: the ports of one system do not fit on a leaf.
@@ -185,31 +170,32 @@ def compute_leaves(
     alone = (radix - asked.manager.ports) // ports
     pair = (2 * down - asked.manager.ports) // ports
     if asked.single_switch and systems <= alone:
-        return radix, 0, (1, 0, alone)
+        return Leaves(1, radix, 0), 0, alone
     if asked.leaf_pair and systems <= pair:
-        return down, up, (2, 0, pair)
+        return Leaves(2, down, up), 0, pair
     on_rail = ports // plug.rails
     if down < on_rail:
         raise UnbuildableError("fabrics.compute: a leaf has too few ports for one system")
-    if plug.rail_group is None:
-        per_unit = down * plug.rails // ports
-        units = max(1, -(-(systems + slots) // per_unit))
-        return down, up, (plug.rails * units, units, units * per_unit - slots)
-    per_unit = plug.rail_group
-    together = min(per_unit, down // on_rail)
-    down = together * on_rail
-    up, leaves = round_up(down / ratio), -(-per_unit // together)
-    if asked.manager.ports <= plug.rails * leaves * (radix - down - up):
-        slots = 0
+    per_unit, leaves = down * plug.rails // ports, 1
+    if plug.rail_group is not None:
+        per_unit = plug.rail_group
+        together = min(per_unit, down // on_rail)
+        down, leaves = together * on_rail, -(-per_unit // together)
+        up = round_up(down / ratio)
+        if asked.manager.ports <= plug.rails * leaves * (radix - down - up):
+            slots = 0
     units = max(1, -(-(systems + slots) // per_unit))
-    return down, up, (plug.rails * leaves * units, units, units * per_unit - slots)
+    return Leaves(plug.rails * leaves * units, down, up), units, units * per_unit - slots
 
 
 class Fabrics:
     """The fabrics of a cluster: ``reports`` under the plan's names, ``parts`` that they need."""
 
-    def __init__(self, basis: Basis, counts: Mapping[str, int], choose: Choose) -> None:
-        self.basis, self.counts, self.choose = basis, counts, choose
+    def __init__(
+        self, found: Findings, basis: Basis, counts: Mapping[str, int], plan: Plan
+    ) -> None:
+        self.found, self.basis, self.counts = found, basis, counts
+        self.stated = {name_of(r.network, r.switch_sku, r.serves): r for r in plan.fabrics}
         self.reports: list[dict[str, Any]] = []
         self.parts: Counter[str] = Counter()
 
@@ -225,35 +211,37 @@ class Fabrics:
         Raises:
             UnbuildableError: the systems do not share it, or the switch does not fit.
         """
-        if not serves:
-            raise UnbuildableError(f"fabrics.compute.{switch}.serves: none")
         asked, name = self.basis.problem.network.compute, f"fabrics.compute.{switch}"
-        plug = shared_plug(self.basis, serves)
+        plug = shared_plug(self.basis, serves) if serves else None
         if asked is None or plug is None:
             raise UnbuildableError(f"{name}.serves: systems with other ports, or none")
-        group, planes = port_group(self.basis, plug, switch), asked.planes_allowed[0]
-        each = [shared_plug(self.basis, (sku,)) for sku in serves]
-        alike = all(one and port_group(self.basis, one, switch) == group for one in each)
+        item, planes = self.basis.items[switch], asked.planes_allowed[0]
+        group, each = plug.group_of(item), [shared_plug(self.basis, (sku,)) for sku in serves]
+        alike = all(one and one.group_of(item) == group for one in each)
         if group is None or not alike or switch not in asked.switches:
             raise UnbuildableError(f"{name}.switch_sku: not a switch for these ports")
         systems = sum(self.counts.get(sku, 0) for sku in serves)
-        down, up, (leaves, units, most) = compute_leaves(asked, plug, group.count, systems)
-        tree = Tree()
-        if units:
-            tree = self.choose((name, min(serves)), leaves, up, group.count, planes)
-            if tree.cores and plug.rail_group is None and leaves <= group.count:
-                raise UnbuildableError(f"{name}.core_switches: {leaves} leaves need no cores")
+        leaves, units, most = compute_leaves(asked, plug, group.count, systems)
+        tree = self._tree((name, min(serves)), [leaves], group.count, planes) if units else Tree()
+        if tree.cores and plug.rail_group is None and leaves.number <= group.count:
+            raise UnbuildableError(f"{name}.core_switches: {leaves.number} leaves need no cores")
         links = plug.ports * systems + asked.manager.ports
-        self._add(group, (down, up), leaves, tree, planes, network="compute", switch_sku=switch)
-        self.reports[-1] |= {
-            "serves": sorted(serves),
-            "units": units,
-            "endpoints": plug.ports * systems,
-            "parts_per_port": 1,
-            "capacity": plug.ports * most,
-            "oversubscription": asked.oversubscriptions[0],
-            "system_links": links,
-        }
+        self._add(
+            group,
+            [leaves],
+            tree,
+            planes,
+            network="compute",
+            switch_sku=switch,
+            serves=sorted(serves),
+            units=units,
+            endpoints=plug.ports * systems,
+            parts_per_port=1,
+            capacity=plug.ports * most,
+            oversubscription=asked.oversubscriptions[0],
+            system_links=links,
+        )
+        self._ends(_switch_end(group), leaves.down, planes * leaves.number)
         self._cables(group.link, links)
         if asked.manager.transceiver is not None:
             self._ends(LinkEnd(item=asked.manager.transceiver), asked.manager.ports)
@@ -301,8 +289,9 @@ class Fabrics:
         ]
 
     def _edge(self, network: str, asked: EthernetFabric, devices: Sequence[Devices]) -> None:
-        """Add a storage, in-band or converged fabric."""
-        basis, switch = self.basis, self.basis.items[asked.switch]
+        """Add a storage, in-band or converged fabric; storage with a ratio of its own has leaves
+        of its own below common spines."""
+        switch, name = self.basis.items[asked.switch], f"fabrics.{network}.{asked.switch}"
         if asked.edge is not None:
             devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
         served = [(device, port) for device in devices if (port := device.served(switch))]
@@ -311,77 +300,40 @@ class Fabrics:
         if not devices:
             return
         groups = by_speed(switch)
-        base, whole = groups[-1], math.lcm(*(group.count for group in groups))
-        per_port, sums, links = whole // base.count, [0, 0], 0
+        base, whole, sums = groups[-1], math.lcm(*(group.count for group in groups)), [0, 0]
         for device, (group, _) in served:
-            stored = bool(device.sku) and basis.items[device.sku].category == "storage"
-            links += device.units * device.ports
+            stored = bool(device.sku) and self.basis.items[device.sku].category == "storage"
             sums[stored] += device.units * device.ports * (whole // group.count)
         self._wire(served)
         ratio = asked.storage_oversubscription if isinstance(asked, StorageFabric) else None
-        rows = [(sum(sums) / per_port, asked.oversubscription)]
-        if ratio is not None:
-            rows = [(sums[0] / per_port, asked.oversubscription), (sums[1] / per_port, ratio)]
-        more = {
-            "network": network,
-            "switch_sku": asked.switch,
-            "serves": _decided(basis, devices),
-            "endpoints": sum(sums),
-            "parts_per_port": per_port,
-            "oversubscription": asked.oversubscription,
-            "system_links": links,
-        }
-        if ratio is None:
-            self._one_kind(asked, base, rows[0][0], more)
-        else:
-            self._two_kinds(asked, base, rows, more)
-
-    def _one_kind(
-        self, asked: EthernetFabric, base: PortGroup, used: float, more: dict[str, Any]
-    ) -> None:
-        """Add a fabric whose leaves are all alike."""
-        least, tree = asked.min_switches, Tree()
-        down, up = split(base.count, asked.oversubscription)
-        leaves = max(least + 1, math.ceil(used / max(1, down)))
-        if least == 1 and used <= base.count:
-            leaves, down, up = 1, base.count, 0
-        elif least == 2 and used <= 2 * down:
-            leaves = 2
-        if leaves > least:
-            name = f"fabrics.{more['network']}.{asked.switch}"
-            tree = self.choose((name, ""), leaves, up, base.count, 1)
-        more["capacity"] = leaves * down * more["parts_per_port"]
-        self._add(base, (0, up), leaves, tree, 1, **more)
-        self.reports[-1]["units"] = leaves if leaves > least else 0
-
-    def _two_kinds(
-        self,
-        asked: EthernetFabric,
-        base: PortGroup,
-        rows: Sequence[tuple[float, float]],
-        more: dict[str, Any],
-    ) -> None:
-        """Add a fabric in which storage has leaves of its own ratio, below common spines."""
+        per_port, least, one_kind = whole // base.count, asked.min_switches, ratio is None
+        rows = [(sums[0], asked.oversubscription), (sums[1], ratio or 0.0)]
         kinds = []
-        for ports, ratio in rows:
-            down, up = split(base.count, ratio)
-            leaves = max(asked.min_switches, math.ceil(ports / max(1, down))) if ports else 0
-            kinds.append((leaves, down, up))
-        together = math.gcd(*(up for _, _, up in kinds))
-        bundles = sum(leaves * up for leaves, _, up in kinds) // together
-        name = f"fabrics.{more['network']}.{asked.switch}"
-        tree = self.choose((name, ""), bundles, together, base.count, 1)
-        self._add(base, (0, 0), bundles, tree, 1, links=bundles * together, **more)
-        leaves = sum(count for count, _, _ in kinds)
-        self.parts[asked.switch] += leaves - bundles
-        for count, _, up in kinds:
-            self._ends(base.link.switch_end if base.link else None, up, count)
-        self.reports[-1] |= {
-            "leaf_switches": leaves,
-            "units": leaves,
-            "uplinks_per_leaf": max(up for n, _, up in kinds if n),
-            "capacity": sum(n * down for n, down, _ in kinds) * more["parts_per_port"],
-        }
+        for parts, each in [(sum(sums), asked.oversubscription)] if one_kind else rows:
+            down, up = split(base.count, each)
+            leaves = max(least + one_kind, math.ceil(parts / per_port / max(1, down)))
+            kinds.append(Leaves(leaves if parts else 0, down, up))
+        used, small = sum(sums) / per_port, None
+        if one_kind and least == 1 and used <= base.count:
+            small = Leaves(1, base.count, 0)
+        elif one_kind and least == 2 and used <= 2 * kinds[0].down:
+            small = kinds[0]._replace(number=2)
+        kinds = kinds if small is None else [small]
+        self._add(
+            base,
+            kinds,
+            self._tree((name, ""), kinds, base.count, 1) if small is None else Tree(),
+            1,
+            network=network,
+            switch_sku=asked.switch,
+            serves=self._decided(devices),
+            units=sum(each.number for each in kinds) if small is None else 0,
+            endpoints=sum(sums),
+            parts_per_port=per_port,
+            capacity=sum(each.number * each.down for each in kinds) * per_port,
+            oversubscription=asked.oversubscription,
+            system_links=sum(device.units * device.ports for device in devices),
+        )
 
     def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
         """Add out-of-band management; return its switches as devices of the in-band fabric."""
@@ -400,13 +352,12 @@ class Fabrics:
         leaves = -(-ports // usable)
         self._add(
             slow,
-            (0, 0),
-            leaves,
+            [Leaves(leaves, usable, 0)],
             Tree(),
             1,
             network="out_of_band",
             switch_sku=asked.switch,
-            serves=_decided(self.basis, devices),
+            serves=self._decided(devices),
             units=0,
             endpoints=ports,
             parts_per_port=1,
@@ -416,36 +367,60 @@ class Fabrics:
         )
         if slow.link is not None:
             self.parts[self.basis.reaching(slow.link.cable)] += ports
-        end, speed = top.link.switch_end if top.link else None, top.speed_gbit_per_s
+        end, speed = _switch_end(top), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
+
+    def _decided(self, devices: Sequence[Devices]) -> list[str]:
+        """Return the GPU systems and storage among devices."""
+        skus = {device.sku for device in devices if device.sku}
+        return sorted(sku for sku in skus if self.basis.items[sku].category in DECIDED)
+
+    def _tree(self, key: tuple[str, str], kinds: Sequence[Leaves], radix: int, planes: int) -> Tree:
+        """Return the tree that the plan states, checked: no switch has more links than ports,
+        spread is even, and two tiers have the fewest spines."""
+        found, name = self.found, key[0]
+        if key not in self.stated:
+            raise UnbuildableError(f"{name}: missing")
+        report, links = self.stated[key], sum(each.number * each.up for each in kinds)
+        up = math.gcd(*(each.up for each in kinds))
+        leaves = links // up
+        spines, cores = report.spine_switches // planes, report.core_switches // planes
+        if not cores:
+            least = max(2, -(-links // radix))
+            enough = [n for n in range(least, up + 1) if up % n == 0]
+            fewest = enough[0] if enough and leaves <= radix else 0
+            found.expect(f"{name}.spine_switches", report.spine_switches, planes * fewest)
+            if not fewest:
+                raise UnbuildableError(f"{name}.core_switches: {leaves} leaves need cores")
+            return Tree(fewest)
+        above = report.spine_core_links // planes
+        fits = links <= above <= min(spines * radix // 2, cores * radix)
+        even = above % max(1, spines) == 0 and above % cores == 0
+        text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
+        label = f"{name}.spine_switches, core_switches, spine_core_links"
+        found.require(fits and even, f"{label}: {text}")
+        found.at_most(f"{name}.spine_core_links", above, WASTE * links)
+        found.at_most(f"{name}.spine_switches", spines, WASTE * -(-2 * links // radix) + leaves)
+        found.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
+        return Tree(spines, cores, above)
 
     # Parts.
 
     def _add(
-        self,
-        group: PortGroup,
-        ports: tuple[int, int],
-        leaves: int,
-        tree: Tree,
-        planes: int,
-        links: int | None = None,
-        **more: Any,
+        self, group: PortGroup, kinds: Sequence[Leaves], tree: Tree, planes: int, **more: Any
     ) -> None:
         """Add a fabric's report, switches, cables between them, and their transceivers.
 
         Args:
             group: the ports that switches are joined by.
-            ports: fitted ports of a leaf: to devices (0 if counted apart) and uplinks.
-            leaves: of one plane.
+            kinds: the leaves of one plane.
             tree: above them.
             planes: alike.
-            links: from leaves to spines, of one plane; all uplinks, or those of one leaf of a pair.
             more: fields of the report.
         """
-        down, up = ports
-        if links is None:
-            links = leaves * up if tree.spines else up
+        links = sum(each.number * each.up for each in kinds) if tree.spines else kinds[0].up
+        leaves = sum(each.number for each in kinds)
         own = {
             "planes": planes,
             "radix": group.count,
@@ -453,20 +428,19 @@ class Fabrics:
             "leaf_switches": planes * leaves,
             "spine_switches": planes * tree.spines,
             "core_switches": planes * tree.cores,
-            "uplinks_per_leaf": up,
+            "uplinks_per_leaf": max(each.up for each in kinds if each.number),
             "leaf_spine_links": planes * links,
             "spine_core_links": planes * tree.links,
         }
         self.reports.append({**own, **more})
         self.parts[more["switch_sku"]] += planes * (leaves + tree.spines + tree.cores)
-        of_spine = (2 * tree.links if tree.cores else links) // max(1, tree.spines)
-        of_core = tree.links // max(1, tree.cores)
         for between in (links, tree.links):
             self._cables(group.link, planes * between)
-        end = group.link.switch_end if group.link else None
-        each = (down, leaves), (up, leaves), (of_spine, tree.spines), (of_core, tree.cores)
-        for fitted, count in each:
-            self._ends(end, fitted, planes * count)
+        of_spine = (2 * tree.links if tree.cores else links) // max(1, tree.spines)
+        of_core = tree.links // max(1, tree.cores)
+        uplinks = [(each.up, each.number) for each in kinds]
+        for fitted, count in (*uplinks, (of_spine, tree.spines), (of_core, tree.cores)):
+            self._ends(_switch_end(group), fitted, planes * count)
 
     def _cables(self, link: Link | None, links: int) -> None:
         if link is not None and links:
@@ -494,51 +468,13 @@ class Fabrics:
             self._ends(link.switch_end if link else None, ports)
 
 
-def _decided(basis: Basis, devices: Sequence[Devices]) -> list[str]:
-    """Return the GPU systems and storage among devices."""
-    skus = {device.sku for device in devices if device.sku}
-    return sorted(sku for sku in skus if basis.items[sku].category in DECIDED)
-
-
-# The plan's own trees.
-
-
-def stated_trees(found: Findings, plan: Plan) -> Choose:
-    """Return the trees of a plan's reports, each checked: no switch has more links than ports,
-    spread is even, and two tiers have the fewest spines."""
-    reports = {name_of(r.network, r.switch_sku, r.serves): r for r in plan.fabrics}
-
-    def choose(key: Name, leaves: int, up: int, radix: int, planes: int) -> Tree:
-        name, _ = key
-        if key not in reports:
-            raise UnbuildableError(f"{name}: missing")
-        report, links = reports[key], leaves * up
-        spines, cores = report.spine_switches // planes, report.core_switches // planes
-        if not cores:
-            least = max(2, -(-links // radix))
-            enough = [n for n in range(least, up + 1) if up % n == 0]
-            fewest = enough[0] if enough and leaves <= radix else 0
-            found.expect(f"{name}.spine_switches", report.spine_switches, planes * fewest)
-            if not fewest:
-                raise UnbuildableError(f"{name}.core_switches: {leaves} leaves need cores")
-            return Tree(fewest)
-        above = report.spine_core_links // planes
-        fits = links <= above <= min(spines * radix // 2, cores * radix)
-        even = above % max(1, spines) == 0 and above % cores == 0
-        text = f"{links} links from leaves, {above} between {spines} spines and {cores} cores"
-        label = f"{name}.spine_switches, core_switches, spine_core_links"
-        found.require(fits and even, f"{label}: {text}")
-        found.at_most(f"{name}.spine_core_links", above, WASTE * links)
-        found.at_most(f"{name}.spine_switches", spines, WASTE * -(-2 * links // radix) + leaves)
-        found.at_most(f"{name}.core_switches", cores, WASTE * -(-links // radix) + up)
-        return Tree(spines, cores, above)
-
-    return choose
+def _switch_end(group: PortGroup) -> LinkEnd | None:
+    return group.link.switch_end if group.link else None
 
 
 def check_fabrics(found: Findings, plan: Plan, fabrics: Fabrics) -> None:
     """Compare the plan's fabrics, and require each GPU type in one compute fabric."""
-    stated = {name_of(r.network, r.switch_sku, r.serves): r for r in plan.fabrics}
+    stated = dict(fabrics.stated)
     found.require(len(stated) == len(plan.fabrics), "fabrics: one listed twice")
     for own in fabrics.reports:
         key = name_of(own["network"], own["switch_sku"], own["serves"])

@@ -13,7 +13,7 @@ from planner.schema.plan import JobPlan, LocalPlan
 from planner.schema.problem import Job
 from planner.schema.running import Repair
 from planner.verifier import goodput as physics
-from planner.verifier.basis import Basis, Findings, agrees, round_up, value
+from planner.verifier.basis import Basis, Difference, Findings, agrees, round_up, value
 from planner.verifier.goodput import DAY_S, States, Times
 from planner.verifier.rates import (
     Pace,
@@ -187,51 +187,6 @@ class Run:
             "buffer_gb": share * sum(buffers),
             "recovery_s": self.size_gb / sustained,
         }
-
-    @property
-    def bulk(self) -> dict[str, float] | None:
-        """The bulk tier, None where no data set is on it."""
-        job, basis, saved = self.job, self.basis, self.job.checkpoint
-        if not job.in_bulk:
-            return None
-        items = [(basis.items[sku], n) for sku, n in self.counts.items()]
-        own = [(item.provides, n) for item, n in items if item.is_bulk]
-        storage, data_tb = basis.problem.storage, job.tiered.size_tb
-        archives_tb = self.exports_tb + saved.milestones * self.size_gb / 1000
-        sustained = self.sustained[1]
-        return {
-            "dataset_tb": data_tb,
-            "archives_tb": archives_tb,
-            "staged_tb": job.tiered.staged_tb,
-            "needed_tb": (data_tb + archives_tb) / storage.fill_limit,
-            "usable_tb": sum((value(each.usable) or 0.0) * n for each, n in own),
-            "read_gb_per_s": storage.delivered_fraction.read
-            * sum((value(each.read) or 0.0) * n for each, n in own),
-            "staging_gb_per_s": (1.0 - saved.max_overlap) * sustained,
-        }
-
-    @property
-    def held_checkpoints(self) -> int:
-        """Checkpoints on flash, the one being written included."""
-        saved = self.job.checkpoint
-        return saved.keep_last + 1 + (0 if self.job.in_bulk else saved.milestones)
-
-    @property
-    def other_data_tb(self) -> float:
-        """Data set and exports on flash."""
-        data = self.job.tiered
-        return data.staged_tb if self.job.in_bulk else data.size_tb + self.exports_tb
-
-    @property
-    def capacity_needed_tb(self) -> float:
-        """Usable capacity that flash must have."""
-        held_tb = self.held_checkpoints * self.size_gb / 1000
-        return (held_tb + self.other_data_tb) / self.basis.problem.storage.fill_limit
-
-    @property
-    def exports_tb(self) -> float:
-        """Exports of the weights, two bytes per parameter."""
-        return self.job.checkpoint.exports * 2 * (self.job.parameters or 0.0) / 1e12
 
     def lost(self, down: int) -> tuple[float, float]:
         """Return the largest delivered (read, write) bandwidth that one item loses, GB/s."""
@@ -459,7 +414,8 @@ class Repairs:
         else:
             waits, out = states.lost(times, self.share, self.full_s)[0], states.mean(lambda j, _: j)
             wider = self.states_with(spares + 1).lost(times, self.share, self.full_s)[0]
-        kept = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle)
+        gained = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle) * (waits - wider)
+        elsewhere = self.waits(other, self.spares(other)) if known else 0.0
         return {
             "unit": unit.name,
             "unit_gpus": unit.gpus,
@@ -471,13 +427,11 @@ class Repairs:
             "repair_s": self.repair_s,
             "swap_s": self.repair.swap_s,
             "availability": 1.0 - waits,
-            "waiting_h_per_year": HOURS_PER_YEAR * waits,
+            "waiting_h_per_year": Difference.of(waits, HOURS_PER_YEAR),
             "other_unit": other.name if known else None,
-            "other_waiting_h_per_year": HOURS_PER_YEAR * self.waits(other, self.spares(other))
-            if known
-            else None,
+            "other_waiting_h_per_year": Difference.of(elsewhere, HOURS_PER_YEAR) if known else None,
             "units_out": None if unit.in_rack else out,
-            "next_spare_gpus": None if unit.in_rack else self.run.gpus * kept * (waits - wider),
+            "next_spare_gpus": None if unit.in_rack else Difference.of(gained, self.run.gpus),
             "shrunk": states and self._shrunk(states, times),
         }
 
@@ -581,11 +535,16 @@ def _work(run: Run, goodput: float) -> dict[str, Any]:
 
 
 def _storage(run: Run) -> dict[str, Any]:
-    """Return bandwidth, capacity and what a checkpoint asks of storage."""
-    job = run.job
+    """Return bandwidth, capacity and the demand of a checkpoint on storage."""
+    job, saved, data = run.job, run.job.checkpoint, run.job.tiered
     (read, write), (read_limit, data_limit, _) = run.delivered, run.clients("read")
     write_limit, ingest = run.clients("write")[0], job.ingest_per_gpu_gb_per_s
     apart = job.restore.readers == "one_replica" and ingest > 0
+    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
+    held = saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones)
+    other_tb = data.staged_tb if job.in_bulk else data.size_tb + exports_tb
+    archives_tb = exports_tb + saved.milestones * run.size_gb / 1000
+    fill_limit = run.basis.problem.storage.fill_limit
     return {
         "checkpoint_gb": run.size_gb,
         "bytes_per_parameter": run.bytes_per_parameter,
@@ -596,12 +555,29 @@ def _storage(run: Run) -> dict[str, Any]:
         "client_write_limit_gb_per_s": write_limit,
         "client_data_limit_gb_per_s": data_limit if apart else None,
         "ingest_gb_per_s": run.gpus * ingest,
-        "checkpoints_held": run.held_checkpoints,
-        "other_data_tb": run.other_data_tb,
-        "capacity_needed_tb": run.capacity_needed_tb,
+        "checkpoints_held": held,
+        "other_data_tb": other_tb,
+        "capacity_needed_tb": (held * run.size_gb / 1000 + other_tb) / fill_limit,
         "burst": run.burst,
-        "bulk": run.bulk,
+        "bulk": _bulk(run, archives_tb) if job.in_bulk else None,
         "write_volume_tb_per_day": run.size_gb / 1000 * DAY_S / run.remote_s,
+    }
+
+
+def _bulk(run: Run, archives_tb: float) -> dict[str, float]:
+    """Return the plan's figures of the bulk tier, which holds the data set and archives."""
+    storage, data = run.basis.problem.storage, run.job.tiered
+    items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
+    own = [(item.provides, count) for item, count in items if item.is_bulk]
+    read_gb_per_s = sum((value(each.read) or 0.0) * count for each, count in own)
+    return {
+        "dataset_tb": data.size_tb,
+        "archives_tb": archives_tb,
+        "staged_tb": data.staged_tb,
+        "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
+        "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in own),
+        "read_gb_per_s": storage.delivered_fraction.read * read_gb_per_s,
+        "staging_gb_per_s": (1.0 - run.job.checkpoint.max_overlap) * run.sustained[1],
     }
 
 

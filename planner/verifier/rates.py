@@ -205,7 +205,9 @@ def choose_option(found: Findings, basis: Basis, stated: JobPlan) -> Job:
     tray = item.spare_unit.tray.value
     if tray >= gpus_of(item) or tray % tensor_gpus(job) == 0:
         return job
-    found.require(0 < used <= gpus_of(item), f"jobs.per_system_gpus: {used!r}")
+    if not 0 < used <= gpus_of(item):
+        found.fail(f"jobs.per_system_gpus: plan says {used!r} of {gpus_of(item)}")
+        return job
     each = {**(asked if isinstance(asked, dict) else {}), item.id: used}
     job = job.model_copy(update={"gpus": job.gpus.model_copy(update={"per_system": each})})
     found.expect("jobs.per_system_gpus", used, usable_gpus(job, item))

@@ -100,8 +100,6 @@ def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
 
 def _label(limit: LimitReport, money: Currency, *, as_planned: bool) -> str:
     label = LABELS.get(limit.name, limit.label)
-    if limit.name.startswith("min_units."):
-        label = label.replace("least order of", "MOQ,")
     label = capital(label)
     unit = "" if limit.unit in ("share", "1", "") else money.named(limit.unit)
     said = unit.casefold() in label.casefold().split()

@@ -20,10 +20,10 @@ START = "from planner.cli import main; main()"
 @pytest.mark.parametrize(
     ("setting", "limit", "path"),
     [
-        ("site.facility_power=3 kW", "power at the meter 3 kW", "site.facility_power"),
+        ("site.facility_power=3 kW", "facility power 3 kW", "site.facility_power"),
         ("budget.capex=0 USD", "capital budget 0 USD", "budget.capex"),
         ("jobs.0.restore={max_time: 1 ms}", "restore time 0.001 s", "jobs.0.restore.max_time"),
-        ("targets={min_gpus: 1000}", "least GPUs in use 1000", "targets.min_gpus"),
+        ("targets={min_gpus: 1000}", "minimum GPUs in use 1000", "targets.min_gpus"),
     ],
 )
 def test_an_infeasible_problem_names_the_limit(
@@ -81,8 +81,8 @@ def test_a_pipe_whose_reader_has_left() -> None:
 def test_an_interruption_that_a_library_loses_comes_again() -> None:
     script = (
         "import os, signal, time\n"
-        "from planner.commands import running\n"
-        "running.catch_interrupts()\n"
+        "from planner import terminal\n"
+        "terminal.catch_interrupts()\n"
         "try:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "except KeyboardInterrupt:\n"  # as a library does that turns errors into its own
@@ -90,7 +90,7 @@ def test_an_interruption_that_a_library_loses_comes_again() -> None:
         "try:\n"
         "    time.sleep(600)\n"
         "except KeyboardInterrupt:\n"
-        "    running.interrupt_handled()\n"
+        "    terminal.interrupt_handled()\n"
         "time.sleep(1.5)\n"
         "print('once more, and then no more')\n"
     )

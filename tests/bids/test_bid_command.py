@@ -45,7 +45,7 @@ def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -
     shown = ran(*words)
     assert shown.code == 3
     assert "no bid meets every limit" in shown.out
-    assert "power at the meter: 746" in shown.out
+    assert "facility power: 746" in shown.out
 
 
 def wrong(folder: Path, *words: str) -> str:

@@ -141,7 +141,7 @@ STAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "there are few of the other": ("box", {"high": 5}),
     "some of the other are owned": ("box", {"installed": 1}),
     "the other comes in packs": ("box", {"pack": 2}),
-    "the other has a least order": ("box", {"min_order": 3}),
+    "the other has a minimum order": ("box", {"min_order": 3}),
     "the other is used in numbers": ("box", {"min_units": 3}),
     "the other needs spares": ("box", {"spare_share": 0.1}),
 }

@@ -28,7 +28,7 @@ COMMON: dict[str, Any] = {
     "overrides": (), "objective": "goodput", "sense": "maximize", "unit": "PFLOP/s",
     "gap_asked": 1e-3, "base": 4055.68, "base_bound": 4056.09,
 }  # fmt: skip
-POWER = Column(name="site.facility_power", label="power at the meter", unit="kW", kind="input",
+POWER = Column(name="site.facility_power", label="facility power", unit="kW", kind="input",
                path="site.facility_power")  # fmt: skip
 FAILURES = Column(name="jobs.0.failures.per_gpu_day", label="failures per GPU and day",
                   unit="1/day", kind="input", path="jobs.0.failures.per_gpu_day")  # fmt: skip
@@ -44,7 +44,7 @@ ANSWERS = (
     Column(name="units.nvidia_gb200_nvl72", label="DGX GB200 NVL72", unit="units", kind="count"),
     Column(name="units.wekapod_nitro_155", label="WEKApod Nitro 155", unit="units", kind="count"),
     Column(name="capex_usd", label="capex", unit="USD", kind="total"),
-    Column(name="it_power_kw", label="IT power", unit="kW", kind="total"),
+    Column(name="it_power_kw", label="IT load", unit="kW", kind="total"),
     Column(name="gpus_in_use", label="GPUs in use", unit="GPUs", kind="job"),
     Column(name="interval_s", label="checkpoint interval", unit="s", kind="job"),
     Column(name="goodput", label="goodput", unit="share", kind="job"),
@@ -52,7 +52,7 @@ ANSWERS = (
     Column(name="binding", label="binding limits", kind="text"),
     Column(name="reason", label="why there is no plan", kind="text"),
 )
-NO_ROOM = "power at the meter 1,000 kW holds no GPU system beside what the network needs"
+NO_ROOM = "facility power 1,000 kW holds no GPU system beside what the network needs"
 
 Row = dict[str, Any]
 
@@ -203,7 +203,7 @@ def tornado() -> Tornado:
         **COMMON,
         status="optimal",
         swings=(
-            swing("site.facility_power", "power at the meter", "kW", "10 MW",
+            swing("site.facility_power", "facility power", "kW", "10 MW",
                   end("8 MW", 8000.0, 3218.4), end("12 MW", 12000.0, 4873.9)),
             swing("jobs.0.training.mfu", "MFU", "share", "40 %",
                   end("35 %", 0.35, 3548.72), end("45 %", 0.45, 4562.64)),
@@ -216,7 +216,7 @@ def tornado() -> Tornado:
             swing("site.racks", "rack positions", "", "260",
                   end("200", 200.0, 4055.68), end("320", 320.0, 4055.68)),
             swing("jobs.0.restore.max_time", "restore time", "s", "5 min",
-                  end("1 min", 60.0, None, reason="what one GPU system can read 3.1 GB/s and "
+                  end("1 min", 60.0, None, reason="client read limit per GPU system 3.1 GB/s and "
                       "restore time 60 s cannot hold together"), end("15 min", 900.0, 4056.0)),
         ),
     )  # fmt: skip

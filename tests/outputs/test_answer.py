@@ -7,9 +7,9 @@ import pytest
 from planner import api
 from planner.case.resolve import resolve
 from planner.outputs.audience import for_audience
-from planner.outputs.views.plan import render
+from planner.outputs.views.plan import binding_text, reached, render
 from planner.outputs.words import duration, size, years
-from planner.schema.plan import NextStep, Plan
+from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
@@ -64,7 +64,7 @@ def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
     assert more.objective.value is not None
     assert plan.objective.value is not None
     assert plan.objective.value < step.value <= more.objective.value * (1 + 1e-6)
-    assert "1 Alpha gpu more would need" in " ".join(render(plan).split())
+    assert "Next step +1 Alpha gpu: +" in " ".join(render(plan).split())
     assert resolve(inputs).maximise
 
 
@@ -95,3 +95,19 @@ def test_small_times_and_sizes_are_never_0() -> None:
         "0.004 s", "0.3 s", "0.012 GB", "0.4 GB"
     )  # fmt: skip
     assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
+
+
+def limit(value: float, bound: float, unit: str, sense: str = "<=") -> LimitReport:
+    given = {"value": value, "sense": sense, "limit": bound, "unit": unit}
+    return LimitReport.model_construct(binding=True, exact=False, **given)
+
+
+def test_a_binding_limit_with_room_says_why_it_binds() -> None:
+    assert binding_text(limit(138.8, 22.09, "TB", ">=")) == "one unit less breaks it"
+    assert binding_text(limit(9_972.2, 10_000.0, "kW")) == "binding"
+
+
+def test_large_power_is_in_megawatts() -> None:
+    assert reached(limit(282_612.0, 1e6, "kW")) == "282.6 of 1,000 MW"
+    assert reached(limit(9_000.0, 12_000.0, "kW")) == "9 of 12 MW"
+    assert reached(limit(9_972.2, 10_000.0, "kW")) == "9,972.2 of 10,000 kW"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands.views import view_of
+from planner.commands.results import view_of
 from planner.outputs.screen import show
 from planner.outputs.sweep_rows import best, stretches
 from planner.outputs.views import sweep
@@ -102,7 +102,7 @@ def bar_of(text: str, label: str) -> str:
 
 def test_bars_point_to_the_side_of_the_change_and_are_as_long() -> None:
     text = shown(samples.tornado())
-    assert bar_of(text, "power at the meter") == f"{'=' * 8}|{'#' * 8}"
+    assert bar_of(text, "facility power") == f"{'=' * 8}|{'#' * 8}"
     assert bar_of(text, "MFU") == f"   {'=' * 5}|{'#' * 5}   "
     assert bar_of(text, "capital budget")[:9] == "  ======|"
     # Both ends below the base: the nearer one lies in front.

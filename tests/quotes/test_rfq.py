@@ -47,7 +47,7 @@ def test_it_says_what_is_needed_and_nothing_else(folder: Path, plan: Plan) -> No
     assert f"Writes of {two_figures(write)} GB/s" in text
     assert f"{two_figures(job.capacity_needed_tb)} TB usable" in text
     assert "60 days" in text
-    assert "2,000 kW at the meter" in text
+    assert "2,000 kW facility power" in text
     for line in plan.lines:  # no product, no vendor, no budget
         assert line.model not in text
         assert line.vendor not in text
@@ -70,8 +70,8 @@ def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
         folder, f"site.racks={groups}", "site.it_power=1.5 MW", "site.weight_limit=50 t",
         "site.rack.power=22 kW", "site.cooling={air_limit: 1.4 MW, liquid_limit: 300 kW}",
     )  # fmt: skip
-    limits = "2,000 kW at the meter, 1,400 kW of heat to air, 300 kW of heat to liquid"
-    for said in ("1,500 kW of IT power", limits, "50,000 kg of weight for everything together"):
+    limits = "2,000 kW facility power, 1,400 kW of air-cooled load, 300 kW of liquid-cooled load"
+    for said in ("1,500 kW of IT load", limits, "50,000 kg of weight for everything together"):
         assert said in text
     assert "8 positions of 52 RU and 45 kW each; 32 positions of 48 RU and 22 kW each" in text
 

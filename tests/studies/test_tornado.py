@@ -9,7 +9,8 @@ import pytest
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.loader.vary import Variable, checked
+from planner.loader.axes import Variable
+from planner.loader.overrides import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.sensitivity import End, Swing, Tornado
@@ -144,7 +145,7 @@ def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     last = found.swings[-1]
     assert (last.width, last.least_width, last.most_width) == (None, None, None)
     assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})
-    assert "least GPUs in use 800" in last.high.reason
+    assert "minimum GPUs in use 800" in last.high.reason
     assert "capital budget 2 MUSD" in last.high.reason
     assert last.low.counts
 

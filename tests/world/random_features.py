@@ -254,7 +254,7 @@ def _spares(draft: Draft) -> None:
 
 
 def _shop(draft: Draft) -> None:
-    """Packs, least orders, stock, lead times."""
+    """Packs, minimum orders, stock, lead times."""
     random, problem = draft.random, draft.problem
     for name, price in draft.hardware.prices.items():
         if random.random() < 0.25:

@@ -16,7 +16,7 @@ from planner.verifier import verify
 DataPath = tuple[str | int, ...]
 
 # Text for people, and inputs of the solver, which no arithmetic can judge.
-FREE = {"label", "source", "notes", "log_value", "gap_asked", "role", "unit"}
+FREE = {"label", "source", "notes", "log_value", "role", "unit"}
 # These have tests of their own below.
 FREE |= {
     "price",
@@ -40,7 +40,6 @@ TINY = {"two_of_each-jobs[0].goodput_understated"}
 # Rules that leave more than one answer.
 OPEN = {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"}
 OPEN |= TINY
-COMPONENT_FREE = {"discount", "lead_time", "installed"}
 
 
 def disagreements(inputs: Inputs, plan: Plan) -> str:
@@ -108,11 +107,9 @@ def parts(plan: Plan) -> Iterator[tuple[str, DataPath, Any]]:
 def leaves(name: str, plan: Plan) -> Iterator[tuple[str, DataPath]]:
     """Yield (identifier, path) for every field that verification must judge."""
     for label, path, part in parts(plan):
-        component = getattr(part, "parent", None) is not None
         for field in type(part).model_fields:
             key = f"{name}-{label}.{field}"
-            free = field in FREE or (component and field in COMPONENT_FREE)
-            if not free and field != "loss" and key not in OPEN:
+            if field not in FREE and field != "loss" and key not in OPEN:
                 yield key, (*path, field)
 
 

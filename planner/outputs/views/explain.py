@@ -81,8 +81,8 @@ def view(found: Explanation) -> list[Block]:
     elif why is not None:
         blocks.append(Text((why.message or "",)))
     undecided = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
-    bound, better = plan.objective.bound, _better(found, "more than", "less than")
-    proof = "" if bound is None else f"no plan has {better} {_amount(found, bound)}"
+    bound = plan.objective.bound
+    proof = "" if bound is None else f"bound {_amount(found, bound)}"
     return [*blocks, notes_block(undecided), proof_block((proof, *_notes(why)))]
 
 
@@ -323,7 +323,7 @@ def _alternatives(why: WhyNot, plan: Figures) -> Table:
         Column("storage units", texts(lambda f: number(f.appliances)), head=("storage",)),
         Column("capex", texts(lambda f: millions(f.capex_usd)), head=("capex", million)),
         Column("TCO", texts(lambda f: millions(f.tco_usd)), head=("TCO", million)),
-        Column("IT power, kW", texts(lambda f: known(f.it_power_kw)), head=("IT kW",)),
+        Column("IT load, kW", texts(lambda f: known(f.it_power_kw)), head=("IT kW",)),
         Column("days to train", texts(lambda f: known(f.days_to_train)), head=("days",)),
     )
     shown = tuple(column for column in columns if any(column.values))

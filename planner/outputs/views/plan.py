@@ -6,17 +6,29 @@ A plan without a purchase shows why there is none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from planner.figures import FIGURES, objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.outputs import paint, scope
-from planner.outputs.blocks import Block, Facts, Heading, Text, notes_block
+from planner.outputs import scope
+from planner.outputs.audience import HIDDEN_OBJECTIVE
+from planner.outputs.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Column,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    Tiles,
+    notes_block,
+)
 from planner.outputs.restated import in_its_currency
 from planner.outputs.screen import show
 from planner.outputs.views import infeasible, storage_options
 from planner.outputs.views.operation import run_facts
 from planner.outputs.words import (
+    MW_FROM_KW,
     NETWORKS,
     about,
     days,
@@ -24,10 +36,12 @@ from planner.outputs.words import (
     fitted,
     given_away,
     listed,
+    megawatts,
     money,
     next_step,
     number,
     percent,
+    power,
     product,
     program_proof,
     proof,
@@ -41,18 +55,18 @@ from planner.outputs.words import (
 from planner.schema.plan import FabricReport, JobPlan, LimitReport, Line, Plan, Totals
 from planner.terminal import width
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
 PARTS = ("lines", "run", "network", "notes", "proof")
 """Parts that may follow the first screen."""
 
-LABELS = ("Objective", "Cost", "Power", "Checkpoint", "Storage", "Next step", "Idle", "Excluded",
-          "Notes", "More")  # fmt: skip
-_TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
-          "days_to_train")  # fmt: skip
+_LABEL_WIDTH = 14
+_TILES = (
+    "useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
+    "days_to_train", "tco_usd", "racks", "delivered_write_gb_per_s", "interval_s", "usable_tb",
+    "restore_s",
+)  # fmt: skip
 _MOST_TILES, _MOST_LIMITS, _MOST_NOTES, _MOST_CRITICAL = 5, 6, 3, 2
+_FAR = 0.9
+"""Below this used share a binding limit says why it binds."""
 _LEAST_SHARE = 0.0005
 _FABRICS = ("compute fabric", "storage fabric", "racks")
 NOT_COUNTED_TAKES = (
@@ -68,7 +82,7 @@ NO_REPAIR = (
 
 @in_its_currency
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
-    """Return the first screen, and after it the parts asked for.
+    """The first screen, and after it the parts asked for.
 
     Args:
         plan: the plan; of one that buys nothing everything is shown.
@@ -77,13 +91,13 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
     """
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
-    text = paint.rendered(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
-    more = list(_parts(plan, plan.totals, parts))
-    return text + (f"\n{paint.rendered(more, styled=styled)}" if more else "")
+    text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
+    more = _parts(plan, plan.totals, parts)
+    return f"{text}\n{show(more, full=True, styled=styled)}" if more else text
 
 
 def whole(plan: Plan) -> str:
-    """Return the first screen with every part."""
+    """The first screen with every part."""
     return render(plan, PARTS)
 
 
@@ -95,7 +109,7 @@ def no_plan(plan: Plan) -> list[Block]:
 
 
 def headline(plan: Plan) -> str:
-    """Return the problem with its scenario, and the quality of the plan."""
+    """The problem with its scenario, and the quality of the plan."""
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
     return f"{name}  ({status(plan)})"
@@ -104,44 +118,39 @@ def headline(plan: Plan) -> str:
 # First screen
 
 
-def _screen(
-    plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]
-) -> Iterator[RenderableType]:
-    name, _, quality = headline(plan).partition("  (")
-    yield paint.words(name, "bold").append_text(paint.words(f"  ({quality}", "not bold dim"))
-    yield paint.tiles(list(tile_texts(totals, job)))
-    yield from ("", paint.heading(_buy_title(plan)), _purchase(plan, totals))
-    yield from ("", paint.heading("Limits"), _limits(plan), "")
+def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) -> list[Block]:
     rows = [(label, text) for label, text in answer_lines(plan, totals, job) if text]
     notes = [*idle_texts(plan), *plan.warnings]
     if "notes" not in parts:
-        room = width() - max(map(len, LABELS)) - 4
+        room = width() - _LABEL_WIDTH
         rows += [
             ("" if at else "Notes", f"- {fitted(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
     rows += [("More", _more(len(notes), parts, networks=bool(plan.fabrics)))]
-    yield paint.grid(("", ""), [(paint.words(a, "bold"), b) for a, b in rows if b], (0, 1))
+    return [
+        Heading(headline(plan)),
+        Tiles(tuple(tiles(totals, job, _MOST_TILES))),
+        _purchase(plan, totals),
+        limit_bars(plan, _MOST_LIMITS),
+        Facts(tuple(rows)),
+    ]
 
 
-def _buy_title(plan: Plan) -> str:
-    return "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed"
-
-
-def tile_texts(totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
-    """Yield the main figures of a plan, each with its label."""
+def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
+    """The main figures of a plan, each with its label."""
     found = []
     for name in _TILES:
         value = getattr(job, name, None) or getattr(totals, name, None)
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
         label = "facility power" if name == "facility_power_kw" else FIGURES[name].label
-        found.append((figure_text(name, value), label))
-    yield from found[:_MOST_TILES]
+        found.append((_figure(name, value), label))
+    return found[:most]
 
 
-def figure_text(name: str, value: float) -> str:
-    """Return a figure of a plan with its unit, short enough for a tile."""
+def _figure(name: str, value: float) -> str:
+    """A figure of a plan with its unit, short enough for a tile."""
     unit, label = FIGURES[name].unit, FIGURES[name].label
     if unit == "share":
         return percent(value, 2)
@@ -154,7 +163,7 @@ def figure_text(name: str, value: float) -> str:
 
 
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
-    """Return the bill: every line, or a line for each section beyond GPUs and storage."""
+    """The bill: every line, or a line for each section beyond GPUs and storage."""
     lines = scope.own_lines(plan)
     shown = results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     shown = shown._replace(digits=min(2, shown.digits))
@@ -165,21 +174,27 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
-        power = _sum([line.it_power_kw for line in there])
+        kw = _sum([line.it_power_kw for line in there])
         count = f"{section}: {len(there)} item{'s' if len(there) > 1 else ''}"
         yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
         price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
-        rows.append(("", count, price, number(power), ""))
-    total = ("", "Total", shown.text(totals.capex_usd), number(totals.it_power_kw), "")
-    keep = 5 if width() >= paint.WIDE else 3
-    heads = ("", "item", shown.unit, "IT kW", "lead time")
-    table = paint.grid(heads[:keep], [row[:keep] for row in rows], (1, 4))
-    table.add_row(*(paint.words(cell, "bold") for cell in total[:keep]))
-    return table
+        rows.append(("", count, price, number(kw), ""))
+    units, items, prices, kws, leads = zip(*rows, strict=True) if rows else [()] * 5
+    title = "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed"
+    return Table(
+        title,
+        (
+            Column("", units),
+            Column("item", items, words=True, foot="Total"),
+            Column(shown.unit, prices, foot=shown.text(totals.capex_usd)),
+            Column("IT kW", kws, foot=number(totals.it_power_kw)),
+            Column("lead time", leads, words=True, spare=1),
+        ),
+    )
 
 
 def _line(line: Line, price: str) -> tuple[str, ...]:
-    """Return units, product with its installed and idle units, price, power and lead time."""
+    """Units, product with its installed and idle units, price, power and lead time."""
     remarks = []
     if line.section == "Components":
         remarks.append("in store")
@@ -202,36 +217,36 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _limits(plan: Plan) -> Table:
-    """Return the limits as bars: binding ones, then the nearest."""
+def limit_bars(plan: Plan, most: int) -> Bars:
+    """The limits as bars: all binding ones, then the nearest."""
     there = [limit for limit in plan.limits if scope.can_run_short(limit)]
     ordered = sorted(there, key=lambda one: (not one.binding, -used_share(one)))
-    most = max(_MOST_LIMITS, sum(limit.binding for limit in there))
-    length = paint.BAR if width() >= 100 else paint.BAR * 2 // 3
-    length = length if width() >= paint.WIDE else paint.BAR // 2
-    rows = [
-        (
-            paint.words(limit.label),
-            paint.bar(used_share(limit), binding=limit.binding, length=length),
-            paint.words(reached(limit)),
-            paint.words("binding", "bold red") if limit.binding else "",
-        )
+    most = max(most, sum(limit.binding for limit in there))
+    bars = [
+        Bar(limit.label, used_share(limit), reached(limit), limit.binding, binding_text(limit))
         for limit in ordered[:most]
     ]
-    table = paint.grid(("", "", "", ""), rows, (0, 1, 2, 3))
-    table.columns[1].no_wrap = True
-    return table
+    return Bars("Limits", tuple(bars))
 
 
 def used_share(limit: LimitReport) -> float:
-    """Return the used share of a ceiling, or the required share of a floor's value."""
+    """The used share of a ceiling, or the required share of a floor's value."""
     part, full = (limit.value, limit.limit) if limit.sense == "<=" else (limit.limit, limit.value)
     return min(1.0, part / full) if full else 1.0
 
 
+def binding_text(limit: LimitReport) -> str:
+    """That a limit binds, and why where much of it is left; empty where it does not."""
+    if not limit.binding or used_share(limit) >= _FAR:
+        return "binding" if limit.binding else ""
+    return "one unit less breaks it" if limit.sense == ">=" else "one unit more or less breaks it"
+
+
 def reached(limit: LimitReport) -> str:
-    """Return the value of a limit beside what is allowed, the unit once."""
+    """The value of a limit beside what is allowed, the unit once."""
     value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
+    if limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW:
+        value, bound = megawatts(limit.value), megawatts(limit.limit)
     amount, _, unit = value.partition(" ")
     if limit.exact:
         return f"{value}, exactly {bound.removesuffix(f' {unit}')}"
@@ -257,22 +272,24 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
-    """Return the objective, the job, and the limits that people set."""
+    """The objective, the job, and the limits that people set; empty where it is not shown."""
     goal = plan.objective
+    if goal.name == HIDDEN_OBJECTIVE:
+        return ""
     within, floors = (
         [of_limit(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
         for rows in (SUPPLIES, of_group("target"))
     )
-    text = f"{goal.sense} {objective_label(goal.name)}, job {job.name}"
+    text = f"{goal.sense} {objective_label(goal.name)}" + (f", job {job.name}" if job.name else "")
     text += f", with {listed(floors)}" if floors else ""
     return text + (f", within {listed(within)}" if within else "")
 
 
 def of_limit(limit: LimitReport) -> str:
-    """Return a limit with its label where its unit leaves that open."""
+    """A limit with its label where its unit leaves that open."""
     value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
     if limit.name in ("facility_power", "racks", "capex"):
-        return value + (" at the meter" if limit.name == "facility_power" else "")
+        return value + (" facility power" if limit.name == "facility_power" else "")
     if limit.name == "max_days_to_train":
         return f"training in {value}"
     label = limit.label.removesuffix(", known part")  # of the plan, not of the problem
@@ -306,10 +323,10 @@ def _cost(plan: Plan, totals: Totals) -> str:
 def _power(plan: Plan, totals: Totals) -> str:
     text = _facility(plan, totals)
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
-        text += f", {number(totals.it_power_kw)} kW IT load"
+        text += f", {power(round(totals.it_power_kw))} IT load"
         typical = totals.typical_power_kw
         if typical is not None and typical != totals.it_power_kw:
-            text += f", {number(typical)} kW typical"
+            text += f", {power(round(typical))} typical"
     return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
 
 
@@ -319,11 +336,11 @@ def _facility(plan: Plan, totals: Totals) -> str:
     pue = f"PUE {plan.site.pue:g}"
     if scope.two_pues(plan):
         pue += f" air, {plan.site.pue_liquid:g} liquid"
-    return f"{totals.facility_power_kw:,.0f} kW at the meter ({pue})"
+    return f"{power(round(totals.facility_power_kw))} facility power ({pue})"
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
-    """Return size and interval, and the requirement on any storage."""
+    """Size and interval, and the requirement on any storage."""
     text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         kind = "system" if job.repair.unit == "system" else "tray"
@@ -344,14 +361,14 @@ def _excluded(plan: Plan, job: JobPlan) -> str:
 
 
 def standing_idle(plan: Plan) -> str:
-    """Return idle installed units by name; empty where there are none."""
+    """Idle installed units by name; empty where there are none."""
     models = {line.sku: product(line) for line in plan.lines}
     idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
     return f"{listed(idle)}, owned, will stand idle" if idle else ""
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
-    """Return idle installed units with the reason, and with ``fix`` what would use them."""
+    """Idle installed units with the reason, and with ``fix`` what would use them."""
     models = {line.sku: product(line) for line in plan.lines}
     return [
         f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
@@ -361,7 +378,7 @@ def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
 
 
 def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
-    """Return the option that shows more, with its choices."""
+    """The option that shows more, with its choices."""
     options = {
         "lines": "lines (the bill)",
         "run": "run (operation)",
@@ -376,12 +393,13 @@ def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
 # Further parts
 
 
-def _parts(plan: Plan, totals: Totals, parts: Collection[str]) -> Iterator[RenderableType]:
-    """Yield the parts asked for, laid out as blocks but for the bill, which has bars and bold."""
-    if "lines" in parts:
-        yield from (paint.heading(_buy_title(plan)), _purchase(plan, totals, every=True), "")
+def _parts(plan: Plan, totals: Totals, parts: Collection[str]) -> list[Block]:
     made: dict[str, Callable[[], list[Block]]] = {
-        "lines": lambda: [Facts(tuple(_sums(plan, totals))), *storage_options.blocks(plan)],
+        "lines": lambda: [
+            _purchase(plan, totals, every=True),
+            Facts(tuple(_sums(plan, totals))),
+            *storage_options.blocks(plan),
+        ],
         "run": lambda: [Facts(run_facts(plan, plan.jobs[0]), "Operation"), _binding(plan)],
         "network": lambda: [Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")],
         "notes": lambda: [
@@ -390,9 +408,7 @@ def _parts(plan: Plan, totals: Totals, parts: Collection[str]) -> Iterator[Rende
         ],
         "proof": lambda: [Text(tuple(_proof(plan)), "Proof")],
     }
-    blocks = [block for part, make in made.items() if part in parts for block in make()]
-    if blocks:
-        yield paint.words(show(blocks, full=True).rstrip("\n"))
+    return [block for part, make in made.items() if part in parts for block in make()]
 
 
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
@@ -438,7 +454,7 @@ def _binding(plan: Plan) -> Facts:
 
 
 def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
-    """Return a fabric with its switches by tier, oversubscription and used ports."""
+    """A fabric with its switches by tier, oversubscription and used ports."""
     model = next((line.model for line in plan.lines if line.sku == fabric.switch_sku), "")
     model = model or fabric.switch_sku
     planes = f"{fabric.planes} planes, " if fabric.planes > 1 else ""

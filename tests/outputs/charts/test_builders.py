@@ -79,7 +79,7 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     assert high.ends[0] == 4873.9 and high.texts[0] == "12 MW"
     assert set(low.starts) == {study.base} == {panel.references[0].value}
     assert low.hatched != high.hatched
-    assert panel.rows[0] == "power at the meter, now 10 MW"
+    assert panel.rows[0] == "facility power, now 10 MW"
 
 
 def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
