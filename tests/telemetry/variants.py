@@ -153,15 +153,7 @@ RIGHT = [
         text(NAMED, [at("%d/%m/%Y %H:%M:%S"), WRITE, READ]),
         options=ReadOptions(time_format="%d/%m/%Y %H:%M:%S"),
     ),
-    Variant("halves of days", text(NAMED, [at("%Y-%m-%d %I:%M:%S %p"), WRITE, READ])),
     Variant("UTC", text(NAMED, [at("%Y-%m-%d %H:%M:%S UTC"), WRITE, READ])),
-    Variant(
-        "names of iostat",
-        text(
-            ["time", "r/s", "w/s", "rkB/s", "wkB/s"],
-            [TIME, TIME, TIME, READ * 1e9 / 1024, WRITE * 1e9 / 1024],
-        ),
-    ),
     Variant(
         "a rate of a counter",
         text(["Time", query("written"), query("read")], [TIME, WRITE * 1e9, READ * 1e9]),
@@ -184,15 +176,6 @@ RIGHT = [
 
 
 REFUSED = [
-    (
-        Variant("no unit", text(BARE, PLAIN)),
-        r"column 'write' does not say its unit; give it, for example --unit",
-    ),
-    (Variant("bits or bytes", text(["time", "write_gbps"], PLAIN[:2])), "does not say its unit"),
-    (
-        Variant("no time", text(["n", *NAMED[1:]], PLAIN)),
-        "no column of times is recognised; columns: n, .*; name it: --time",
-    ),
     (
         Variant("no names", text([str(column[0]) for column in PLAIN], PLAIN)),
         ":1: the first line holds a sample.*; put a line such as",
@@ -223,24 +206,12 @@ REFUSED = [
     ),
     (Variant("a zip archive", b"PK\x03\x04" + b"\0" * 99), "not a whole .xlsx file"),
     (
-        Variant(
-            "a workbook with one name twice",
-            book([["time", "write_gb", "write_gb"], [1, 2, 3]]),
-            "xlsx",
-        ),
-        "2 columns named",
-    ),
-    (
         Variant("JSON of lists", '[{"time": 1, "write_gb": [1, 2]}]', "json"),
         "holds lists or objects inside a sample",
     ),
     (
         Variant("hosts by time", by_time()),
         "rows of 4 hosts: column 'host' has 'node0', 'node1'; .*--cluster 'host'; .*--sum",
-    ),
-    (
-        Variant("several columns", wide()),
-        "several columns may hold writes: write_ost0.*; --sum adds them up",
     ),
     (
         Variant(
