@@ -45,7 +45,7 @@ def width() -> int:
 
 
 def follow() -> None:
-    """Take the width of the terminal from now on, or what COLUMNS says of it.
+    """Take the width of the terminal from now on, or by COLUMNS.
 
     Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
     """
@@ -107,7 +107,7 @@ def show(line: str) -> None:
     """Show a line on the terminal of standard error until the next output.
 
     Args:
-        line: what to show instead of the line that is there; empty for none.
+        line: text that replaces the current line; empty for none.
     """
     global _passing
     with _ONE_AT_A_TIME:
@@ -123,7 +123,7 @@ def show(line: str) -> None:
 
 
 def coloured() -> bool:
-    """Return whether standard output is a terminal with colours (https://no-color.org)."""
+    """True if standard output is a terminal with colours (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
 

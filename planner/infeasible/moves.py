@@ -32,7 +32,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
 
     Args:
         case: the problem without the lever, in numbers.
-        weight: what a change by its whole value counts.
+        weight: weight of a change by its whole value.
     """
     each = _per_unit(inputs, case, lever)
     if not lever.value or each is None or not can_be_missed(case, lever.limit):
@@ -68,7 +68,7 @@ def bound_of(lever: Lever, missed: float) -> float:
 
 
 def _per_unit(inputs: Inputs, case: Case, lever: Lever) -> float | None:
-    """Return how much of its limit one unit of a lever is; None where that is not fixed."""
+    """Change of the limit per unit of a lever; None where that is not fixed."""
     problem = inputs.problem
     if lever.path == "site.feeds.power" and problem.site.feeds is not None:
         return problem.site.feeds.usable_kw / problem.site.feeds.power_kw
@@ -202,9 +202,9 @@ def _possible(
 def _between(
     oracle: Oracle, lever: Lever, others: tuple[Change, ...], good: float
 ) -> Threshold | None:
-    """Narrow down what is enough and what is not, to the last digit of a proposal.
+    """Narrow the bracket of the least change, to the last digit of a proposal.
 
-    What the optimiser said is tried first, then halves.
+    The optimiser's proposal is tried first, then halves.
     """
     assert lever.value is not None
     bad, first = lever.value, True
@@ -257,7 +257,7 @@ _WEIGHING = 1000.0
 
 @dataclass(frozen=True)
 class Together:
-    """Levers with what is enough of each and what is not; the weighted sum, and its bound."""
+    """Levers with the bracket of each; the weighted sum, and its bound."""
 
     moved: tuple[tuple[Lever, Threshold | None], ...]
     weighted: float | None
@@ -269,11 +269,11 @@ def move_together(
 ) -> Together | None:
     """Return the smallest weighted change of levers that can be moved.
 
-    None where moving them does not help, or not with less than what is known already.
+    None where moving them does not help, or not with less than the known sum.
 
     Args:
         oracle: of a problem that has no plan.
-        weights: what a change of a lever's whole value counts, by path; 1 unless given.
+        weights: weight of a change by a lever's whole value, by path; 1 unless given.
         known: the weighted sum of the smallest change of one lever.
 
     Raises:
@@ -389,7 +389,7 @@ def one_by_one(
     Args:
         oracle: of a problem that has no plan.
         given_up: levers without which there is one.
-        levers: all that may be moved; what is fixed has one for each way.
+        levers: all that may be moved; a fixed value has one for each direction.
 
     Raises:
         UndecidedError: work or time ran out.
@@ -428,7 +428,7 @@ def name_limit(lever: Lever) -> Named:
 
 
 def step(lever: Lever, found: Threshold, because: Sequence[Lever]) -> Step:
-    """Return a lever moved to what is enough, and what asks for no less."""
+    """Lever at its least sufficient change, and the conflict that requires it."""
     assert lever.value is not None
     return Step(
         path=lever.path,

@@ -63,7 +63,7 @@ class Oracle:
         self._plans.extend(runs)
 
     def ask(self, changes: tuple[Change, ...]) -> Decision:
-        """Return whether the problem with these changes has a plan."""
+        """True if the problem with these changes has a plan; None undecided."""
         key = key_of(changes)
         if key not in self._known:
             self._known[key] = self._answer(changes)
@@ -74,7 +74,7 @@ class Oracle:
         return self.ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Return what `possible` does, and raise where that is None.
+        """Like `possible`, but raise where undecided.
 
         Raises:
             UndecidedError: work or time ran out.

@@ -84,7 +84,7 @@ def _value(value: object, prices: Prices) -> object:
 
 
 def _stays(entry: object) -> bool:
-    """Return whether an entry of a list stays inside as a whole: a limit of money or of choice."""
+    """True if an entry of a list stays inside as a whole: a limit of money or of choice."""
     if not isinstance(entry, LimitReport):
         return False
     row = known(entry.name)

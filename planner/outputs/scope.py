@@ -108,37 +108,37 @@ def decided_lines(plan: Plan, *sections: str) -> list[Line]:
 
 
 def complete(plan: Plan) -> bool:
-    """Return whether the bill goes beyond GPU systems and storage."""
+    """True if the bill goes beyond GPU systems and storage."""
     return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
 
 
 def limited(plan: Plan, name: str) -> bool:
-    """Return whether the plan has a limit of this name."""
+    """True if the plan has a limit of this name."""
     return any(limit.name == name for limit in plan.limits)
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Return whether to state money per useful work: the bill is complete, or it was asked for."""
+    """True if to state money per useful work: the bill is complete, or it was asked for."""
     return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
-    """Return whether some heat goes to liquid."""
+    """True if some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))
 
 
 def two_pues(plan: Plan) -> bool:
-    """Return whether heat to liquid has a PUE of its own, and there is such heat."""
+    """True if heat to liquid has a PUE of its own, and there is such heat."""
     return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
 
 
 def subscribed(plan: Plan) -> bool:
-    """Return whether anything is paid by the year besides support."""
+    """True if anything is paid by the year besides support."""
     return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:
-    """Return whether money counts by when it is paid: it is discounted, or support is not for all
+    """True if money counts by when it is paid: it is discounted, or support is not for all
     of the term."""
     years = plan.site.years
     if years is None:

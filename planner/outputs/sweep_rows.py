@@ -77,12 +77,12 @@ def varied(study: Sweep, rows: Rows) -> list[Column]:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number; True and False are none."""
+    """True if a value is a number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def numeric(rows: Rows, column: Column) -> bool:
-    """Return whether every value of an input is a number."""
+    """True if every value of an input is a number."""
     values = rows.get(column.name, ())
     return len(values) > 0 and all(is_number(known(value)) for value in values)
 

@@ -56,7 +56,7 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
 
 
 def _runs_to_the_left(text: str) -> bool:
-    """Return whether there are letters that are written from right to left."""
+    """True if there are letters that are written from right to left."""
     letters = _MARKS.sub("", text)
     return any(unicodedata.bidirectional(character) in ("R", "AL") for character in letters)
 
@@ -235,7 +235,7 @@ LEAST_GIVEN_AWAY = 5e-6
 
 
 def gives_away(goal: ObjectiveReport) -> bool:
-    """Return whether a plan is knowingly worse than the best that was found."""
+    """True if a plan is knowingly worse than the best that was found."""
     return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
 
 

@@ -243,7 +243,7 @@ _WIDE = 50.0
 
 
 def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
-    """Return whether values are spread as on a logarithmic axis.
+    """True if values are spread as on a logarithmic axis.
 
     Args:
         values: what stands on the axis.

@@ -57,7 +57,7 @@ _SEEN = 0.004
 
 
 def shows(heights: Sequence[float | None], bounds: Sequence[float | None]) -> bool:
-    """Return whether the room between a line and its bound can be seen on a picture."""
+    """True if the room between a line and its bound can be seen on a picture."""
     pairs = [
         (height, bound)
         for height, bound in zip(heights, bounds, strict=True)
