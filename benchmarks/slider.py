@@ -20,7 +20,8 @@ from pathlib import Path
 import planner
 from planner.api import Options, solve_with
 from planner.inputs import Inputs
-from planner.loader.vary import checked, values
+from planner.loader.axes import values
+from planner.loader.overrides import checked
 
 ROOT = Path(__file__).resolve().parent.parent
 SLIDERS = (

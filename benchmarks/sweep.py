@@ -174,7 +174,7 @@ def changes(rows: int = 16) -> None:
     `planner uncertain` asks for it. Medians of 3.
     """
     from planner import api
-    from planner.loader.vary import Variable
+    from planner.loader.axes import Variable
     from planner.studies.distributions import unknowns
     from planner.studies.request import SweepOptions
     from planner.studies.sweep import table_rows

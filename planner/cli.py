@@ -17,7 +17,6 @@ import typer
 from planner import removed, shipped
 from planner.cli_data import characterize, quotes, simulate
 from planner.cli_options import (
-    Against,
     AsJson,
     Audience,
     ChosenSolver,
@@ -32,7 +31,6 @@ from planner.cli_options import (
     Quiet,
     Scenario,
     Settings,
-    Solver,
     StudyOutput,
     Text,
     Texts,
@@ -42,12 +40,19 @@ from planner.cli_options import (
     complete_examples,
     complete_items,
     option,
-    request_of,
     run_command,
 )
-from planner.commands import running
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.terminal import coloured, discard, follow, open_closed_streams, say
+from planner.studies.request import request_for
+from planner.terminal import (
+    catch_interrupts,
+    coloured,
+    discard,
+    follow,
+    interrupt_handled,
+    open_closed_streams,
+    say,
+)
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -92,7 +97,7 @@ def solve(
     as_json: AsJson = False,
     gap: Gap = None,
     time_limit: TimeLimit = None,
-    solver: ChosenSolver = Solver.highs,
+    solver: ChosenSolver = "highs",
     save_model: Annotated[
         Path | None, option("Write the integer program as MPS, or LP (FILE.lp).")
     ] = None,
@@ -112,7 +117,7 @@ def solve(
             "net prices, customer-no-prices none; partner net prices and discounts. The screen is "
             "internal."
         ),
-    ] = Audience.internal,
+    ] = "internal",
     show: Annotated[
         Texts,
         option(
@@ -131,13 +136,13 @@ def solve(
     from planner.commands import portfolio
     from planner.commands.solve import run
 
-    request = request_of(
-        problem, set_, scenario, gap=gap, time_limit=time_limit, solver=solver.value, output=output
+    request = request_for(
+        problem, set_, scenario, gap=gap, time_limit=time_limit, solver=solver, folder=output
     )
     shown = {"as_json": as_json, "quiet": quiet}
     if portfolio.is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
-        given["--audience"] = audience is not Audience.internal
+        given["--audience"] = audience != "internal"
         portfolio.refuse_options(given)
         code = portfolio.solve(request, output, full=full or bool(show), **shown)
     else:
@@ -146,7 +151,7 @@ def solve(
             save_model=save_model,
             also=also or (),
             html=html,
-            audience=audience.value,
+            audience=audience,
             show=show or (),
             full=full,
             **shown,
@@ -175,10 +180,10 @@ def check(
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands import portfolio
-    from planner.commands.problem import report_findings
+    from planner.commands.check import report_findings
 
     if schema is not None:
-        from planner.commands.schemas import json_schema
+        from planner.commands.check import json_schema
 
         say(json_schema(schema), nl=False)
         return
@@ -208,7 +213,7 @@ def size(
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
     from planner.commands import portfolio
-    from planner.commands.problem import report_sizes
+    from planner.commands.check import report_sizes
 
     portfolio.refuse("size", problem)
     text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
@@ -255,7 +260,7 @@ def explain(
     from planner.commands import portfolio
     from planner.studies.explain import run
 
-    request = request_of(problem, set_, scenario, time_limit=time_limit, output=output)
+    request = request_for(problem, set_, scenario, time_limit=time_limit, folder=output)
     if portfolio.is_portfolio(problem):
         given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
         portfolio.refuse_options({**given, "--output": output})
@@ -275,7 +280,7 @@ def sweep(
             "grid: all combinations; frontier: useful work against storage, cost, power; "
             "tornado: one input at a time, low and high; uncertain: random draws."
         ),
-    ] = Mode.grid,
+    ] = "grid",
     vary: Annotated[
         Texts,
         option(
@@ -295,8 +300,12 @@ def sweep(
         ),
     ] = None,
     against: Annotated[
-        list[Against] | None,
-        option("frontier: its axis. Repeatable.", show_default="all three"),
+        Texts,
+        option(
+            "frontier: its axis, storage, cost or power. Repeatable.",
+            metavar="AXIS",
+            show_default="all three",
+        ),
     ] = None,
     points: Annotated[int | None, option("frontier: most points.", show_default="50")] = None,
     samples: Annotated[
@@ -320,19 +329,26 @@ def sweep(
     from planner.commands import portfolio
     from planner.commands.sweep import Sweeping, sweeping
 
-    request = request_of(
-        problem, set_, scenario, gap=gap, time_limit=time_limit, workers=workers, output=output
+    request = request_for(
+        problem,
+        set_,
+        scenario,
+        gap=gap,
+        time_limit=time_limit,
+        workers=workers,
+        folder=output or (Path() if mode == "grid" else None),
     )
     if portfolio.is_portfolio(problem):
-        modes = {f"--mode {mode.value}": mode is not Mode.grid, "--indices": indices}
+        modes = {f"--mode {mode}": mode != "grid", "--indices": indices}
         texts = {"--scenarios": scenarios, "--against": against, "--points": points}
         more = {"--samples": samples, "--seed": seed, "--json": as_json}
         portfolio.refuse_options({**modes, **texts, **more})
         raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
-    axes = tuple(each.value for each in against or ())
-    given = Sweeping(tuple(vary or ()), scenarios, axes, points, samples, seed, indices)
-    counts, study = sweeping(mode.value, given)
-    run_command(f"sweep, {mode.value}", counts, study, request, as_json, full, quiet)
+    given = Sweeping(
+        tuple(vary or ()), scenarios, tuple(against or ()), points, samples, seed, indices
+    )
+    counts, study = sweeping(mode, given)
+    run_command(f"sweep, {mode}", counts, study, request, as_json, full, quiet)
 
 
 @app.command()
@@ -374,7 +390,7 @@ def compare(
     study: Study = rules.run if by_rules else partial(compare.run, everything=full)
     if near is not None:
         study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
-    request = request_of(files, set_, scenario, output=output)
+    request = request_for(files, set_, scenario, folder=output)
     run_command("compare", "plans", study, request, as_json, full, quiet)
 
 
@@ -402,7 +418,7 @@ def verify(
     from planner.commands import portfolio
     from planner.studies.verification import run
 
-    request = request_of(plan, time_limit=time_limit)
+    request = request_for(plan, time_limit=time_limit)
     if portfolio.is_portfolio(plan):
         raise typer.Exit(portfolio.verify(request, as_json=as_json))
     run_command("verify", "", partial(run, solve_again=solve_again), request, as_json, full)
@@ -574,7 +590,7 @@ def main() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(2_000_000, 50, 50)
     follow()
-    running.catch_interrupts()
+    catch_interrupts()
     _leave(_run(app))
 
 
@@ -612,8 +628,8 @@ def _run(application: Callable[..., Any]) -> int:
 
 
 def _report_interruption() -> int:
-    running.interrupt_handled()
-    from planner.commands.solve import list_files
+    interrupt_handled()
+    from planner.commands.files import list_files
     from planner.whole_files import put_in_place
 
     written = list_files(put_in_place)

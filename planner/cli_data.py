@@ -26,11 +26,10 @@ from planner.cli_options import (
     Texts,
     argument,
     option,
-    request_of,
     run_command,
 )
-from planner.commands import running
-from planner.terminal import say
+from planner.studies.request import request_for
+from planner.terminal import say, show_progress
 
 quotes = typer.Typer(
     help="Read, request and compare vendors' quotes.", no_args_is_help=True, rich_markup_mode=None
@@ -83,7 +82,7 @@ def characterize(
         ReadAs | None,
         option("Kind of figures: bandwidth, bytes per sample, counters of bytes."),
     ] = None,
-    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = Stamp.start,
+    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
     window: Annotated[
         Text,
         option(
@@ -143,13 +142,13 @@ def characterize(
         unit=unit,
         decimal=decimal,
         time_format=time_format,
-        read_as=None if read_as is None else read_as.value,
-        stamp=stamp.value,
+        read_as=read_as,
+        stamp=stamp,
         window_s=None if window is None else seconds("--window", window),
     )
     target = Target.of(problem, job, plan, gpus, nameplate, log)
     study = partial(run_characterize, options=options, target=target, listed=jobs)
-    request = request_of(traces, output=output)
+    request = request_for(traces, folder=output)
     run_command("characterize", "clusters", study, request, as_json, full, quiet)
 
 
@@ -190,7 +189,7 @@ def simulate(
     from planner.studies.request import seconds, whole
     from planner.studies.simulation import run
 
-    request = request_of(plan, output=output)
+    request = request_for(plan, folder=output)
     if portfolio.is_portfolio(plan):
         laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
         more = {"--time-format": time_format, "--interval": interval, "--output": output}
@@ -239,7 +238,7 @@ def quote_import(
     from planner.commands.quote import import_quote, json_text
     from planner.outputs.bids_text import render_quote
 
-    with running.show_progress("quote import"):
+    with show_progress("quote import"):
         quote, written = import_quote(
             file, output, vendor=vendor, mapping=map_, problem=problem, date=date,
             currency=currency, rates=rate or (),
@@ -266,7 +265,7 @@ def quote_rfq(
     """
     from planner.commands.quote import write_rfq
 
-    with running.show_progress("quote rfq"):
+    with show_progress("quote rfq"):
         path = write_rfq(problem, tuple(set_ or ()), scenario, output)
     say(f"wrote {path}; read answers with: planner quote import FILE --vendor NAME", err=True)
 
@@ -279,7 +278,7 @@ def quote_bid(
     ],
     quantities: Annotated[
         Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
-    ] = Quantities.quoted,
+    ] = "quoted",
     vendor: Annotated[
         Texts, option("Vendor of a bid. Repeatable.", show_default="file name", metavar="FILE=NAME")
     ] = None,
@@ -313,12 +312,12 @@ def quote_bid(
     study = partial(
         run,
         quotes=(),
-        quantities=quantities.value,
+        quantities=quantities,
         vendor=vendor or (),
         mapping=map_ or (),
         date=date or (),
         currency=currency or (),
         rate=rate or (),
     )
-    request = request_of(files, set_, scenario, output=output)
+    request = request_for(files, set_, scenario, folder=output)
     run_command("quote bid", "parts", study, request, as_json, full, quiet)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -21,17 +20,17 @@ _ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
 
 
 def complete_examples(incomplete: str) -> list[str]:
-    """Return the shipped problems that begin with a text."""
+    """The shipped problems that begin with a text."""
     return _beginning(shipped.problem_files() | shipped.portfolio_files(), incomplete)
 
 
 def complete_items(incomplete: str) -> list[str]:
-    """Return the items of the shipped catalogs that begin with a text."""
+    """The items of the shipped catalogs that begin with a text."""
     return _beginning(_items(), incomplete)
 
 
 def complete_settings(ctx: Any, incomplete: str) -> list[str]:
-    """Return the settings of a problem that begin with a text, one step deeper at a time."""
+    """The settings of a problem that begin with a text, one step deeper at a time."""
     from planner.loader.locate import field_names, models_at
     from planner.paths import steps_of
     from planner.schema.problem import Problem
@@ -57,7 +56,7 @@ def complete_settings(ctx: Any, incomplete: str) -> list[str]:
 
 
 def complete_scenarios(ctx: Any, incomplete: str) -> list[str]:
-    """Return the scenarios of the problem file on the command line."""
+    """The scenarios of the problem file on the command line."""
     from planner.loader import scenario_names
 
     problem = ctx.params.get("problem")
@@ -77,76 +76,27 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def option(text: str, *names: str, **more: Any) -> Any:
-    """Return an option with its help."""
+    """An option with its help."""
     return typer.Option(*names, help=text, **more)
 
 
 def argument(text: str, **more: Any) -> Any:
-    """Return an argument with its help and without a default on the screen."""
+    """An argument with its help and without a default on the screen."""
     return typer.Argument(help=text, **({"show_default": False} | more))
 
 
-class Solver(StrEnum):
-    """Solvers of the integer program."""
-
-    highs = "highs"
-    cbc = "cbc"
-
-
-class Audience(StrEnum):
-    """Readers of the files."""
-
-    internal = "internal"
-    customer = "customer"
-    customer_list = "customer-list"
-    customer_no_prices = "customer-no-prices"
-    partner = "partner"
-
-
-class Mode(StrEnum):
-    """Kinds of sweeps."""
-
-    grid = "grid"
-    frontier = "frontier"
-    tornado = "tornado"
-    uncertain = "uncertain"
-
-
-class Against(StrEnum):
-    """Axes of a frontier."""
-
-    storage = "storage"
-    cost = "cost"
-    power = "power"
-
-
-class ReadAs(StrEnum):
-    """Kinds of figures of a trace."""
-
-    rate = "rate"
-    bytes = "bytes"
-    counter = "counter"
-
-
-class Stamp(StrEnum):
-    """Times of samples."""
-
-    start = "start"
-    end = "end"
-
-
-class Quantities(StrEnum):
-    """Quantities of a bid."""
-
-    quoted = "quoted"
-    free = "free"
-
+Solver = Literal["highs", "cbc"]
+Audience = Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"]
+Mode = Literal["grid", "frontier", "tornado", "uncertain"]
+ReadAs = Literal["rate", "bytes", "counter"]
+Stamp = Literal["start", "end"]
+Quantities = Literal["quoted", "free"]
 
 _OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
 
 
 def a_folder(value: Path | None) -> Path | None:
-    """Return the folder; refuse the name of a file."""
+    """The folder; refuse the name of a file."""
     if value is not None and value.suffix.lower() in _OF_FILES and not value.is_dir():
         message = f"--output is the folder for the files, and '{value}' is named like a file"
         fix = f"give its folder, '{value.parent}': files are named after the problem"
@@ -207,38 +157,14 @@ Rates = Annotated[
 ]
 
 
-def request_of(
-    paths: Path | list[Path],
-    settings: Texts = None,
-    scenario: Text = None,
-    *,
-    gap: Text = None,
-    time_limit: Text = None,
-    solver: str = "highs",
-    workers: str = "0",
-    output: Path | None = None,
-) -> Request:
-    """Return the request of a command."""
-    from planner.studies.request import request_for
-
-    return request_for(
-        paths if isinstance(paths, list) else [paths],
-        settings or (),
-        scenario,
-        gap=gap,
-        time_limit=time_limit,
-        solver=solver,
-        workers=workers,
-        folder=output,
-    )
-
-
 def run_command(
     command: str, counts: str, study: Study, request: Request,
     as_json: bool, full: bool, quiet: bool = False,
 ) -> NoReturn:  # fmt: skip
     """Run a study, print its result, write its files and end with its exit code."""
+    from planner.commands.portfolio import refuse
     from planner.commands.results import run_study
 
+    refuse(command, request.path)
     shown = {"as_json": as_json, "full": full, "quiet": quiet}
     raise typer.Exit(run_study(command, counts, study, request, **shown))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,12 +15,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner.errors import Finding, InputError
-from planner.figures import FIGURES, OBJECTIVES, Figure, Need
+from planner.figures import FIGURES, OBJECTIVES, Need
+from planner.figures import Figure as PlanFigure
 from planner.limits import Limit, of_group
-from planner.paths import DataPath, field_of, step_into, steps_of
+from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
-from planner.schema.base import CANONICAL
-from planner.schema.catalog import Category, Family, Item, Precision, Source
+from planner.schema.base import CANONICAL, with_field
+from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
 from planner.schema.prices import NO_SUPPORT, Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
@@ -172,7 +173,7 @@ def once_for_each(work: Callable[[Item, Inputs], _T]) -> Callable[[Item, Inputs]
     return found
 
 
-def asked_figures(problem: Problem, what: Need) -> Iterator[Figure]:
+def asked_figures(problem: Problem, what: Need) -> Iterator[PlanFigure]:
     """Yield what the objective or a limit compares that needs something to be known, each once."""
     best = OBJECTIVES.get(problem.objective.maximize or problem.objective.minimize or "")
     if best is not None and what in best.figure.needs:
@@ -229,37 +230,37 @@ def job_size(job: Job) -> tuple[float, float]:
     return checkpoint_gb(job.parameters, each, job.trained_share), each
 
 
-Usable = Callable[[Item], str | None]
+def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
+    """Dependent items that the problem names: path, item id, the category that it must have.
 
-
-def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names parts of fabrics: the path, the item, what it must be."""
-    network = inputs.problem.network
-    for index, name in enumerate(network.compute.switches if network.compute else ()):
-        yield f"network.compute.switches.{index}", name, "switch", accept_any
-    manager = network.compute.manager if network.compute else None
-    if manager is not None and manager.transceiver is not None:
-        path = "network.compute.manager.transceiver"
-        yield path, manager.transceiver, "transceiver", accept_any
-    for key in ("storage", "in_band", "out_of_band"):
-        fabric = getattr(network, key)
-        if fabric is not None:
-            yield f"network.{key}.switch", fabric.switch, "switch", accept_any
-
-
-def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names racks, PDUs, CDUs, software and services."""
-    site = inputs.problem.site
-    if site.rack is not None and site.rack.item is not None:
-        yield "site.rack.item", site.rack.item, "rack", accept_any
-    if site.rack is not None and site.rack.pdu is not None:
-        yield "site.rack.pdu.item", site.rack.pdu.item, "pdu", _feeds
-    if site.cooling.cdu is not None:
-        yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
-    for index, name in enumerate(inputs.problem.software):
-        yield f"software.{index}", name, "software", accept_any
-    for index, name in enumerate(inputs.problem.services):
-        yield f"services.{index}", name, "service", accept_any
+    Extras, which may be of several categories, are not among them.
+    """
+    problem, network = inputs.problem, inputs.problem.network
+    rack, compute = problem.site.rack, network.compute
+    lists: tuple[tuple[str, tuple[str, ...], Category], ...] = (
+        ("network.compute.switches", compute.switches if compute else (), "switch"),
+        ("software", problem.software, "software"),
+        ("services", tuple(problem.services), "service"),
+    )
+    single: list[tuple[str, str | None, Category]] = [
+        (
+            "network.compute.manager.transceiver",
+            compute.manager.transceiver if compute else None,
+            "transceiver",
+        ),
+        *(
+            (f"network.{key}.switch", fabric.switch, "switch")
+            for key in ("storage", "in_band", "out_of_band")
+            if (fabric := getattr(network, key)) is not None
+        ),
+        ("site.rack.item", rack.item if rack else None, "rack"),
+        ("site.rack.pdu.item", rack.pdu.item if rack and rack.pdu else None, "pdu"),
+        ("site.cooling.cdu", problem.site.cooling.cdu, "cdu"),
+    ]
+    found = [(path, name, category) for path, name, category in single if name is not None]
+    for path, names, category in lists:
+        found += [(f"{path}.{index}", name, category) for index, name in enumerate(names)]
+    return found
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
@@ -271,36 +272,22 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
 
 
 def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
-    """Return where the problem names a companion, or the switch that it comes with."""
-    known = inputs.by_id
-    fabrics = [(path, name) for path, name, *_ in named_fabrics(inputs)]
-    named = [*fabrics, *((path, name) for path, name, *_ in named_facilities(inputs))]
-    named += [(f"extras.{name}", name) for name in inputs.problem.extras]
-    path = next((path for path, name in named if name == item_id), None)
-    if path is None:
-        path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
-    return steps_of(path)
+    """Where the problem names a companion, or the switch that it comes with."""
+    named = named_items(inputs)
+    paths = {name: f"extras.{name}" for name in inputs.problem.extras}
+    for path, name, category in named:
+        if category == "switch":
+            paths |= dict.fromkeys(_link_items(inputs.item(name)) - paths.keys(), path)
+    paths |= {name: path for path, name, _ in reversed(named)}
+    return steps_of(paths.get(item_id, "network"))
 
 
 def _link_items(item: Item) -> set[str]:
-    """Return the cables and transceivers of a switch."""
+    """Cables and transceivers of a switch."""
     groups = item.switch.ports if item.switch else ()
     links = [link for group in groups for link in (group.link, *group.forms) if link]
     ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
     return {link.cable for link in links} | {end.item for end in ends}
-
-
-def accept_any(_item: Item) -> str | None:
-    """Find nothing wrong with an item."""
-    return None
-
-
-def _feeds(item: Item) -> str | None:
-    return None if item.provides.feed else "does not say what it feeds (provides.feed)"
-
-
-def _cools(item: Item) -> str | None:
-    return None if item.provides.cooling else "does not say what it cools (provides.cooling)"
 
 
 @dataclass(frozen=True)
@@ -343,48 +330,109 @@ def with_support(inputs: Inputs) -> Inputs:
 
 
 def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
-    """Return the inputs with changes made.
+    """Inputs with values of the problem, of catalogs and of prices replaced, unchecked.
+
+    A figure of a catalog keeps its source and confidence.
 
     Args:
         inputs: validated inputs.
-        changes: what to change, in this order.
-        recorded: whether plans made of them record the changes in their provenance.
+        changes: in this order; ``catalog.ID...`` and ``prices.ID...`` lead out of the problem.
+        recorded: whether plans record the changes in their provenance.
+
+    Raises:
+        KeyError: a path that does not exist.
     """
+    changes = tuple(changes)
+    problem, support = inputs.problem, False
+    parts: dict[str, dict[str, list[Change]]] = {CATALOG: {}, PRICES: {}}
     for change in changes:
-        inputs = changed(inputs, change.path, change.value, change.text if recorded else None)
-    return inputs
+        root, name = root_of(change.path)
+        if root:
+            parts[root].setdefault(name, []).append(change)
+        else:
+            problem = _replaced(problem, change.path.split("."), change.value, change.path)
+        support = support or change.path.endswith("support_level")
+    settings = tuple(change.setting for change in changes) if recorded else ()
+    new = replace(inputs, problem=problem, overrides=(*inputs.overrides, *settings))
+    if parts[CATALOG]:
+        new = _with_figures(new, parts[CATALOG])
+    if parts[PRICES]:
+        known = inputs.prices
+        prices = {name: _with_price(known[name], made) for name, made in parts[PRICES].items()}
+        new = replace(new, prices={**known, **prices})
+    return with_support(new) if support else new
 
 
 def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:
-    """Return the inputs with one value of the problem replaced.
+    """Inputs with one value of the problem replaced.
 
     Args:
         inputs: validated inputs.
         path: as for ``--set``: ``budget.capex``, ``jobs.0.restore.max_time``, ``items.ID.max``.
-        value: in the canonical unit of the field; None takes an optional value away.
-        text: what ``--set`` would be given; it is then told in the plan's provenance.
+        value: in the canonical unit of the field; None removes an optional value.
+        text: the value as ``--set`` takes it, where plans record the change.
 
     Raises:
-        KeyError: the problem has no such place.
+        KeyError: a path that does not exist.
     """
-    problem = _replaced(inputs.problem, path.split("."), value, path)
-    setting = () if text is None else (f"{path}={text}",)
-    new = replace(inputs, problem=problem, overrides=(*inputs.overrides, *setting))
-    return with_support(new) if path.endswith("support_level") else new
+    return applied(inputs, [Change(path, value, text or "")], recorded=text is not None)
 
 
 def value_at(inputs: Inputs, path: str) -> Any:
-    """Return the value at a dotted path, None where nothing is given.
+    """Value at a dotted path of the problem, None where none is given.
 
     Raises:
-        KeyError: the problem has no such place.
+        KeyError: a path that does not exist.
     """
     return value_in(inputs.problem, path)
 
 
+@lru_cache(maxsize=4096)
+def root_of(path: str) -> tuple[str, str]:
+    """``catalog`` or ``prices`` and the id of a path out of the problem; empty for its own."""
+    steps = path.split(".", 2)
+    inside = len(steps) < 3 or steps[0] not in (CATALOG, PRICES)
+    return ("", "") if inside else (steps[0], steps[1])
+
+
+def _with_figures(inputs: Inputs, changes: Mapping[str, list[Change]]) -> Inputs:
+    """Inputs with items and families changed; of one id, the item."""
+    items = {item.id: item for item in inputs.items}
+    families = {family.id: family for family in inputs.families}
+    for name, made in changes.items():
+        for change in made:
+            steps = change.path.split(".")[2:]
+            if name in items:
+                items[name] = _replaced(items[name], steps, change.value, change.path)
+            else:
+                families[name] = _replaced(families[name], steps, change.value, change.path)
+    if changes.keys() <= items.keys():  # the identity of the families shows that they are the same
+        return replace(inputs, items=tuple(items.values()))
+    return replace(inputs, items=tuple(items.values()), families=tuple(families.values()))
+
+
+def _with_price(price: Price, changes: Iterable[Change]) -> Price:
+    """A price with values replaced; one with a stated sum has no parts any more."""
+    new, sums = price, []
+    for change in changes:
+        steps = change.path.split(".")[2:]
+        new = _replaced(new, steps, change.value, change.path)
+        sums += [steps[0].replace("_", " ")] if len(steps) == 1 else []
+    stated = [name for name in sums if name in _SUMS]
+    if not price.parts or not stated or vars(new) == vars(price):
+        return new
+    note = f"{' and '.join(stated)} set for this run, not built of parts"
+    return with_field(with_field(new, "parts", ()), "note", note)
+
+
+_SUMS = ("list", "low", "high", "per year", "per year low", "per year high")
+"""Sums of a price that has parts."""
+
+
 def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
+    """A model, mapping or list with the value at the steps replaced; a figure keeps its source."""
     if not steps:
-        return value
+        return with_field(here, "value", value) if isinstance(here, Figure) else value
     step, rest = steps[0], steps[1:]
     below = step_into(here, step, path)
     if below is None and rest:
@@ -393,7 +441,7 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
         below = Quantity()
     new = _replaced(below, rest, value, path)
     if isinstance(here, BaseModel):
-        return here.model_copy(update={field_of(type(here), step, path): new})
+        return with_field(here, field_of(type(here), step, path), new)
     if isinstance(here, Mapping):
         return {**here, step: new}
     return (*here[: int(step)], new, *here[int(step) + 1 :])

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+CATALOG, PRICES = "catalog", "prices"
+"""First steps of paths, of three steps at least, into catalogs and price books."""
+
 DataPath = tuple[str | int, ...]
 """The steps to a part of a file's data: keys of mappings, positions in lists."""
 

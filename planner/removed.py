@@ -50,7 +50,6 @@ OPTIONS = {
 SETTINGS = {
     "jobs.training.scale.interleave": "multiply micro_batches by it: the bubble is the same",
     "policy.split.measure": "leave it out: shares are of units",
-    "storage.dwpd": "state provides.endurance in the catalog: TB a day that a unit may be written",
 }
 """Keys of a problem file, positions in lists left out."""
 

@@ -1,4 +1,4 @@
-"""Text for the terminal: wrapped to its width, without control characters.
+"""The terminal: text wrapped to its width, without control characters; progress; Ctrl-C.
 
 Names come from problems, catalogs, plans and traces of others. A control character among them could
 move the cursor, hide a line or rename the window, so none is ever written.
@@ -7,13 +7,18 @@ move the cursor, hide a line or rename the window, so none is ever written.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
+import signal
 import sys
 import textwrap
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock
+from dataclasses import dataclass, field
+from threading import Event, RLock, Thread
+from types import FrameType
 
 import typer
 
@@ -181,3 +186,120 @@ def open_closed_streams() -> None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+# Progress of a long command, and Ctrl-C.
+#
+# A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press
+# must end a command. So the exception is raised again until the command says it was handled.
+
+_AGAIN_S = 1.0
+AFTER_S, EVERY_S = 1.0, 0.25
+"""Seconds until progress is shown, and between its updates."""
+
+
+def catch_interrupts() -> None:
+    """Catch Ctrl-C from now on, unless whoever started this process ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+        signal.signal(signal.SIGALRM, _stop)
+
+
+def interrupt_handled() -> None:
+    """Stop interrupting: until this is called a caught Ctrl-C is raised again every second."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def show_progress(
+    command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
+) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress of a command on a terminal, once it has run for a second.
+
+    Yields the callback that takes the numbers of parts done and of all parts. Until it is called
+    the boxes of the search are counted.
+
+    Args:
+        command: its name.
+        counts: what is counted.
+        quiet: show nothing.
+        deadline: when it ends at the latest, by ``time.monotonic``.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, asked: None
+        return
+    line, over = ProgressLine(command, counts, deadline), Event()
+    thread = Thread(target=line.follow, args=(over,), daemon=True)
+    thread.start()
+    try:
+        yield line.tell
+    finally:
+        over.set()
+        thread.join()
+        show("")
+
+
+@dataclass
+class ProgressLine:
+    """Progress of a command since ``begun``, by ``time.monotonic``."""
+
+    command: str
+    counts: str = ""
+    deadline: float = math.inf
+    begun: float = field(default_factory=time.monotonic)
+    done: int = 0
+    asked: int = 0
+    shown: float = -math.inf
+
+    def tell(self, done: int, asked: int) -> None:
+        """Take the numbers of parts done and of all parts."""
+        self.done, self.asked = done, asked
+        self._show()
+
+    def follow(self, over: Event) -> None:
+        """Keep the line up to date until it is over."""
+        while not over.wait(EVERY_S or 1.0):
+            self._show()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        if now - self.begun >= AFTER_S and now - self.shown >= EVERY_S:
+            self.shown = now
+            show(self.line(now))
+
+    def line(self, now: float) -> str:
+        """The progress at a time: parts done, rate, time left."""
+        passed_s = max(now - self.begun, 1e-9)
+        done, what = (self.done, self.counts) if self.asked else (_boxes(), "boxes")
+        many = f"{done:,} of {self.asked:,} {what}" if self.asked else f"{done:,} {what}"
+        parts = [f"{self.command}: {many}" if done or self.asked else self.command]
+        parts += [_rate(done / passed_s), _clock(passed_s)] if done else [_clock(passed_s)]
+        if self.asked and 0 < done < self.asked:
+            parts.append(f"about {_clock(passed_s * (self.asked - done) / done)} left")
+        elif math.isfinite(self.deadline):
+            parts.append(f"at most {_clock(max(0.0, self.deadline - now))} left")
+        return ", ".join(parts)
+
+
+def _boxes() -> int:
+    """Boxes of the search so far; it is not imported for that."""
+    effort = sys.modules.get("planner.optimizer.effort")
+    return 0 if effort is None else int(effort.Effort.boxes)
+
+
+def _rate(each_s: float) -> str:
+    if each_s >= 1.0:
+        return f"{each_s:,.0f}/s"
+    return f"{60.0 * each_s:,.{0 if each_s >= 1 / 6 else 1}f}/min"
+
+
+def _clock(seconds: float) -> str:
+    """A time as 0:07, 12:30, 1:02:03."""
+    whole = int(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

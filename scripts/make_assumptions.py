@@ -45,6 +45,10 @@ INPUTS: Mapping[str, tuple[str, str, str]] = {
     "delivered_fraction.read": (
         "storage.delivered_fraction.read", "20 %:100 %", "seen in production, to nameplate",
     ),
+    "dwpd.tlc": (
+        "storage.dwpd.tlc", "0.7:3",
+        "5+2 stripes write 1.4 times what they are given, to mixed-use drives",
+    ),
     "checkpoint_size": (
         "jobs.0.bytes_per_parameter", f"{_STATE[0].value:g}:{_STATE[-1].value:g}",
         f"optimizer states: {_STATE[0].source} to {_STATE[-1].source}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -69,11 +68,9 @@ def _choices(command: Any, parameter: Any) -> str:
     """Return the words an option takes, read from the command's own annotations."""
     hints = get_type_hints(inspect.unwrap(command.callback)) if command.callback else {}
     kind = hints.get(parameter.name)
-    if get_origin(kind) is Literal:
-        return ", ".join(f"`{choice}`" for choice in get_args(kind))
-    if not (isinstance(kind, type) and issubclass(kind, Enum)):
+    if get_origin(kind) is not Literal:
         return ""
-    return ", ".join(f"`{choice.value}`" for choice in kind)
+    return ", ".join(f"`{choice}`" for choice in get_args(kind))
 
 
 def _default(parameter: Any) -> str:
@@ -83,7 +80,6 @@ def _default(parameter: Any) -> str:
     value = parameter.default
     if shown is False or value is None or value is False or callable(value):
         return ""
-    value = value.value if isinstance(value, Enum) else value
     return f"`{value}`" if isinstance(value, (str, int, float)) and str(value) else ""
 
 

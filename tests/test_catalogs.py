@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
-from planner.commands.schemas import json_schema
+from planner.commands.check import json_schema
 from planner.loader import yaml12
 from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices

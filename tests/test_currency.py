@@ -16,7 +16,7 @@ import pytest
 from planner import currency
 from planner.api import solve
 from planner.commands import explore
-from planner.commands.views import VIEWS
+from planner.commands.results import VIEWS
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load

@@ -10,6 +10,7 @@ import pytest
 
 from planner import api
 from planner.case.money import SUMS
+from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.schema.catalog import Figure
 from planner.schema.plan import Line, Plan
@@ -109,6 +110,9 @@ def faults(case: Case) -> list[str]:
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
     try:
         return disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+    except InputError as error:  # a demand that nothing can meet is refused before any search
+        codes = [finding.code for finding in error.findings]
+        return [] if truth is None and codes == ["demanded"] else [f"{error}; enumerated {truth}"]
     except Exception as error:  # so that one seed does not hide the others
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
@@ -126,6 +130,14 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
 def test_what_must_be_bought_is_bought_in_its_least_order(seed: int) -> None:
     """Purchases with fewer of a type that must stand idle, or of no known draw, were taken."""
     assert not faults(random_case(seed))
+
+
+def test_demand_without_a_port_is_refused_with_a_fix_that_helps() -> None:
+    """It was told to state a figure, though none is missing: a port fits no port of its switch."""
+    case = random_case(210_149)
+    assert not faults(case)
+    with pytest.raises(InputError, match=r"no port of storage_switch.*demand none"):
+        api.solve_inputs(inputs_of(case), explain=False)
 
 
 def test_harder_problems_are_proven_and_right() -> None:

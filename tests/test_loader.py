@@ -373,7 +373,7 @@ def settings_of_names(part: dict[str, Any], path: str = "", name: str = "nothing
 
 @pytest.mark.parametrize("setting", sorted({*settings_of_names(SCHEMA)}))
 def test_each_name_in_a_problem_is_looked_up(setting: str) -> None:
-    """Where this fails: `named_fabrics` or `named_facilities` of planner/inputs.py."""
+    """Where this fails: `named_items` of planner/inputs.py."""
     with pytest.raises(InputError) as told:
         load(shipped.problem_files()["full_bill"], settings=(setting,))
     (found,) = told.value.findings

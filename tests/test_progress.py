@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from planner import terminal
-from planner.commands.running import ProgressLine
+from planner.terminal import ProgressLine
 
 AT_ONCE = (
-    "from planner.commands import running; running.AFTER_S = running.EVERY_S = 0.0; "
+    "from planner import terminal; terminal.AFTER_S = terminal.EVERY_S = 0.0; "
     "from planner.cli import main; main()"
 )
 """Starts the command line with a line for everything that is told, however fast it is."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.problem import report_findings, report_sizes
+from planner.commands.check import report_findings, report_sizes
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.size import ApplianceRow, RuleRow, SizeReport

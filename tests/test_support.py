@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.inputs import Change, Inputs, changed, inputs_from_text, inputs_to_text
-from planner.loader.vary.apply import applied
+from planner.inputs import Change, Inputs, applied, changed, inputs_from_text, inputs_to_text
 from planner.outputs.bill import bill
 from planner.schema.plan import Plan
 from planner.verifier import recheck

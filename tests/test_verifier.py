@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api import load
+from planner.api import load, solve_inputs
 from planner.inputs import Inputs
 from planner.schema.catalog import Figure
 from planner.schema.plan import Plan, RackGroup
@@ -192,6 +192,17 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
 def test_a_plan_that_cannot_be_is_named(name: str, path: DataPath, value: Any, says: str) -> None:
     inputs, plan = KNOWN[name]()
     assert says in disagreements(inputs, put(plan, path, value))
+
+
+def test_heat_to_air_of_liquid_cooled_items_may_be_rounded() -> None:
+    """All heat less that to liquid is rarely 0 to the last digit."""
+    inputs = everything().inputs
+    cooled = (put(each, ("consumes", "liquid_share"), of(1.0)) for each in inputs.items)
+    inputs = replace(inputs, items=tuple(cooled))
+    plan = solve_inputs(inputs)
+    assert plan.totals is not None and abs(plan.totals.heat_air_btu_per_h or 0.0) < 1e-6
+    verify(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1e-8))
+    assert "heat_air" in disagreements(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1.0))
 
 
 def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:

@@ -14,7 +14,6 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import Assumption
-from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
@@ -171,8 +170,8 @@ def _drive_writes(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     )
     for kind in sorted(kinds):
         name, label = f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash"
-        often = DRIVE_WRITES_PER_DAY[kind]
-        yield _given(inputs, name, label, often, "per day", "storage.endurance", note)
+        often = getattr(inputs.problem.storage.dwpd, kind)
+        yield _given(inputs, name, label, often, "per day", f"storage.dwpd.{kind}", note)
 
 
 def _term(inputs: Inputs) -> Iterator[Assumption]:

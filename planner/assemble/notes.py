@@ -21,7 +21,6 @@ from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
 from planner.schema.plan import FabricReport, JobPlan, Line
-from planner.schema.problem import DRIVE_WRITES_PER_DAY
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW, LOST_TIME
@@ -372,16 +371,17 @@ def _unusual_shares(facts: Facts) -> Iterator[str]:
 
 def _endurance(facts: Facts) -> Iterator[str]:
     """Basis of write endurance that no catalog states."""
+    rated = facts.inputs.problem.storage.dwpd.model_dump()
     for offer in facts.case.bought(facts.run.units):
         item = facts.inputs.item(offer.id)
         flash = [
-            f"{raw_tb:,.4g} TB of {kind.upper()}, {DRIVE_WRITES_PER_DAY[kind]:g} drive writes a day"
+            f"{raw_tb:,.4g} TB of {kind.upper()}, {rated[kind]:g} drive writes a day"
             for kind, raw_tb in figures.derived_endurance(item, facts.inputs)
         ]
         if flash:
             yield (
                 f"write endurance of {item.model} is derived, no catalog states it: "
-                f"{' and '.join(flash)}, before what protection writes besides"
+                f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
             )
 
 

@@ -11,7 +11,7 @@ from planner.figures import DRAW, DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UN
 from planner.inputs import Inputs, once_for_each
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
-from planner.schema.problem import DRIVE_WRITES_PER_DAY, Problem
+from planner.schema.problem import Problem
 from planner.schema.site import Site
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
@@ -189,8 +189,8 @@ def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
         return None
     if item.provides.endurance is not None:
         return item.provides.endurance.value
-    flash = derived_endurance(item, inputs)
-    return min((raw_tb * DRIVE_WRITES_PER_DAY[kind] for kind, raw_tb in flash), default=None)
+    rated, flash = storage.dwpd.model_dump(), derived_endurance(item, inputs)
+    return min((raw_tb * rated[kind] for kind, raw_tb in flash), default=None)
 
 
 def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
@@ -201,7 +201,7 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
     for part, quantity in parts(item, inputs):
         for media in part.media:
             raw_tb[media.type] = raw_tb.get(media.type, 0.0) + quantity * media.raw_tb
-    return [(kind, raw) for kind, raw in raw_tb.items() if kind in DRIVE_WRITES_PER_DAY]
+    return [(kind, raw) for kind, raw in raw_tb.items() if kind in type(storage.dwpd).model_fields]
 
 
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:

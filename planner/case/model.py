@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from planner.case.quantities import Counts, Packed, Quantity, Steps, Sum, Terms, ceil
+from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
@@ -355,10 +355,9 @@ class Companions:
         Raises:
             ValueError: a fabric would have to be larger than three tiers can be.
         """
-        values = self._counts.values(units)
-        for companion in self.items:
-            values[companion.id] = round(values[companion.id])
-        return values
+        of_items = (Sum(item.id, item.terms) for item in self.items)
+        values = evaluate((*self.quantities, *of_items), units)
+        return values | {item.id: round(values[item.id]) for item in self.items}
 
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
         """Companions with other names of counts; those that follow from None alone are left out."""
@@ -399,11 +398,6 @@ class Companions:
                 if kept(fabric.amount)
             ),
         )
-
-    @cached_property
-    def _counts(self) -> Counts:
-        of_items = (Sum(item.id, item.terms) for item in self.items)
-        return Counts((*self.quantities, *of_items))
 
 
 # The job.

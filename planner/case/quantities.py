@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections.abc import Iterable, Mapping
@@ -175,55 +174,19 @@ class Packed:
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
-class Counts:
-    """Quantities for whole counts of which most are 0, as of a long price list.
+def evaluate(quantities: Iterable[Quantity], units: Mapping[str, float]) -> dict[str, float]:
+    """Every quantity of whole units, with the units themselves; units not named are 0.
 
-    Only quantities that follow from a count above 0, or have a constant, are computed; all others
-    are as if nothing were bought. Sums run in the order of their terms, so that figures are those
-    of computing everything, to the last bit.
+    Raises:
+        ValueError: an amount is larger than any size holds.
     """
-
-    def __init__(self, quantities: Iterable[Quantity]) -> None:
-        self.quantities = tuple(quantities)
-        self._terms: dict[str, list[tuple[int, int, float]]] = {}
-        for number, quantity in enumerate(self.quantities):
-            for place, (factor, name) in enumerate(quantity.terms):
-                self._terms.setdefault(name, []).append((number, place, factor))
-        outputs = {name for quantity in self.quantities for name in _outputs(quantity)}
-        self._nothing: dict[str, float] = dict.fromkeys(self._terms.keys() - outputs, 0)
-        self._constant: list[int] = []
-        for number, quantity in enumerate(self.quantities):
-            values = _values(quantity, 0.0, self._nothing)
-            if any(values):
-                self._constant.append(number)
-            self._nothing.update(dict.fromkeys(_outputs(quantity), 0))
-
-    def values(self, units: Mapping[str, int]) -> dict[str, float]:
-        """Every quantity for whole counts, with the counts themselves.
-
-        Raises:
-            ValueError: an amount is larger than any size holds.
-        """
-        values: dict[str, float] = {**units, **self._nothing, **units}
-        added: dict[int, list[tuple[int, float]]] = {number: [] for number in self._constant}
-        queue, terms = list(self._constant), self._terms
-        changed: list[tuple[str, float]] = [each for each in units.items() if each[1]]
-        while True:
-            for name, value in changed:
-                for number, place, factor in terms.get(name, ()):
-                    if number not in added:
-                        added[number] = []
-                        heapq.heappush(queue, number)
-                    added[number].append((place, factor * value))
-            if not queue:
-                return values
-            number = heapq.heappop(queue)
-            quantity = self.quantities[number]
-            amount = sum((part for _, part in sorted(added[number])), 0.0)
-            outputs = _values(quantity, amount, values)
-            by_name = list(zip(_outputs(quantity), outputs, strict=True))
-            values.update(by_name)
-            changed = [each for each in by_name if each[1]]
+    values = dict(units)
+    for quantity in quantities:
+        amount = sum((factor * values.get(name, 0) for factor, name in quantity.terms), 0.0)
+        for _, name in quantity.terms:
+            values.setdefault(name, 0)
+        values.update(zip(_outputs(quantity), _values(quantity, amount, values), strict=True))
+    return values
 
 
 def _outputs(quantity: Quantity) -> tuple[str, ...]:

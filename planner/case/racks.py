@@ -9,7 +9,7 @@ from planner.case import figures
 from planner.case.builder import CompanionsBuilder
 from planner.case.model import Positions
 from planner.case.quantities import ROUNDING, Packed
-from planner.inputs import named_fabrics, named_facilities, refusal
+from planner.inputs import named_items, refusal
 from planner.schema.catalog import Item
 from planner.schema.site import RackPositions, Redundancy
 from planner.sizing.placement import Space
@@ -106,7 +106,7 @@ def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int
 def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
     """The most that a shared rack draws, kW: its power, or its height at the densest."""
     inputs = builder.inputs
-    names = {name for _, name, *_ in (*named_fabrics(inputs), *named_facilities(inputs))}
+    names = {name for _, name, _ in named_items(inputs)}
     names |= set(inputs.problem.extras)
     clusters = [family.cluster for family in inputs.families if family.cluster]
     names |= {part.item for cluster in clusters for part in cluster.parts}

@@ -125,7 +125,9 @@ def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None
 def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
     if demanded(inputs.problem, item.id):
         message = f"'{item.id}' is demanded but cannot be planned: {reason}"
-        fix = "give the figure in a catalog or price book of your own"
+        fix = f"change that, or demand none (items.{item.id})"
+        if suitability.lacking(item, inputs):
+            fix = "give the figure in a catalog or price book of your own"
         raise _error(inputs, "demanded", f"items.{item.id}", message, fix)
 
 

@@ -11,7 +11,12 @@ from typing import Any
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.figures import ITEM_UNITS
-from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
+from planner.loader.catalog_checks import (
+    catalog_figures,
+    implausible,
+    impossible_figures,
+    never_planned,
+)
 from planner.loader.market import (
     Catalogs,
     Prices,
@@ -20,7 +25,6 @@ from planner.loader.market import (
     load_prices,
     place_of,
 )
-from planner.loader.plausible import implausible
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, is_to_come, today
 from planner.outputs.words import money
 from planner.removed import successor

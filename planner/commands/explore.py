@@ -34,8 +34,9 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.levers import levers
 from planner.levers.model import written
 from planner.loader import with_settings
-from planner.loader.vary import NoPlaceError, Variable, checked
-from planner.loader.vary.place import name_unit, number_of
+from planner.loader.axes import Variable
+from planner.loader.overrides import checked
+from planner.loader.places import NoPlaceError, name_unit, number_of
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
@@ -220,7 +221,7 @@ class Explorer:
         inputs = self.inputs_of(asked)
         case = resolve(inputs)
         answer = optimise(case, gap=api.DEFAULT_GAP, effort=effort)
-        _go_on(effort)
+        go_on(effort)
         message = _without_plan(answer, inputs, effort) if answer.operation is None else None
         gap = api.DEFAULT_GAP
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
@@ -254,7 +255,7 @@ class Explorer:
                 with contextlib.suppress(InputError):
                     case = resolve(checked(inputs, fixed.read(str(count)).changes))
                     found = optimise(case, gap=api.DEFAULT_GAP, effort=effort, ties=False)
-                    _go_on(effort)
+                    go_on(effort)
                     if found.status == "optimal" and found.value is not None:
                         points.append((count, natural(case.objective, found.value)))
         each = line.write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
@@ -283,7 +284,7 @@ class Explorer:
             before.work = math.inf
         try:
             with self._one:
-                _go_on(effort)
+                go_on(effort)
                 effort.deadline = time.monotonic() + seconds
                 yield effort
         finally:
@@ -292,7 +293,7 @@ class Explorer:
 
     def workbook(self, asked: Asked) -> bytes:
         """Return the workbook of a position, as `planner solve` writes it."""
-        from planner.commands.solve import created_today
+        from planner.commands.files import created_today
         from planner.workbook import write
 
         with self._one:
@@ -311,7 +312,8 @@ class Explorer:
         return (head + dump(document.data)).encode()
 
 
-def _go_on(effort: Effort) -> None:
+def go_on(effort: Effort) -> None:
+    """Raise CancelledError where another move took the place of this one."""
     if math.isinf(effort.work):
         raise CancelledError
 

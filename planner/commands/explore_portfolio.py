@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from planner.commands.explore import Asked, Choice, Explorer, Slider
-from planner.commands.solve import created_today
+from planner.commands.explore import Asked, Choice, Explorer, Slider, go_on
+from planner.commands.files import created_today
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
+from planner.optimizer.effort import Effort
 from planner.portfolio import api, views
 from planner.portfolio.inputs import load
 from planner.portfolio.schema import PortfolioPlan
@@ -55,7 +56,7 @@ class PortfolioExplorer(Explorer):
     @cached_property
     def before(self) -> PortfolioPlan:
         """The plan of the problem as it is, to compare with."""
-        return self._plan(Asked({}, {}), STAGES_S[-1])
+        return self._plan(Asked({}, {}), STAGES_S[-1], Effort())
 
     def changed(self, asked: Asked) -> tuple[str, ...]:
         """Return the settings of a position."""
@@ -63,15 +64,21 @@ class PortfolioExplorer(Explorer):
         moved = (own[p].path + "=" + own[p].text(v) for p, v in asked.values.items())
         return (*self.settings, *moved)
 
-    def _plan(self, asked: Asked, limit_s: float) -> PortfolioPlan:
+    def _plan(self, asked: Asked, limit_s: float, effort: Effort) -> PortfolioPlan:
         instance = load(self.path, self.changed(asked), self.scenario)
-        return api.solve(instance, gap=LARGE_GAP, time_limit_s=limit_s)
+        return api.solve(
+            instance,
+            gap=LARGE_GAP,
+            time_limit_s=limit_s,
+            cancelled=lambda: effort.left_work <= 0.0,
+        )
 
     def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:
         """The data of the page at a position."""
         begun = time.perf_counter()
-        with self._turn(tab, STAGES_S[stage]):
-            plan = self._plan(asked, STAGES_S[stage])
+        with self._turn(tab, STAGES_S[stage]) as effort:
+            plan = self._plan(asked, STAGES_S[stage], effort)
+            go_on(effort)
             if not asked.values and plan.runs:
                 vars(self)["before"] = plan
         found = shown(plan, vars(self).get("before", plan))
@@ -91,7 +98,7 @@ class PortfolioExplorer(Explorer):
     def workbook(self, asked: Asked) -> bytes:
         """Return the workbook of a position."""
         stream = io.BytesIO()
-        views.workbook(self._plan(asked, STAGES_S[-1]), stream, created_today())
+        views.workbook(self._plan(asked, STAGES_S[-1], Effort()), stream, created_today())
         return stream.getvalue()
 
     def problem_file(self, asked: Asked) -> bytes:

@@ -27,7 +27,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
 from planner.loader import load_with_findings
-from planner.loader.vary.place import Slot, field_of, number_of, raw, short, slot_for, slot_of
+from planner.loader.places import Slot, field_of, number_of, raw, short, slot_for, slot_of
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.commands import EXIT_CODES
-from planner.commands.running import show_progress
+from planner.commands.files import EXIT_CODES, created_today, list_written
 from planner.errors import Finding, InputError
-from planner.terminal import say
+from planner.terminal import say, show_progress
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
@@ -93,7 +92,6 @@ def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str
 
 def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: bool) -> int:
     """Solve a portfolio; print its plan and write workbook, JSON and page; return the exit code."""
-    from planner.commands.solve import created_today
     from planner.portfolio import api, views
 
     with show_progress("solve", quiet=quiet):
@@ -111,15 +109,8 @@ def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: b
         written = list(contents)
     text = api.to_json(plan).decode() if as_json else views.screen(plan, full=full)
     say(text, nl=False)
-    _list_written(written, quiet=quiet)
+    list_written(written, quiet=quiet)
     return _code(plan)
-
-
-def _list_written(written: Sequence[Path], *, quiet: bool) -> None:
-    from planner.commands.solve import list_files
-
-    if written and not quiet:
-        say(f"wrote {list_files(written)}", err=True)
 
 
 def _code(plan: PortfolioPlan) -> int:
@@ -206,7 +197,7 @@ def sweep(request: Request, vary: Sequence[str], *, quiet: bool) -> int:
     say(analysis.sweep_screen(points), nl=False)
     file = (request.folder or Path()) / f"{request.stem}.sweep.csv"
     write_all({file: analysis.sweep_csv(points)})
-    _list_written([file], quiet=quiet)
+    list_written([file], quiet=quiet)
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from planner import shipped
 from planner.api import Options, load, solve_with
-from planner.commands.solve import created_today
+from planner.commands.files import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES

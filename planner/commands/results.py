@@ -1,4 +1,4 @@
-"""Results of studies on the command line: what is printed, which files are written, exit codes."""
+"""Results of studies on the command line: screen or JSON, and the files that go with each."""
 
 from __future__ import annotations
 
@@ -10,26 +10,77 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from planner.commands import EXIT_CODES
-from planner.commands.page import page_of
-from planner.commands.portfolio import refuse
-from planner.commands.running import show_progress
-from planner.commands.solve import Sheet, created_today, list_written, study_sheet
-from planner.commands.views import VIEWS, View
+from planner.commands.files import (
+    EXIT_CODES,
+    Sheet,
+    View,
+    created_today,
+    draw,
+    list_written,
+    page_of,
+    study_sheet,
+)
 from planner.errors import StoppedError
+from planner.outputs import bids_text
 from planner.outputs.blocks import Table
+from planner.outputs.charts import bids
 from planner.outputs.restated import restated_view
 from planner.outputs.screen import show
+from planner.outputs.views import (
+    alternatives,
+    comparison,
+    explain,
+    frontier,
+    rules,
+    simulation,
+    sweep,
+    telemetry,
+    tornado,
+    uncertain,
+    verification,
+)
+from planner.schema.bids import Bids
+from planner.schema.comparison import Alternatives, Comparison, RulesTable
+from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier
+from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.simulation import Simulation
+from planner.schema.telemetry import Characterization
+from planner.schema.verification import Audit, Verification
 from planner.studies.request import Found, Request
-from planner.terminal import coloured, say
+from planner.terminal import coloured, say, show_progress
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.outputs.charts.model import Chart
+    from planner.outputs.page import ShownStudy
 
 Study = Callable[[Request], Found]
+
+
+_ALL = ("json", "page", "workbook")
+VIEWS: dict[type[BaseModel], View] = {
+    Comparison: View("comparison", comparison.view, table="figures", suffix=""),
+    RulesTable: View("rules", rules.view, rules.charts, files=_ALL),
+    Alternatives: View("alternatives", alternatives.view),
+    Audit: View("audit", verification.audit),
+    Verification: View("verification", verification.verification),
+    Explanation: View("explanation", explain.view, suffix="explain"),
+    Sweep: View("sweep", sweep.view, sweep.charts),
+    Frontier: View("frontier", frontier.view, frontier.charts, files=_ALL),
+    Tornado: View("tornado", tornado.view, tornado.charts, files=_ALL),
+    Uncertain: View("uncertain", uncertain.view, uncertain.charts, "outcomes", _ALL),
+    Bids: View("bids", bids_text.view, bids.charts, "bids", _ALL),
+    Characterization: View("characterization", telemetry.view, table="jobs"),
+    Simulation: View("simulation", simulation.view, simulation.charts, files=("json",)),
+}
+
+
+def view_of(record: object) -> View | None:
+    """The view of a result, None where it is no study's."""
+    return next((VIEWS[kind] for kind in type(record).__mro__ if kind in VIEWS), None)
+
+
+# Studies.
 
 
 def run_study(
@@ -57,17 +108,16 @@ def run_study(
         InputError: an option or a file is wrong, or a file cannot be written.
         StoppedError: the user interrupted it; rows solved until then are written.
     """
-    refuse(command, request.paths[0])
     with show_progress(command, counts, quiet=quiet) as progress:
         found = study(replace(request, progress=progress))
-        text, styled = found.text, False
+        text, styled, written = found.text, False, found.written
         if not text and as_json:
-            text = _json(found.records)
+            texts = [record.model_dump_json(indent=2) for record in found.records]
+            text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         elif not text:
             text, styled = _screens(found, full=full), coloured()
-        written = found.written
-        if request.folder is not None and found.records and not written:
-            written = _write(found, request.folder, found.stem or request.stem)
+        if request.folder is not None and found.records:
+            written += _write(found, request.folder, found.stem or request.stem)
     if text:
         say(text, styled=styled)
     list_written(written, quiet=quiet)
@@ -76,14 +126,8 @@ def run_study(
     return max(EXIT_CODES[each] for each in found.ended)
 
 
-def _json(records: Sequence[BaseModel]) -> str:
-    """Return records as JSON, several as a list."""
-    texts = [record.model_dump_json(indent=2) for record in records]
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-
-
 def _screens(found: Found, *, full: bool) -> str:
-    """Return records as people read them; of several records the first screens have no tables."""
+    """Records as people read them; of several records the first screens have no tables."""
     screens: list[str] = []
     for record in found.records:
         stated, shown = restated_view(record, found.shown)
@@ -95,108 +139,68 @@ def _screens(found: Found, *, full: bool) -> str:
 
 
 def _write(found: Found, folder: Path, stem: str) -> tuple[Path, ...]:
-    """Write records, pictures and the workbook of a study; return their names."""
+    """Write records, pictures, page and workbook of a study; return their names."""
     contents: dict[Path, bytes] = {}
     sheets: list[Sheet] = []
     for record in found.records:
         view = VIEWS[type(record)]
-        name = _record_stem(view, record, stem)
-        if view.has_json:
+        name = view.file_stem(stem)
+        if isinstance(record, Frontier):  # a study may have several
+            name = f"{name}-{record.x_name}"
+        if "json" in view.files:
             contents[folder / f"{name}.json"] = f"{record.model_dump_json(indent=2)}\n".encode()
-        drawn = pictures(view, record, found.shown, folder, name)
+        drawn = _pictures(view, record, found.shown, folder / name)
         contents |= drawn
-        if view.has_workbook and found.plan is not None and (drawn or view.charts is None):
-            sheets.append(study_sheet(view, record, as_png(drawn), **found.shown))
+        shown = drawn or view.charts is None or isinstance(record, Sweep)
+        if "workbook" in view.files and found.plan is not None and shown:
+            images = [data for path, data in drawn.items() if path.suffix == ".png"]
+            sheets.append(study_sheet(view, record, images, **found.shown))
     plan = found.plan() if sheets and found.plan is not None else None
-    contents |= page_of_study(found, folder, stem, plan)
+    named = folder / VIEWS[type(found.records[0])].file_stem(stem)
+    contents |= _page_of_study(found, named.with_name(f"{named.name}.html"), plan)
+    if plan is not None:
+        from planner.workbook.tables import write_study
+
+        stream = io.BytesIO()
+        write_study(stream, plan, sheets, created=created_today(), title=found.title)
+        contents[named.with_name(f"{named.name}.xlsx")] = stream.getvalue()
     if contents:
         write_all(contents)
-    if plan is None:
-        return tuple(contents)
-    book = f"{VIEWS[type(found.records[0])].file_stem(stem)}.xlsx"
-    return (*contents, *write_workbook(folder, book, plan, sheets, found.title))
+    return tuple(contents)
 
 
-def page_of_study(found: Found, folder: Path, stem: str, plan: Plan | None) -> dict[Path, bytes]:
-    """Return the page of a study with its plan, or of the plans it compares; empty without either.
-
-    Args:
-        found: the study.
-        folder: folder for files.
-        stem: how their names begin.
-        plan: the plan that the study is about.
-    """
-    view = VIEWS[type(found.records[0])]
-    path = folder / f"{view.file_stem(stem)}.html"
-    if found.plans:
-        return page_of(path, found.plans, ())
-    if not view.has_page:
-        return {}
-    plans = [] if plan is None or plan.totals is None else [(plan.problem, plan)]
-    rows = found.shown.get("rows")
-    return page_of(path, plans, [(record, rows) for record in found.records])
-
-
-def _record_stem(view: View, record: BaseModel, stem: str) -> str:
-    """The stem of a record's files; a study may have several frontiers."""
-    name = view.file_stem(stem)
-    return f"{name}-{record.x_name}" if isinstance(record, Frontier) else name
-
-
-def pictures(
-    view: View, record: BaseModel, shown: Mapping[str, Any], folder: Path, stem: str
+def _pictures(
+    view: View, record: BaseModel, shown: Mapping[str, Any], stem: Path
 ) -> dict[Path, bytes]:
-    """Return the pictures of a record, by path; charts without anything drawn have none.
-
-    Args:
-        view: of such records.
-        record: the record.
-        shown: what its charts take besides.
-        folder: folder for files.
-        stem: how their names begin; a chart that is not named as the view adds its own name.
-    """
-    found: dict[Path, bytes] = {}
+    """The charts of a record as PNG and SVG, by path; none of a chart without anything drawn."""
     if view.charts is None:
-        return found
+        return {}
     stated, beside = restated_view(record, shown)
-    charts = [chart for chart in view.charts(stated, **beside) if chart.panels]
-    for chart in charts:
-        own = "" if chart.name == view.name else f".{chart.name}"
-        found |= draw(chart, folder, f"{stem}{own}")
+    found: dict[Path, bytes] = {}
+    for chart in view.charts(stated, **beside):
+        if chart.panels:
+            own = "" if chart.name == view.name else f".{chart.name}"
+            found |= draw(chart, stem.parent, f"{stem.name}{own}")
     return found
 
 
-def as_png(drawn: Mapping[Path, bytes]) -> list[bytes]:
-    """Return those pictures that a workbook can hold."""
-    return [data for path, data in drawn.items() if path.suffix == ".png"]
+def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownStudy:
+    """A study with the blocks of its view and its charts."""
+    from planner.outputs.page import ShownStudy
+
+    view = view_of(record)
+    assert view is not None
+    stated, beside = restated_view(record, {} if rows is None else {"rows": rows})
+    charts = view.charts(stated, **beside) if view.charts is not None else ()
+    return ShownStudy(record, tuple(view.blocks(stated, **beside)), tuple(charts))
 
 
-def write_workbook(
-    folder: Path, name: str, plan: Plan, sheets: Sequence[Sheet], title: str = ""
-) -> tuple[Path, ...]:
-    """Write a study's workbook; return its path.
-
-    Args:
-        folder: where it goes.
-        name: its name there.
-        plan: the plan that its sheets are about.
-        sheets: what adds each sheet.
-        title: the document's title, by default the problem's name.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    from planner.workbook.tables import write_study
-
-    stream = io.BytesIO()
-    write_study(stream, plan, sheets, created=created_today(), title=title)
-    path = folder / name
-    write_all({path: stream.getvalue()})
-    return (path,)
-
-
-def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
-    """Return a chart as PNG and SVG, by path."""
-    from planner.outputs.charts.picture import png, svg
-
-    return {folder / f"{stem}.png": png(chart), folder / f"{stem}.svg": svg(chart)}
+def _page_of_study(found: Found, path: Path, plan: Plan | None) -> dict[Path, bytes]:
+    """The page of a study with its plan, or of the plans it compares; empty without either."""
+    if found.plans:
+        return page_of(path, found.plans, ())
+    if "page" not in VIEWS[type(found.records[0])].files:
+        return {}
+    plans = [] if plan is None or plan.totals is None else [(plan.problem, plan)]
+    rows = found.shown.get("rows")
+    return page_of(path, plans, [shown_study(record, rows) for record in found.records])

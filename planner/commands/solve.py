@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import BaseModel
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.commands import EXIT_CODES
-from planner.commands.page import EDITIONS, Edition, page_of
-from planner.commands.running import show_progress
+from planner.commands.files import (
+    EDITIONS,
+    EXIT_CODES,
+    Edition,
+    Sheet,
+    created_today,
+    list_written,
+    page_of,
+    study_sheet,
+)
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
-from planner.loader.price_building import today
 from planner.outputs import plan_json
-from planner.outputs.blocks import Block, Heading
-from planner.outputs.restated import restated_view
 from planner.outputs.views import plan as plan_view
-from planner.outputs.words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.request import Request, one_of, stem_of
-from planner.terminal import coloured, say
+from planner.terminal import coloured, say, show_progress
 from planner.whole_files import write_all
-
-if TYPE_CHECKING:
-    from planner.commands.views import View
-    from planner.workbook.book import Book
 
 Also = Literal["cables", "netbox", "bill.csv", "bill.json", "why", "rules", "alternatives"]
 Part = Literal["lines", "run", "network", "notes", "proof"]
-Sheet = Callable[["Book"], None]
-"""Adds a sheet to a workbook."""
 
 _SOLVING = 0.5
 """Share of a time limit for finding the plan where studies of it follow."""
@@ -164,28 +160,11 @@ def _workbook(plan: Plan, carried: str | None, edition: Edition, sheets: Sequenc
     return stream.getvalue()
 
 
-def list_written(written: Sequence[Path], *, quiet: bool) -> None:
-    """Print which files were written."""
-    if written and not quiet:
-        say(f"wrote {list_files(written)}", err=True)
-
-
-def list_files(paths: Sequence[Path]) -> str:
-    """Return file names as a sentence lists them; nothing in them steers the terminal."""
-    names = ["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths]
-    return listed_words(names)
-
-
-def created_today() -> datetime:
-    """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
-    return datetime.combine(today(), time())
-
-
 def _study_sheets(
     inputs: Inputs, plan: Plan, options: Options, names: Collection[str]
 ) -> Iterator[Sheet]:
     """Yield the sheets of studies by name: why, rules, alternatives."""
-    from planner.commands.views import VIEWS
+    from planner.commands.results import VIEWS
     from planner.studies import alternatives, explain
     from planner.studies.rules import rules_table
 
@@ -203,30 +182,3 @@ def _study_sheets(
             record = study()
             if record is not None:
                 yield study_sheet(VIEWS[type(record)], record)
-
-
-def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
-    """Return the sheet of a record, with money in its currency.
-
-    Args:
-        view: of such records.
-        record: the record.
-        pictures: its charts as PNG.
-        shown: further arguments of its view.
-    """
-    from planner.workbook import tables
-
-    stated, shown = restated_view(record, shown)
-    name = view.name.replace("-", " ").capitalize()
-
-    def add(book: Book) -> None:
-        tables.add(book, name, view.blocks(stated, **shown), pictures)
-        if "rows" in shown:
-            data: list[Block] = [tables.sweep_table(stated, shown["rows"])]
-        else:
-            keys = [side.key for side in getattr(record, "sides", ())]
-            data = [*tables.tables_of(stated, keys)]
-        if data:
-            tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
-
-    return add

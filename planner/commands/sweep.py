@@ -1,4 +1,4 @@
-"""Sweeps: their modes, and the files of a grid: table, workbook, pictures, record."""
+"""Sweeps: their modes, and the table and slider page of a grid."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.api import Options, solve_with
-from planner.commands import running
-from planner.commands.results import Study, as_png, pictures, write_workbook
-from planner.commands.solve import study_sheet
-from planner.commands.views import VIEWS
+from planner.commands.results import Study
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader.vary import NoPlaceError
+from planner.loader.places import NoPlaceError
 from planner.outputs.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
@@ -25,7 +22,7 @@ from planner.studies.distributions import Field
 from planner.studies.request import Found, Request, one_of, whole
 from planner.studies.scenarios import scenarios as scenarios_of
 from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
-from planner.terminal import say
+from planner.terminal import interrupt_handled, say
 from planner.whole_files import write_all
 
 SHOWN = 20_000
@@ -111,7 +108,7 @@ def solve_grid(
     except KeyboardInterrupt:
         if not rows or not interrupted:
             raise
-        running.interrupt_handled()
+        interrupt_handled()
     base = solve_with(inputs, Options(gap=options.gap, explain=False))
     return sweep_table(inputs, chosen, options, rows, base), base
 
@@ -127,15 +124,14 @@ def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Foun
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    folder = request.folder or Path()
     file, named = _table_or_names(scenarios)
     table, base = solve_grid(request, vary, file, named, interrupted=True)
     study = table.record
-    written = _write(table, folder / f"{request.stem}.sweep")
-    first = {name: column[:SHOWN] for name, column in table.values.items()}
+    shown = {name: column[:SHOWN] for name, column in table.values.items()}
+    stem = (request.folder or Path()) / f"{request.stem}.sweep"
+    written = _write_table(table, stem)
     if study.rows:
-        written += _write_shown(base, study, first, folder, request.stem)
-        written += _write_page(folder / f"{request.stem}.sweep.html", study, first, request.inputs)
+        written += _write_sliders(stem, study, shown, request.inputs)
     stopped = ""
     if study.rows < study.asked:
         done = f"{study.rows:,} of {study.asked:,} scenarios"
@@ -143,8 +139,8 @@ def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Foun
     return Found(
         (study,),
         (_status(study),),
-        plan=lambda: base,
-        shown={"rows": first},
+        plan=(lambda: base) if study.rows else None,
+        shown={"rows": shown},
         written=written,
         stopped=stopped,
     )
@@ -159,7 +155,7 @@ def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
     return None, [name.strip() for name in scenarios.split(",")]
 
 
-def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
+def _write_table(table: SweepTable, stem: Path) -> tuple[Path, ...]:
     from planner.outputs import sweep_files
 
     parquet, csv, json = (
@@ -170,25 +166,10 @@ def _write(table: SweepTable, stem: Path) -> tuple[Path, ...]:
     return parquet, csv, json
 
 
-def _write_shown(
-    base: Plan, study: Sweep, rows: Mapping[str, Sequence[Any]], folder: Path, stem: str
+def _write_sliders(
+    stem: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
 ) -> tuple[Path, ...]:
-    """Write the pictures and the workbook of a sweep; return their names."""
-    view, shown = VIEWS[Sweep], {"rows": rows}
-    drawn = pictures(view, study, shown, folder, view.file_stem(stem))
-    if drawn:  # where no scenario has a plan there is nothing to draw
-        write_all(drawn)
-    sheets = [study_sheet(view, study, as_png(drawn), **shown)]
-    return (*drawn, *write_workbook(folder, f"{view.file_stem(stem)}.xlsx", base, sheets))
-
-
-def _write_page(
-    path: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
-) -> tuple[Path, ...]:
-    """Write the page with sliders, which begin where the problem is; return its name.
-
-    A sweep too large for a page has none, and is told so.
-    """
+    """Write the page with sliders, which begin where the problem is; none of too large a sweep."""
     from planner.outputs.sweep_page import page
 
     now = {}
@@ -204,6 +185,7 @@ def _write_page(
     except InputError as error:
         say(f"planner: no page with sliders: {error}", err=True)
         return ()
+    path = stem.with_name(f"{stem.name}.html")
     write_all({path: content})
     return (path,)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.commands.results import draw
+from planner.commands.files import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.studies.request import Found, Request, bandwidth, stem_of, whole
 from planner.whole_files import remove, write_all

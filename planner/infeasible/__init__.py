@@ -22,15 +22,12 @@ from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, 
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
-from planner.optimizer.effort import Effort
+from planner.optimizer.effort import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
-__all__ = ["WORK", "clash", "explain"]
-
-WORK = 6000.0
-"""How much work looking for reasons may take; what is not found by then is named as undecided."""
+__all__ = ["clash", "explain"]
 
 _FACTS = (
     *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
@@ -74,9 +71,9 @@ def explain(
         inputs: a problem that is known to have none.
         weights: what a change of a limit counts in changes of several, by path; 1 unless given.
         keep: paths that must not be changed.
-        effort: what a time limit allows; ``WORK`` holds in any case.
+        effort: what a time limit allows; ``REASONS_WORK`` holds in any case.
     """
-    oracle = Oracle(inputs, (effort or Effort()).part(WORK))
+    oracle = Oracle(inputs, (effort or Effort()).part(REASONS_WORK))
     everything = sorted(levers(inputs), key=_blame)
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
@@ -103,18 +100,14 @@ def explain(
     )
 
 
-def clash(inputs: Inputs, *, work: float = WORK) -> tuple[Lever, ...]:
-    """Return limits that cannot hold together, while any all but one of them can.
-
-    Args:
-        work: how much that may take; where it is not enough, none are returned.
-    """
-    oracle = Oracle(inputs, Effort(most_work=work))
+def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
+    """Return limits that cannot hold together, while all but any one can; None where cut."""
+    oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
         return minimal(oracle, paths, ())
     except UndecidedError:
-        return ()
+        return None
 
 
 def _changes_of_one(

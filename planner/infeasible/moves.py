@@ -15,6 +15,7 @@ from planner.levers import Change, Lever, applied
 from planner.levers.model import grid
 from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
+from planner.optimizer.effort import HINT_WORK, WEIGHING_WORK
 from planner.optimizer.elastic import can_be_missed, least_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
 from planner.optimizer.optimise import Certificate
@@ -89,8 +90,6 @@ def _per_unit(inputs: Inputs, case: Case, lever: Lever) -> float | None:
 
 _EXACT = 1e-6
 _MOST_PROBES = 60
-_HINT = 60.0
-"""The work that the optimiser's hint may take; see ``Effort``."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +155,7 @@ def _hint_of(
     if free.case is None or demand is None:
         return None
     case = weighted_case(_within(free.case, lever, free.operation), (demand,))
-    effort = oracle.effort.part(_HINT)
+    effort = oracle.effort.part(HINT_WORK)
     found = least_missed(case, _EXACT, effort)
     if found.operation is None:
         return None
@@ -251,8 +250,6 @@ _GAP = 1e-4
 _MISSED = 1e-9
 _WORTH_TELLING = 0.01
 """A change of several that is smaller than a change of one by less than this is not told."""
-_WEIGHING = 1000.0
-"""The work that weighing limits against one another may take; see ``Effort``."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +285,7 @@ def move_together(
     )
     elastic = tuple(price for price in prices if price is not None)
     case = weighted_case(free.case, elastic)
-    effort = oracle.effort.part(_WEIGHING)
+    effort = oracle.effort.part(WEIGHING_WORK)
     found = least_missed(case, _GAP, effort, below=known * (1.0 - _WORTH_TELLING))
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError

@@ -13,7 +13,7 @@ from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.limits import BY_NAME
-from planner.optimizer.effort import Effort
+from planner.optimizer.effort import POSSIBLE_WORK, Effort
 from planner.optimizer.objective import floors, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted, optimise
@@ -21,8 +21,6 @@ from planner.optimizer.optimise import fitted, optimise
 # Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
 
 
-QUESTION = 500.0
-"""The work that one question may take; see ``Effort``."""
 ANY_GAP = 10.0
 """The gap to the least power that ends the search for any plan: it goes on to a twentieth of it, so
 that a plan draws at most twice the least, and soon fits the next question, too."""
@@ -112,7 +110,7 @@ class Oracle:
                 return self._least_ratio(case, limit)
         # The easiest objective: any plan will do.
         least = replace(case, objective="power", indifference=0.0)
-        effort = self.effort.part(QUESTION)
+        effort = self.effort.part(POSSIBLE_WORK)
         found = optimise(least, gap=ANY_GAP, effort=effort, ties=False)
         if found.operation is not None:
             self._plans.append(found.operation)
@@ -124,7 +122,7 @@ class Oracle:
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
         least = replace(case, limits=case.limits.with_values(**free), indifference=0.0)
-        effort = self.effort.part(QUESTION)
+        effort = self.effort.part(POSSIBLE_WORK)
         found = optimise(least, gap=RATIO_GAP, effort=effort, ties=False)
         if found.operation is not None and floors(case)(found.operation):
             self._plans.append(found.operation)

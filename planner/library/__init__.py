@@ -81,7 +81,7 @@ class SweepTable(Sweep):
 
 
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
-    """Return a problem with its catalogs and prices, validated, to use many times."""
+    """A problem with its catalogs and prices, validated, to use many times."""
     scenario = text(scenario, "the name of a scenario")
     if isinstance(problem, (str, os.PathLike)):
         path = file_path(problem, "a problem file")
@@ -94,7 +94,7 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
 
 
 def example(name: str = "10MW") -> Path:
-    """Return the file of a problem that planner ships, to try things with.
+    """The file of a problem that planner ships, to try things with.
 
     Args:
         name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
@@ -117,7 +117,7 @@ def solve(
     solver: Solver = "highs",
     explain_none: bool = True,
 ) -> Plan:
-    """Return the best plan of a problem, verified, with its inputs as in the plan file.
+    """The best plan of a problem, verified, with its inputs as in the plan file.
 
     Args:
         solver: which solver proves it.
@@ -138,7 +138,7 @@ def solve_portfolio(
     time_limit: str | None = None,
     solver: Solver = "highs",
 ) -> PortfolioPlan:
-    """Return the best plan for several jobs, sites or periods, verified.
+    """The best plan for several jobs, sites or periods, verified.
 
     Without a plan its ``status`` is ``infeasible``, or ``limit`` where the time limit came first.
 
@@ -148,7 +148,7 @@ def solve_portfolio(
     from planner.portfolio import api as portfolio
 
     path = file_path(problem, "a problem file")
-    asked = request_of((path,), settings, scenario, gap=gap, time_limit=time_limit, solver=solver)
+    asked = request_of((path,), settings, scenario, gap, time_limit, solver=solver)
     return portfolio.solve(
         portfolio.load(path, asked.settings, asked.scenario),
         solver=asked.solver,
@@ -164,7 +164,7 @@ def size(
     settings: Settings = (),
     scenario: str | None = None,
 ) -> SizeReport:
-    """Return the sizing of a problem without solving: sizes, intervals, demands of each rule.
+    """The sizing of a problem without solving: sizes, intervals, demands of each rule.
 
     Args:
         gpus: for so many GPUs; by default for the most that the site can hold.
@@ -182,7 +182,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.commands.solve import created_today
+    from planner.commands.files import created_today
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
     from planner.workbook import write
@@ -209,7 +209,7 @@ def sweep(
     time_limit: str | None = None,
     workers: int | str = 0,
 ) -> SweepTable:
-    """Return the best plan of every scenario of a grid, each to a proven gap, as rows of a table.
+    """The best plan of every scenario of a grid, each to a proven gap, as rows of a table.
 
     Args:
         vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
@@ -219,17 +219,16 @@ def sweep(
     """
     from planner.commands.sweep import solve_grid
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
     named = (named,) if isinstance(named, str) else named
     with as_csv(scenarios) as path:
         found, _ = solve_grid(request, varied(vary), path, named)
-    table = {name: tuple(column) for name, column in found.values.items()}
-    return SweepTable(**dict(found.record), table=table)
+    return SweepTable(
+        **dict(found.record), table={name: tuple(column) for name, column in found.values.items()}
+    )
 
 
 def frontier(
@@ -243,7 +242,7 @@ def frontier(
     time_limit: str | None = None,
     workers: int | str = 0,
 ) -> Frontier:
-    """Return the Pareto frontier of useful work against storage bandwidth, cost or power.
+    """The Pareto frontier of useful work against storage bandwidth, cost or power.
 
     Args:
         against: the axis.
@@ -251,9 +250,7 @@ def frontier(
     """
     from planner.studies.frontier import AGAINST, run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     axis = one_of("against", against, tuple(AGAINST))
     return record_of(run(request, against=(axis,), points=whole("--points", points, 3)), Frontier)
 
@@ -269,7 +266,7 @@ def tornado(
     time_limit: str | None = None,
     workers: int | str = 0,
 ) -> Tornado:
-    """Return the effect of each input, low and high, on the best plan, the largest first.
+    """The effect of each input, low and high, on the best plan, the largest first.
 
     Args:
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
@@ -277,9 +274,7 @@ def tornado(
     """
     from planner.studies.tornado import run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     return record_of(run(request, vary=varied(vary), by=share("--by", by)), Tornado)
 
 
@@ -297,7 +292,7 @@ def uncertain(
     time_limit: str | None = None,
     workers: int | str = 0,
 ) -> Uncertain:
-    """Return the best plan and its figures under random draws of the inputs.
+    """The best plan and its figures under random draws of the inputs.
 
     Args:
         dist: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
@@ -308,9 +303,7 @@ def uncertain(
     """
     from planner.studies.uncertain import run
 
-    request = request_of(
-        (problem,), settings, scenario, gap=gap, time_limit=time_limit, workers=workers
-    )
+    request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     found = run(
         request,
         dist=varied(dist),
@@ -334,7 +327,7 @@ def explain(
     gap: float | str | None = None,
     time_limit: str | None = None,
 ) -> Explanation:
-    """Return the explanation of the best plan, or a minimal set of conflicting limits without one.
+    """The explanation of the best plan, or a minimal set of conflicting limits without one.
 
     Args:
         step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
@@ -344,7 +337,7 @@ def explain(
     """
     from planner.studies.explain import run
 
-    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
+    request = request_of((problem,), settings, scenario, gap, time_limit)
     found = run(
         request,
         step=as_texts(step),
@@ -362,14 +355,14 @@ def compare(
     gap: float | str | None = None,
     time_limit: str | None = None,
 ) -> Comparison:
-    """Return plans side by side; the first is the baseline, problems are solved first.
+    """Plans side by side; the first is the baseline, problems are solved first.
 
     Args:
         files: plans, problems, workbooks, or lists of them.
     """
     from planner.studies.compare import run
 
-    request = request_of(flat(files), settings, scenario, gap=gap, time_limit=time_limit)
+    request = request_of(flat(files), settings, scenario, gap, time_limit)
     return record_of(run(request, everything=False), Comparison)
 
 
@@ -381,10 +374,10 @@ def compare_rules(
     gap: float | str | None = None,
     time_limit: str | None = None,
 ) -> RulesTable:
-    """Return storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
+    """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
     from planner.studies.rules import run
 
-    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
+    request = request_of((problem,), settings, scenario, gap, time_limit)
     return record_of(run(request), RulesTable)
 
 
@@ -398,7 +391,7 @@ def alternatives(
     gap: float | str | None = None,
     time_limit: str | None = None,
 ) -> Alternatives:
-    """Return plans near the optimum that differ from it: `compare --near`.
+    """Plans near the optimum that differ from it: `compare --near`.
 
     Args:
         within: distance from the optimum, as a share.
@@ -406,7 +399,7 @@ def alternatives(
     """
     from planner.studies.alternatives import run
 
-    request = request_of((problem,), settings, scenario, gap=gap, time_limit=time_limit)
+    request = request_of((problem,), settings, scenario, gap, time_limit)
     return record_of(run(request, within=share("--near", within), most=most), Alternatives)
 
 
@@ -422,7 +415,7 @@ def bid(
     scenario: str | None = None,
     time_limit: str | None = None,
 ) -> Bids:
-    """Return vendors' quotes evaluated as bids on a problem: `quote bid`.
+    """Vendors' quotes evaluated as bids on a problem: `quote bid`.
 
     Args:
         files: the problem, then files of bids, or lists of them.
@@ -450,7 +443,7 @@ def bid(
 def verify(
     plan: PlanSource, *, solve_again: bool = True, time_limit: str | None = None
 ) -> Verification:
-    """Return the checks of a plan by independent arithmetic.
+    """The checks of a plan by independent arithmetic.
 
     Args:
         plan: a plan file, or a plan in memory.
@@ -469,7 +462,7 @@ def audit(
     time_limit: str | None = None,
     solve_again: bool = True,
 ) -> Audit:
-    """Return the edits of a workbook and their effects: `verify WORKBOOK.xlsx`.
+    """The edits of a workbook and their effects: `verify WORKBOOK.xlsx`.
 
     Args:
         workbook: a workbook of planner.
@@ -506,7 +499,7 @@ def characterize(
     log: File | None = None,
     log_job: str | None = None,
 ) -> Characterization:
-    """Return the checkpoints and training jobs in storage telemetry.
+    """The checkpoints and training jobs in storage telemetry.
 
     Args:
         traces: CSV, Excel, JSON or Parquet files, DataFrames, or lists of them.
@@ -533,9 +526,6 @@ def characterize(
     def file(name: str, given: File | None) -> Path | None:
         return None if given is None else file_path(given, f"a file for {name}")
 
-    def rate(name: str, given: str | None) -> float | None:
-        return None if given is None else bandwidth(name, given)
-
     options = ReadOptions(
         time=time,
         write=write,
@@ -555,8 +545,8 @@ def characterize(
         job,
         file("plan", plan),
         None if gpus is None else whole("--gpus", gpus),
-        rate("--nameplate", nameplate),
-        rate("nameplate_read", nameplate_read),
+        None if nameplate is None else bandwidth("--nameplate", nameplate),
+        None if nameplate_read is None else bandwidth("nameplate_read", nameplate_read),
         file("log", log),
         log_job,
     )
@@ -579,7 +569,7 @@ def simulate(
     length: str = "1 year",
     seed: int = 1,
 ) -> Simulation:
-    """Return a plan's job simulated failure by failure.
+    """A plan's job simulated failure by failure.
 
     Args:
         plan: a plan or a problem, which is solved first.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from pydantic import BaseModel
 
 from planner import terminal
-from planner.commands.views import view_of
+from planner.commands.results import view_of
 from planner.outputs.blocks import MOST_NOTES, Block, Heading
 from planner.outputs.page import fragment
 from planner.outputs.restated import restated, restated_columns

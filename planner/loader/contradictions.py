@@ -1,8 +1,7 @@
-"""What of a problem contradicts itself, and whether stalls and a local level are asked for in full.
+"""Contradictions in a problem by arithmetic, whatever might be bought, and gaps in a local level.
 
-Contradictions are found by arithmetic, before anything is solved, whatever might be bought. Little
-of a local level of checkpoints has a default: nothing published says how failures divide into
-classes, what a job's restart takes from either level, or what comes with a copy to the hosts.
+A local level has few defaults: no publication says how failures divide into classes, how long a
+restart from either level takes, or what a copy to the hosts costs.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from planner.errors import Severity
 from planner.inputs import Inputs, weights_gb_per_gpu
 from planner.paths import job_path
 from planner.schema.catalog import Item
@@ -17,113 +17,98 @@ from planner.schema.problem import FixedInterval, Job, OptimalInterval
 from planner.schema.running import LocalLevel
 from planner.sizing.two_levels import remote_share
 
-Contradiction = tuple[str, str, str]
-"""(path in the problem file, what is wrong, what would be right)"""
+Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
+"""(code, path in the problem file, cause, fix, severity where it is no error)"""
 
-LevelFault = tuple[str, str, str, str]
-"""(code, path in the problem file, what is wrong, what would be right)"""
-
-_LOCAL = job_path("checkpoint.local")
-_SHARES = job_path("failures.shares")
-
-
-def contradictions(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield every contradiction between parts of a problem."""
-    yield from _gpus(inputs)
-    yield from _micro_batches(inputs)
-    yield from _goodput(inputs)
-    yield from _days(inputs)
-    yield from _memory(inputs)
-    yield from _domains(inputs)
-    yield from _exact_families(inputs)
+_CODE = "contradiction"
+_GPUS, _BATCHES = job_path("gpus.max"), job_path("training.scale.micro_batches")
+_PARALLELISM = job_path("parallelism")
+_LOCAL, _STALL = job_path("checkpoint.local"), job_path("checkpoint.stall")
 
 
-def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
+def contradictions(inputs: Inputs) -> Iterator[Fault]:
+    """Values of a problem that exclude each other."""
+    for check in (_gpus, _micro_batches, _goodput, _days, _memory, _domains, _exact_families):
+        yield from check(inputs)
+
+
+def _gpus(inputs: Inputs) -> Iterator[Fault]:
     job, targets = inputs.problem.job, inputs.problem.targets
-    most, path = job.gpus.max, job_path("gpus.max")
+    most = job.gpus.max
     if most is None:
         return
+    allowed = f", and at most {most} may be used"
     smallest = min(job.options, key=lambda option: option.replica_gpus, default=None)
     if smallest is not None and smallest.replica_gpus > most:
-        tensor, pipeline = smallest.tensor, smallest.pipeline
-        need, context = smallest.replica_gpus, smallest.context
-        more = f" x context {context}" if context > 1 else ""
-        more += f", experts over {smallest.expert_gpus}" if smallest.expert_gpus > 1 else ""
-        message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline}{more})"
-        yield path, f"{message}, and at most {most} may be used", f"raise it to {need} or more"
+        need = smallest.replica_gpus
+        spread = f"tensor {smallest.tensor} x pipeline {smallest.pipeline}"
+        spread += f" x context {smallest.context}" if smallest.context > 1 else ""
+        if smallest.expert_gpus > 1:
+            spread += f", experts over {smallest.expert_gpus}"
+        message = f"one replica takes {need} GPUs ({spread}){allowed}"
+        yield _CODE, _GPUS, message, f"raise it to {need} or more"
     if targets.min_gpus is not None and targets.min_gpus > most:
-        message = f"targets.min_gpus asks for {targets.min_gpus} GPUs in use"
-        fix = f"raise it to {targets.min_gpus}, or ask for fewer"
-        yield path, f"{message}, and at most {most} may be used", fix
-    if targets.min_useful_gpus is not None and targets.min_useful_gpus >= most:
-        message = f"targets.min_useful_gpus asks for the work of {targets.min_useful_gpus:g} GPUs"
-        fix = "raise it, or ask for less"
-        yield path, f"{message} that never stop, and at most {most} may be used", fix
+        message = f"targets.min_gpus asks for {targets.min_gpus} GPUs in use{allowed}"
+        yield _CODE, _GPUS, message, f"raise it to {targets.min_gpus}, or ask for fewer"
+    useful = targets.min_useful_gpus
+    if useful is not None and useful >= most:
+        work = f"targets.min_useful_gpus asks for the work of {useful:g} GPUs that never stop"
+        yield _CODE, _GPUS, f"{work}{allowed}", "raise it, or ask for less"
 
 
-def _micro_batches(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield fewer micro-batches than the GPUs asked for have copies of the model, in any spread."""
+def _micro_batches(inputs: Inputs) -> Iterator[Fault]:
+    """Fewer micro-batches than the required GPUs have copies of the model, in any spread."""
     job, targets = inputs.problem.job, inputs.problem.targets
     given = None if job.training.scale is None else job.training.scale.micro_batches
-    useful = math.floor(targets.min_useful_gpus or 0) + 1  # more than do the work are in use
+    useful = math.floor(targets.min_useful_gpus or 0) + 1  # goodput is below 100 %
     asked = max(job.gpus.min or 1, targets.min_gpus or 1, useful)
-    spreads = [
+    if given is None or not job.options:
+        return
+    spreads = (
         (max(asked, option.min_replicas * option.replica_gpus), option.batch_gpus)
         for option in job.options
-    ]
-    if given is None or not spreads:
-        return
+    )
     gpus, each = min(spreads, key=lambda spread: -(-spread[0] // spread[1]))
     need = -(-gpus // each)
-    if need <= given:
-        return
-    message = (
-        f"{given} micro-batches of a step fill {given * each} GPUs, "
-        f"{each} each, and no fewer than {gpus} are asked for"
-    )
-    path, fix = job_path("training.scale.micro_batches"), f"raise it to {need}, or ask for fewer"
-    yield path, message, fix
+    if need > given:
+        message = (
+            f"{given} micro-batches of a step fill {given * each} GPUs, "
+            f"{each} each, and no fewer than {gpus} are asked for"
+        )
+        yield _CODE, _BATCHES, message, f"raise it to {need}, or ask for fewer"
 
 
-def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a floor on goodput that the stalls alone do not leave."""
-    checkpoint, floor = inputs.problem.job.checkpoint, inputs.problem.targets.min_goodput
-    rule = checkpoint.interval
-    if floor is None or checkpoint.mode != "async":
+def _goodput(inputs: Inputs) -> Iterator[Fault]:
+    """A floor on goodput above the share that stalls alone leave."""
+    job, floor = inputs.problem.job, inputs.problem.targets.min_goodput
+    rule, stall_s, lost = job.checkpoint.interval, job.checkpoint.known_stall_s, job.lost_share
+    if floor is None or job.checkpoint.mode != "async":
         return
-    if isinstance(rule, FixedInterval):
-        longest_s = rule.every_s
-    elif isinstance(rule, OptimalInterval):
-        longest_s = rule.max_s
-    else:
+    if not isinstance(rule, FixedInterval | OptimalInterval):
         return
-    lost = inputs.problem.job.lost_share
-    left = (1.0 - checkpoint.known_stall_s / longest_s) * (1.0 - lost)
+    longest_s = rule.every_s if isinstance(rule, FixedInterval) else rule.max_s
+    left = (1.0 - stall_s / longest_s) * (1.0 - lost)
     if 0.0 < left < floor:
         besides = f" beside {100 * lost:g} % of other lost time" if lost else ""
         message = (
-            f"goodput of {100 * floor:g} % cannot be had: a stall of "
-            f"{checkpoint.known_stall_s:g} s in every interval of at most "
-            f"{longest_s / 60:g} min{besides} leaves {100 * left:.4g} %"
+            f"goodput of {100 * floor:g} % cannot be had: a stall of {stall_s:g} s in every "
+            f"interval of at most {longest_s / 60:g} min{besides} leaves {100 * left:.4g} %"
         )
         fix = "lower it, shorten the stall, or lengthen the interval"
         fix += f", or set {job_path('lost_time')} to none" if lost else ""
-        yield "targets.min_goodput", message, fix
+        yield _CODE, "targets.min_goodput", message, fix
 
 
-def _days(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a deadline that the most GPUs, never stopping, do not meet."""
+def _days(inputs: Inputs) -> Iterator[Fault]:
+    """A deadline that the most GPUs miss even without interruptions; 6 FLOP/parameter/token."""
     job, most_days = inputs.problem.job, inputs.problem.targets.max_days_to_train
     tokens, mfu = job.training.tokens, job.training.mfu
     most, path = _most_gpus(job)
     parameters = job.training.active_parameters or job.parameters
-    if None in (most_days, tokens, mfu, most, parameters):
-        return
-    assert most_days and tokens and mfu and most and parameters
     fp8 = job.training.precisions[0] == "fp8"
     figures = (i.gpu.fp8_dense if fp8 else i.gpu.bf16_dense for i in _systems(inputs))
     rates = [figure.value for figure in figures if figure is not None]
-    if not rates:
+    if not (most_days and tokens and mfu and most and parameters and rates):
         return
     days = 6.0 * parameters * tokens / (most * max(rates) * 1e12 * mfu) / 86_400.0
     if days > most_days:
@@ -131,75 +116,68 @@ def _days(inputs: Inputs) -> Iterator[Contradiction]:
             f"{most_days:g} days cannot be met: {most} GPUs of the fastest type take at least "
             f"{days:.4g} days without any interruption"
         )
-        yield (
-            "targets.max_days_to_train",
-            message,
-            f"allow more days, or raise {path}",
-        )
+        yield _CODE, "targets.max_days_to_train", message, f"allow more days, or raise {path}"
 
 
 def _most_gpus(job: Job) -> tuple[int | None, str]:
-    """Return the most GPUs that a job may use, and the path of what says so: its limit, or the
-    micro-batches of a step, of which each copy of the model takes one."""
+    """The most GPUs of a job and the path that limits them; each copy takes a micro-batch."""
     batches = None if job.training.scale is None else job.training.scale.micro_batches
     each = max((option.batch_gpus for option in job.options), default=0)
-    found = [(job.gpus.max, job_path("gpus.max"))] if job.gpus.max is not None else []
+    found = [(job.gpus.max, _GPUS)] if job.gpus.max is not None else []
     if batches is not None and each:
-        found.append((batches * each, job_path("training.scale.micro_batches")))
+        found.append((batches * each, _BATCHES))
     return min(found, default=(None, ""))
 
 
-def _memory(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield a model whose weights fit into no GPU that is on offer."""
+def _memory(inputs: Inputs) -> Iterator[Fault]:
+    """Weights larger than the memory of every GPU type; several spreads are checked per item."""
     job = inputs.problem.job
     need_gb = weights_gb_per_gpu(job)
     sizes = [item.gpu.memory for item in _systems(inputs)]
     known_gb = [size.value for size in sizes if size is not None]
-    if need_gb is None or not sizes or len(known_gb) < len(sizes) or need_gb <= max(known_gb):
+    if need_gb is None or job.parallelism is None or not sizes or len(job.options) > 1:
         return
-    if len(job.options) > 1:  # another spread may take less: the items left out say why
-        return
-    assert job.parallelism is not None
-    message = (
-        f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
-        f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
-    )
-    least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
-    yield job_path("parallelism"), message, f"spread a replica over {least:,} GPUs or more"
+    if len(known_gb) == len(sizes) and need_gb > (most_gb := max(known_gb)):
+        gpus = job.parallelism.replica_gpus
+        message = (
+            f"the weights alone take {need_gb:.4g} GB a GPU where {gpus} hold "
+            f"a replica, and no GPU on offer has more than {most_gb:g} GB"
+        )
+        least = math.ceil(gpus * need_gb / most_gb * (1.0 - 1e-12))
+        yield _CODE, _PARALLELISM, message, f"spread a replica over {least:,} GPUs or more"
 
 
-def _domains(inputs: Inputs) -> Iterator[Contradiction]:
-    """Yield tensor groups that no GPU system on offer holds within itself."""
+def _domains(inputs: Inputs) -> Iterator[Fault]:
+    """Tensor groups larger than every GPU system."""
     job = inputs.problem.job
-    systems = [item for item in _systems(inputs) if item.provides.gpus]
-    sizes = [item.provides.gpus.value for item in systems if item.provides.gpus]
+    sizes = {item.id: item.provides.gpus.value for item in _systems(inputs) if item.provides.gpus}
     if not job.whole_replicas or job.parallelism is None or not sizes or len(job.options) > 1:
         return
-    largest, tensor = max(sizes), job.parallelism.tensor
-    used = (job.gpus.most_of(item.id) for item in systems)
-    most = max(min(size, each or size) for size, each in zip(sizes, used, strict=True))
+    largest, tensor = max(sizes.values()), job.parallelism.tensor
+    most = max(min(size, job.gpus.most_of(name) or size) for name, size in sizes.items())
     if tensor > most:
         why = f"the largest has {largest}" if most == largest else f"the job uses {most} of each"
         message = f"a tensor group of {tensor} GPUs fits into no system on offer: {why}"
         fix = (
             f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
         )
-        yield job_path("parallelism"), message, fix
+        yield _CODE, _PARALLELISM, message, fix
 
 
-def _exact_families(inputs: Inputs) -> Iterator[Contradiction]:
-    exact, consider = inputs.problem.storage.exact_families, inputs.problem.consider
+def _exact_families(inputs: Inputs) -> Iterator[Fault]:
+    problem = inputs.problem
+    exact, considered = problem.storage.exact_families, problem.consider.storage_families
     names = {item.family for item in inputs.items if item.category == "storage"}
-    if consider.storage_families is not None:
-        names &= set(consider.storage_families)
+    if considered is not None:
+        names &= set(considered)
     if exact is not None and exact > len(names):
         there = "1 is" if len(names) == 1 else f"{len(names)} are"
         message = f"{exact} storage families are asked for, and {there} on offer"
-        yield "storage.exact_families", message, "ask for fewer, or add catalogs"
+        yield _CODE, "storage.exact_families", message, "ask for fewer, or add catalogs"
 
 
 def _systems(inputs: Inputs) -> list[Item]:
-    """Return the GPU systems that the problem considers, as far as names tell."""
+    """GPU systems that the problem considers by name."""
     chosen = inputs.problem.consider.gpu_systems
     return [
         item
@@ -208,43 +186,33 @@ def _systems(inputs: Inputs) -> list[Item]:
     ]
 
 
-def level_faults(inputs: Inputs) -> Iterator[LevelFault]:
-    """Yield what is wrong with a derived stall, with restarts, and with the local level."""
-    yield from _stall(inputs)
+def level_faults(inputs: Inputs) -> Iterator[Fault]:
+    """Gaps and contradictions of a derived stall, restarts, failure classes and the local level."""
     job = inputs.problem.job
-    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
-        message = "restart.remote is the same as restore.restart"
-        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
-    yield from _shares(inputs)
-    local = inputs.problem.job.levels
-    if local is not None:
-        yield from _level(inputs, local)
-
-
-def _stall(inputs: Inputs) -> Iterator[LevelFault]:
-    checkpoint, path = inputs.problem.job.checkpoint, job_path("checkpoint.stall_overhead")
+    checkpoint, shares = job.checkpoint, job.failure_shares
     derived, given = checkpoint.stall_s == "derived", checkpoint.stall_overhead_s is not None
     if given and not derived:
         message = "stall_overhead comes on top of a derived stall, and the stall is a time"
-        yield "stall", path, message, "write stall: derived, or leave it out"
+        fix = "write stall: derived, or leave it out"
+        yield "stall", job_path("checkpoint.stall_overhead"), message, fix
     if derived and not given:
         message = "a derived stall needs what stopping and agreeing takes beside the copy"
-        yield "stall", job_path("checkpoint.stall"), message, "add stall_overhead: 0.5 s"
+        yield "stall", _STALL, message, "add stall_overhead: 0.5 s"
     if derived and checkpoint.mode == "sync":
         message = "a synchronous checkpoint stalls for as long as it is written: nothing is derived"
-        yield "stall", job_path("checkpoint.stall"), message, "leave out stall, or mode: sync"
-
-
-def _shares(inputs: Inputs) -> Iterator[LevelFault]:
-    shares = inputs.problem.job.failure_shares
+        yield "stall", _STALL, message, "leave out stall, or mode: sync"
+    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
+        message = "restart.remote is the same as restore.restart"
+        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
     total = math.fsum(shares.values())
     if shares and abs(total - 1.0) > 1e-6:
         message = f"the shares of the classes of failures add up to {100 * total:.6g} %"
-        yield "shares", _SHARES, message, "let them add up to 100 %"
+        yield "shares", job_path("failures.shares"), message, "let them add up to 100 %"
+    if job.levels is not None:
+        yield from _local_level(job, job.levels)
 
 
-def _level(inputs: Inputs, local: LocalLevel) -> Iterator[LevelFault]:
-    job = inputs.problem.job
+def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
     shares = job.failure_shares
     if job.checkpoint.mode == "sync":
         message = "a local level is for checkpoints that drain while GPUs go on"
@@ -257,18 +225,14 @@ def _level(inputs: Inputs, local: LocalLevel) -> Iterator[LevelFault]:
         fix = "add to the job failures: {rate: llama3, shares: {software: 22 %, node: 78 %}}"
         yield "local", _LOCAL, message, fix
         return
-    if set(shares) != set(local.recovers):
-        wrong = sorted(set(shares) ^ set(local.recovers))
+    wrong = sorted(set(shares) ^ set(local.recovers))
+    total = math.fsum(shares.values())
+    whole = {name: share / total for name, share in shares.items()}
+    if wrong:
         message = f"recovers and failures.shares name different classes: {', '.join(wrong)}"
         fix = f"say yes, peer or no of each of {', '.join(shares)}"
         yield "recovers", f"{_LOCAL}.recovers", message, fix
-    elif remote_share(_whole(shares), local.recovers, local.copies) <= 0.0:
+    elif remote_share(whole, local.recovers, local.copies) <= 0.0:
         message = "a local copy survives every class of failures, so storage would not be needed"
         fix = "name the class of failures that takes all copies, such as rack: no"
         yield "recovers", f"{_LOCAL}.recovers", message, fix
-
-
-def _whole(shares: dict[str, float]) -> dict[str, float]:
-    """Return shares that add up to 1; that they do is asked elsewhere."""
-    total = math.fsum(shares.values())
-    return {name: share / total for name, share in shares.items()}

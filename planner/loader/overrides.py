@@ -1,16 +1,24 @@
-"""Changes laid over a problem before it is validated: ``--set`` and named scenarios."""
+"""Overrides: ``--set`` and scenarios over a file, and checked changes of validated inputs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document
-from planner.loader import yaml12
-from planner.paths import DataPath, dotted
+from pydantic import ValidationError
+
+from planner.errors import Finding, InputError, clip, did_you_mean
+from planner.inputs import Change, Document, Inputs, applied
+from planner.loader import locate, yaml12
+from planner.loader.catalog_checks import check_family, check_item
+from planner.loader.checks import check_problem
+from planner.paths import CATALOG, PRICES, DataPath, dotted
+from planner.schema.base import CANONICAL
+from planner.schema.catalog import Source
+from planner.schema.problem import Problem
 
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
@@ -18,8 +26,8 @@ SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 FILE_MARK = "@"
 """A setting that begins with it names a file of overrides."""
 
-ELSEWHERE = {"prices": "price books", "catalog": "catalogs"}
-"""Where the values stand whose paths, of three steps at least, sweeps and draws take."""
+ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
+"""Files with the values of paths that only sweeps and draws take."""
 
 SET_FIX = "write for example --set site.facility_power='12 MW'"
 
@@ -85,7 +93,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
             source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
             _lay(document, source.data, source, ())
             continue
-        origin = f"--set {setting if len(setting) <= 80 else setting[:77] + '...'}"
+        origin = f"--set {clip(setting, 80)}"
         path, separator, text = setting.partition("=")
         if not separator or not path.strip():
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
@@ -132,7 +140,7 @@ def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str)
 
 
 def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
-    """Return the position meant by ``step``: a number, or the name of a list's entry."""
+    """The position meant by ``step``: a number, or the name of a list's entry."""
     if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(items):
         return int(step)
     for index, item in enumerate(items):
@@ -146,7 +154,7 @@ def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
 
 
 def _kept(steps: list[str], data: Any, origin: str) -> int:
-    """Return how many steps lead through mappings and lists that stay what they are."""
+    """Number of steps through mappings and lists that stay."""
     here = data
     for count, step in enumerate(steps[:-1]):
         if isinstance(here, tuple):
@@ -159,7 +167,7 @@ def _kept(steps: list[str], data: Any, origin: str) -> int:
 
 
 def _typed(steps: list[str], data: Any) -> DataPath:
-    """Return ``steps`` as a data path: positions in lists become numbers."""
+    """Steps as a data path: positions in lists are numbers."""
     path: list[str | int] = []
     here = data
     for step in steps:
@@ -171,3 +179,92 @@ def _typed(steps: list[str], data: Any) -> DataPath:
             path.append(step)
             here = here.get(step) if isinstance(here, dict) else None
     return tuple(path)
+
+
+# Changes of validated inputs.
+
+_CLIP = 160
+"""Characters of the changes in a message."""
+
+
+def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
+    """Inputs with changes made, checked as if read from files.
+
+    Args:
+        inputs: validated inputs.
+        changes: in this order, each value as its field takes it.
+        recorded: whether plans record the changes in their provenance.
+
+    Raises:
+        InputError: the values do not go together.
+    """
+    changes = tuple(changes)
+    new = applied(inputs, changes, recorded=recorded)
+    _refuse(_field_faults(new), changes)
+    _refuse(_catalog_faults(inputs, new), changes)
+    findings = check_problem(new)
+    _refuse((finding for finding in findings if finding.severity == "error"), changes)
+    doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
+    return replace(new, warnings=doubts)
+
+
+def _field_faults(inputs: Inputs) -> list[Finding]:
+    """Findings of the rules between the fields of a problem."""
+    document = inputs.document or Document("", {})
+    data = inputs.problem.model_dump(exclude_unset=True, by_alias=True)
+    try:
+        Problem.model_validate(data, context=CANONICAL)
+    except ValidationError as error:
+        return locate.findings(error, replace(document, data=data), Problem)
+    return []
+
+
+def _catalog_faults(old: Inputs, new: Inputs) -> Iterator[Finding]:
+    """Faults of items and families that the changes brought in."""
+    cited = _Cited()  # changes are of values, never of sources
+    before, after = _faults_of(old, new, cited), _faults_of(new, old, cited)
+    for name, faults in after.items():
+        for message, fix, part in faults:
+            if (message, fix, part) not in before[name]:
+                yield Finding("catalog", message, None, None, f"{CATALOG}.{name}.{part}", fix)
+
+
+def _faults_of(
+    inputs: Inputs, other: Inputs, cited: Mapping[str, Source]
+) -> dict[str, list[tuple[str, str | None, str]]]:
+    """Faults by id of the items and families that are not the same in other inputs."""
+    items, families = inputs.by_id, {family.id: family for family in inputs.families}
+    same = {id(part) for part in (*other.items, *other.families)}
+    found = {
+        family.id: list(check_family(family, cited, items))
+        for family in inputs.families
+        if id(family) not in same
+    }
+    found |= {
+        item.id: list(check_item(item, cited, items, families))
+        for item in inputs.items
+        if id(item) not in same
+    }
+    return found
+
+
+class _Cited(dict[str, Source]):
+    """Sources of which every one is listed."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def _refuse(findings: Iterable[Finding], changes: Sequence[Change]) -> None:
+    if blamed := [_blamed(finding, changes) for finding in findings]:
+        raise InputError(blamed)
+
+
+def _blamed(finding: Finding, changes: Sequence[Change]) -> Finding:
+    """A finding at the changes that caused it, if any did, instead of at a line."""
+    path = f"{finding.path}."
+    about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]
+    if not about:
+        return finding
+    text = clip(", ".join(change.setting for change in about), _CLIP)
+    return replace(finding, file=f"with {text}", line=None)

@@ -24,14 +24,15 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.bandwidth import degraded, with_loss
 from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.model import Offer, Segment
+from planner.case.model import Offer
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING
+from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
+from planner.optimizer.bandwidth import Bandwidth
 from planner.optimizer.counts import Counts, Expression, Purchases, Rows, value_of
-from planner.optimizer.useful_work import Measure, Point, Tangent, Team, UsefulWork
+from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
 
 CLEAN = 1e-8
 """A slope that can change work by less than this share is none: its range goes into the constant.
@@ -46,8 +47,8 @@ class Program(Rows):
 
     Attributes:
         problem: the PuLP problem.
-        units: units in the cluster of each offer, whole; what no plan of the team buys is 0.
-        used: systems in use of each type, whole.
+        units: x_k, units in the cluster of each offer, whole; what no plan of the team buys is 0.
+        used: u_k, systems in use of each type, whole and at least one.
         gpus: GPUs in use, N: whole replicas, or all that whole systems hold.
         write, read: delivered bandwidth, GB/s; ``safe_write`` and ``safe_read`` with appliances
             down, where the problem asks for it; ``data`` that of training data.
@@ -63,7 +64,9 @@ class Program(Rows):
         self.useful = UsefulWork(case, team)
         self.sizes_fall = sizes_fall(case)
         self.systems = [system for system, _ in team.running]
-        self.ways = team.ways
+        self.ways, policy = team.ways, case.policy
+        self.named = {name for ids in policy.required for name in ids}
+        self.named |= {name for split in policy.splits for name, _ in split.weights}
         self.offers = [offer for offer in case.offers() if self._may_be_bought(offer)]
         self.storage = [item for item in self.offers if isinstance(item, Storage)]
         stored = {item.family for item in self.storage}
@@ -77,12 +80,15 @@ class Program(Rows):
         # Variables
         self.units = self._counts_of_offers()
         self.count.know(self.units)
-        self.used = {system.id: self._systems_in_use(system) for system in self.systems}
+        self.used = {
+            each.id: self.whole(f"used_{each.id}", max(1, self.tops[each.id]), 1.0)
+            for each in self.systems
+        }
         self.gpus_of = {way.id: self._gpus_in_use(system.id, way) for system, way in team.running}
         self.gpus = lpSum(self.gpus_of.values())
         self.most_gpus = self._most_gpus()
         self.serves = {family.id: self.whole(f"family_{family.id}", 1) for family in self.families}
-        self.nameplate, self.loss = self._nameplate_bandwidth()
+        self.bandwidth = Bandwidth(self, case, self.storage, self.units, self.tops)
         self.write = self.safe_write = self.number("write_gb_per_s")
         self.read = self.safe_read = self.data = self.number("read_gb_per_s")
         if case.tolerate_down:
@@ -123,36 +129,24 @@ class Program(Rows):
     # Sets and parameters
 
     def _may_be_bought(self, offer: Offer) -> bool:
-        """Say whether a plan of the team buys an offer: no GPU systems of idle types.
-
-        Exceptions are those demanded or named by the policy. None is bought on which a replica as
-        it is spread finds no place.
+        """Whether a plan of the team buys an offer: no GPU systems of idle types but those that are
+        demanded or named by the policy, and none on which a replica as it is spread finds no place.
         """
-        if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.team.ways):
+        if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.ways):
             return False
         if cap(self.case, offer) == 0 == offer.low:
             return False
-        if offer.id not in {system.id for system in self.case.systems}:
-            return True
-        policy = self.case.policy
-        named = {name for ids in policy.required for name in ids}
-        named |= {name for split in policy.splits for name, _ in split.weights}
-        in_use = {system.id for system, _ in self.team.running}
-        return offer.low > 0 or offer.id in in_use | named
+        idle = {each.id for each in self.case.systems} - {each.id for each in self.systems}
+        return offer.id not in idle or offer.low > 0 or offer.id in self.named
 
     def _most(self, offer: Offer) -> int:
-        """Return the most units of an offer that any plan can hold."""
+        """The most units of an offer that any plan can hold."""
         most = cap(self.case, offer)
-        idle = offer.low > 0 or self.sizes_fall or self._named(offer)
-        for system in self.systems:
-            if system.id == offer.id and not idle:
-                most = min(most, cap_in_use(self.case, system))
+        in_use = next((system for system in self.systems if system.id == offer.id), None)
+        may_stand_idle = offer.low > 0 or self.sizes_fall or offer.id in self.named
+        if in_use is not None and not may_stand_idle:
+            most = min(most, cap_in_use(self.case, in_use))
         return max(most, offer.low)
-
-    def _named(self, offer: Offer) -> bool:
-        policy = self.case.policy
-        required = any(offer.id in ids for ids in policy.required)
-        return required or any(offer.id == n for split in policy.splits for n, _ in split.weights)
 
     def _most_gpus(self) -> float:
         most = sum(float(way.usable_gpus * self.tops[s.id]) for s, way in self.team.running)
@@ -169,10 +163,6 @@ class Program(Rows):
                 self.row(f"demanded_{offer.id}", found[offer.id] <= offer.high)
         return found
 
-    def _systems_in_use(self, system: Offer) -> Expression:
-        """u_k: systems of a type in use, at least one."""
-        return self.whole(f"used_{system.id}", max(1, self.tops[system.id]), 1.0)
-
     def _gpus_in_use(self, system_id: str, way: Any) -> Expression:
         """N_k = g_k u_k, or whole replicas: m v <= g u <= m v + g - 1, the fewest systems."""
         usable = float(way.usable_gpus) * self.used[system_id]
@@ -183,52 +173,6 @@ class Program(Rows):
         self.row(f"replicas_{way.id}", held - usable <= 0.0)
         self.row(f"fewest_{way.id}", usable - held <= float(way.usable_gpus - 1))
         return held
-
-    def _nameplate_bandwidth(self) -> tuple[dict[str, Sides], dict[str, Sides]]:
-        """(read, write) of each storage item as a function of its units, and what a loss takes.
-
-        A table is straight between its rows: one piece is chosen, ``low f <= n <= high f``.
-        """
-        plates, losses = {}, {}
-        for item in self.storage:
-            units = self.units[item.id]
-            if item.segments:
-                plates[item.id], losses[item.id] = self._table(item, units)
-                continue
-            each = item.read_gb_per_s, item.write_gb_per_s
-            plates[item.id] = each[0] * units, each[1] * units
-            if self.case.tolerate_down:
-                some = self.whole(f"bought_{item.id}", 1)
-                self.row(f"bought_{item.id}", units - float(self.tops[item.id]) * some <= 0.0)
-                lost = [item.units_lost * side * some for side in each]
-                losses[item.id] = lost[0], lost[1]
-        return plates, losses
-
-    def _table(self, item: Storage, units: Expression) -> tuple[Sides, Sides]:
-        plates: list[Sides] = []
-        left: list[Sides] = []
-        parts, flags = [], []
-        pieces = with_loss(item) if self.case.tolerate_down else item.segments
-        for number, piece in enumerate(pieces):
-            name = f"{item.id}_{number}"
-            flag = self.whole(f"piece_{name}", 1)
-            part = self.number(f"units_{name}", float(piece.high))
-            self.row(f"piece_{name}_low", part - float(piece.low) * flag >= 0.0)
-            self.row(f"piece_{name}_high", part - float(piece.high) * flag <= 0.0)
-            at_low = piece.read_at_low, piece.write_at_low
-            slopes = piece.read_slope, piece.write_slope
-            plates.append(_along(piece, at_low, slopes, flag, part))
-            if self.case.tolerate_down:
-                left.append(_along(piece, *_with_loss(item, piece), flag, part))
-            parts.append(part)
-            flags.append(flag)
-        self.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)
-        self.row(f"one_piece_{item.id}", lpSum(flags) <= 1.0)
-        read, write = (lpSum(side) for side in zip(*plates, strict=True))
-        if not left:
-            return (read, write), (0.0, 0.0)
-        safe_read, safe_write = (lpSum(side) for side in zip(*left, strict=True))
-        return (read, write), (read - safe_read, write - safe_write)
 
     # Constraints
 
@@ -321,7 +265,7 @@ class Program(Rows):
 
     def bandwidth_of_appliances(self) -> None:
         """B <= eta_w sum_k write_k,  Q <= eta_r sum_k read_k: what arrives of the nameplate."""
-        read, write = self._delivered(self.nameplate.values())
+        read, write = self.bandwidth.delivered(self.bandwidth.total)
         if not self.case.bursts:  # `bursts` holds them at the operating point
             self._at_most(self.write, write, "appliance_write")
         self._at_most(self.read, read, "appliance_read")
@@ -334,9 +278,9 @@ class Program(Rows):
             return
         self._at_most(self.safe_write, self.write, "safe_write")
         self._at_most(self.safe_read, self.read, "safe_read")
-        read, write = self._delivered(self.nameplate.values())
+        read, write = self.bandwidth.delivered(self.bandwidth.total)
         for item in self.storage:
-            lost_read, lost_write = self._delivered([self.loss[item.id]])
+            lost_read, lost_write = self.bandwidth.delivered(self.bandwidth.loss[item.id])
             self._at_most(self.safe_write, write - lost_write, f"safe_write_{item.id}")
             self._at_most(self.safe_read, read - lost_read, f"safe_read_{item.id}")
 
@@ -373,7 +317,7 @@ class Program(Rows):
         A system that moves more than all appliances together is never the limit.
         """
         factors = [f for each in self.families for f in (each.write_factor, each.read_factor)]
-        enough = max(self._most_delivered(0), self._most_delivered(1), 1.0) / min(1.0, *factors)
+        enough = max(*self.bandwidth.most, 1.0) / min(1.0, *factors)
         limits = {name: min(limit, enough) for name, limit in limits.items()}
         if not one_replica:
             most = sum(limit * max(1, self.tops[name]) for name, limit in limits.items())
@@ -383,17 +327,6 @@ class Program(Rows):
             for system, way in self.team.running
         )
         return LpAffineExpression(constant=each), each
-
-    def _delivered(self, sides: Iterable[Sides]) -> tuple[Expression, Expression]:
-        """Return what arrives of (read, write) nameplates."""
-        sides = list(sides)
-        read = self.case.delivered_read * lpSum(side[0] for side in sides)
-        return read, self.case.delivered_write * lpSum(side[1] for side in sides)
-
-    def _most_delivered(self, side: int) -> float:
-        """Return the most that appliances deliver of reads (0) or writes (1), GB/s."""
-        share = (self.case.delivered_read, self.case.delivered_write)[side]
-        return share * sum(_most_nameplate(i, self.tops[i.id])[side] for i in self.storage)
 
     def write_endurance(self) -> None:
         """V <= sum_k endurance_k x_k, TB a day; a unit of an item that states none lifts it."""
@@ -470,7 +403,7 @@ class Program(Rows):
         if each > 0.0:
             read = lpSum(item.bulk_read_gb_per_s * self.units[item.id] for item in bulk)
             self.row("bulk_read", self.case.delivered_read * read - each * self.gpus >= 0.0)
-            _, write = self._delivered(self.nameplate.values())
+            _, write = self.bandwidth.delivered(self.bandwidth.total)
             self.row("staging", self.job.staged_share * write - each * self.gpus >= 0.0)
 
     def vendor_rule(self) -> None:
@@ -485,7 +418,7 @@ class Program(Rows):
             most = sum(s.gpus * self.tops[s.id] for s in systems) // rule.per_gpus + 1
             groups = self.whole("rule_units", most)
             self.row("rule_units", float(rule.per_gpus) * groups - gpus >= 0.0)
-        read, write = (lpSum(side) for side in zip(*self.nameplate.values(), strict=True))
+        read, write = self.bandwidth.total
         self.row("rule_read", read - rule.read_gb_per_s * groups >= 0.0)
         self.row("rule_write", write - rule.write_gb_per_s * groups >= 0.0)
 
@@ -493,7 +426,7 @@ class Program(Rows):
         """least <= eta_w sum_k write_k <= most, where a question holds the bandwidth bought."""
         limits = self.case.limits
         least, most = limits["least_write_gb_per_s"], limits["most_write_gb_per_s"]
-        _, write = self._delivered(self.nameplate.values())
+        _, write = self.bandwidth.delivered(self.bandwidth.total)
         if least is not None:
             self.row("least_write", write >= least)
         if most is not None:
@@ -555,6 +488,8 @@ class Program(Rows):
             if limit is not None:
                 worth = (limit * each / MILLION) * self.useful_work(measure)
                 self.row(name, self.sum("tco_usd", MILLION) - worth <= 0.0)
+        if case.objective in MEASURES:
+            self.useful_work(MEASURES[case.objective])
 
     def ratios(self) -> Iterable[tuple[str, Measure, float]]:
         """Yield each ratio of money to work, its measure, and what one unit of it is in the term:
@@ -621,7 +556,7 @@ class Program(Rows):
     @cached_property
     def most(self) -> Point:
         """The most of everything that useful work depends on."""
-        read, write = self._most_delivered(0), self._most_delivered(1)
+        read, write = self.bandwidth.most
         endured = math.inf if self.endured is None else float(self.endured.upBound)
         return Point(self.most_gpus, write, read, write, endured)
 
@@ -634,7 +569,7 @@ class Program(Rows):
         held: list[Expression] = []
         sustained: list[Expression] = []
         for item in self.storage:
-            units, write = self.units[item.id], self.nameplate[item.id][1]
+            units, write = self.units[item.id], self.bandwidth.nameplate[item.id][1]
             burst.append(item.burst_gb_per_s * units if item.burst_gb_per_s else write)
             held.append((item.buffer_gb / drain_s) * units + write)
             sustained.append(write)
@@ -660,9 +595,31 @@ class Program(Rows):
         terms = weights(self.case, figure, self.count, self.bought)
         return lpSum((factor / scale) * count for factor, count in terms)
 
-    def capex_musd(self) -> Expression:
-        """Return the capital cost, millions of USD."""
-        return self.sum("capex_usd", MILLION)
+    def objective(
+        self, ratio: float = 0.0, done: Mapping[Measure, float] | None = None
+    ) -> tuple[Expression, float]:
+        """The objective, and its scale.
+
+        Money per useful work: ``TCO - ratio c work``; it is not below 0 at a ratio that no plan
+        passes.
+
+        Args:
+            ratio: USD per unit of work.
+            done: useful work, where it is given by the operating point.
+        """
+        name = self.case.objective
+        if name == "gpus":
+            return self.gpus, 1.0
+        measure = MEASURES.get(name)
+        if measure is None:
+            figure = OBJECTIVES[name].figure
+            scale = MILLION if figure.money else 1.0
+            return self.sum(figure.name, scale), scale
+        work = self.useful_work(measure) if done is None else done[measure]
+        if name not in RATIOS:
+            return work, 1.0
+        each = {f"usd_{ratio_name}": one for ratio_name, _, one in self.ratios()}[name]
+        return self.sum("tco_usd", MILLION) - (ratio * each / MILLION) * work, MILLION
 
     def disliked(self) -> Expression:
         """Return the units from vendors that are not preferred."""
@@ -670,36 +627,4 @@ class Program(Rows):
         return lpSum(self.units[name] for name in ids if name in self.units)
 
 
-Sides = tuple[Expression, Expression]
-"""Of reads and of writes."""
 Clients = tuple[Expression, float]
-
-
-def _along(
-    piece: Segment, at_low: tuple[float, float], slopes: tuple[float, float],
-    flag: Expression, part: Expression,
-) -> Sides:  # fmt: skip
-    """Return (read, write) on a straight piece of a table: at_low + slope (units - low)."""
-    read, write = (
-        (each - slope * piece.low) * flag + slope * part
-        for each, slope in zip(at_low, slopes, strict=True)
-    )
-    return read, write
-
-
-def _with_loss(item: Storage, piece: Segment) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return (read, write) at the start of a piece with units down, and the slopes from there."""
-    low, high = degraded(item, piece.low), degraded(item, piece.high)
-    span = max(1, piece.high - piece.low)
-    return low, ((high[0] - low[0]) / span, (high[1] - low[1]) / span)
-
-
-def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Return the most (read, write) bandwidth of at most so many units, bursts included, GB/s."""
-    burst = item.burst_gb_per_s * units
-    if not item.segments:
-        return item.read_gb_per_s * units, max(item.write_gb_per_s * units, burst)
-    spans = [(piece, piece.high - piece.low) for piece in item.segments]
-    read = max(max(p.read_at_low, p.read_at_low + p.read_slope * n) for p, n in spans)
-    write = max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)
-    return read, max(write, burst)

@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.case.model import Case
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
-from planner.optimizer.effort import Effort
+from planner.optimizer.effort import MOST_BOXES, Effort
 from planner.optimizer.objective import LEAST_TCO_MUSD, floors
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
@@ -30,8 +30,6 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
-MOST_BOXES = 2_000_000
-"""More open boxes than these are not kept: the search then ends with what it has."""
 SAMPLED = 4
 """Boxes of each scenario that are sampled before the search begins."""
 ROUNDING = 1e-9

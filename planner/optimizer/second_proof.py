@@ -14,15 +14,16 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from planner.case import Case, System, Way
 from planner.case.bounds import cap
 from planner.figures import RATIOS
 from planner.optimizer import solvers
 from planner.optimizer.program import Program
-from planner.optimizer.proof import MEASURES, OverstatedError, Stage, objective_of
 from planner.optimizer.solvers import SolverName
+from planner.optimizer.stage import OverstatedError, Stage
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 
 GAP = 2e-6
@@ -31,7 +32,6 @@ MOST_COUNTS = 4_000
 """So many numbers of GPUs are worked out where useful work is not concave."""
 MOST_TEAMS = 400
 """Sets of types and ways beyond which nothing is proven a second time."""
-ROUNDS = 60
 SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
 """First tangents of a part stand at these shares of its most GPUs and of the most bandwidth."""
 
@@ -103,70 +103,68 @@ class _Asked:
         return self.best * (1.0 + GAP if self.case.maximise else 1.0 - GAP)
 
     def is_closed(self, team: Team) -> bool:
-        """Say whether a part has no better plan; one that is found is kept in ``better``."""
+        """Whether a part has no better plan; one that is found is kept in ``better``."""
         low, high = UsefulWork(self.case, team).gpus_range
         if low > high or math.isinf(low):
             return True
         program = Program(self.case, team)
         if low > program.most_gpus:
             return True
-        stage = Stage(self.case, None, program, "linear", self.solver, deadline=self.deadline)
+        stage = Stage(program, self.solver, self.deadline)
         exact = not self.case.needs_goodput or self._bound_work(stage)
-        objective, scale = self._objective(stage)
-        program.ask_for(objective, maximise=self.case.maximise)
-        if self._is_empty(stage):
-            found = stage._ask()
-            return found.status == "infeasible"
-        if not _is_single(team):
+        scale = self._ask_for_better(program)
+        try:
+            relaxed = stage.settle(
+                partial(solvers.solve, program.problem, relaxed=True), whole=False
+            )
+            if relaxed.status == "infeasible":
+                return stage.ask().status == "infeasible"
+        except OverstatedError:
+            pass
+        if _halves(team):
             return False
-        for _ in range(ROUNDS):
-            found = stage._ask()
-            if found.status == "infeasible":
-                return True
-            if found.status == "limit" or found.objective is None or not exact:
-                return False
-            try:
-                if not stage.tighten(found.values):
-                    value = found.objective * scale
-                    self.better = self.best if self.case.objective in RATIOS else value
-                    return False
-            except OverstatedError:
-                return False
-        return False
+        try:
+            found = stage.settle(stage.ask)
+        except OverstatedError:
+            return False
+        if exact and found.status == "optimal" and found.objective is not None:
+            value = found.objective * scale
+            self.better = self.best if self.case.objective in RATIOS else value
+        return found.status == "infeasible"
 
-    def _objective(self, stage: Stage) -> tuple[Any, float]:
-        """Return the objective, with a row that asks for one better than the best."""
-        case, program = self.case, stage.program
-        if case.objective in RATIOS:
-            objective, scale = objective_of(stage, 0.0 if self.best is None else self.floor)
-            if self.best is not None:
-                program.row("better", objective <= 0.0)
-            return objective, scale
-        objective, scale = objective_of(stage, 0.0)
-        if self.best is not None:
-            row = objective >= self.floor / scale
-            program.row("better", row if case.maximise else objective <= self.floor / scale)
-        return objective, scale
+    def _ask_for_better(self, program: Program) -> float:
+        """Ask for the objective, and a value better than the best; return its scale."""
+        case, ratio = self.case, self.case.objective in RATIOS
+        with_plan = self.best is not None
+        objective, scale = program.objective(self.floor if ratio and with_plan else 0.0)
+        if with_plan:
+            floor = 0.0 if ratio else self.floor / scale
+            program.row("better", objective >= floor if case.maximise else objective <= floor)
+        program.ask_for(objective, maximise=case.maximise)
+        return scale
 
     def _bound_work(self, stage: Stage) -> bool:
         """Bound useful work by tangents, or loosely where it is not concave; say which."""
-        case, program = self.case, stage.program
+        program = stage.program
         program.measure_work()
-        if case.objective in MEASURES:
-            program.useful_work(MEASURES[case.objective])
-        useful = program.useful
-        if not useful.concave:
+        if not program.useful.concave:
             self._bound_by_most(program)
             return False
-        stage.form = "tangents"
-        most = program.most
-        for measure, (gpus, bandwidth) in itertools.product(list(program.work), SEEDS):
-            read, write = bandwidth * most.read, bandwidth * most.write
-            least = max(useful.gpus_range[0], gpus * most.gpus)
-            at = Point(least, write, read, write, most.endured)
-            tangent = useful.tangent(at, measure, most)
-            if tangent is not None:
-                program.below(measure, tangent)
+        most, least = program.most, program.useful.gpus_range[0]
+        stage.bound_work(
+            stage.tangents_at(
+                [
+                    Point(
+                        max(least, gpus * most.gpus),
+                        each * most.write,
+                        each * most.read,
+                        each * most.write,
+                        most.endured,
+                    )
+                    for gpus, each in SEEDS
+                ]
+            )
+        )
         return True
 
     def _bound_by_most(self, program: Program) -> None:
@@ -186,21 +184,6 @@ class _Asked:
                 each = (useful.value(most._replace(gpus=float(n)), measure) for n in counts)
                 top = max((value for value in each if value is not None), default=0.0)
                 program.row(f"peak_{measure}", work <= top * (1.0 + GAP / 2.0))
-
-    def _is_empty(self, stage: Stage) -> bool:
-        """Say whether fractions of units have no better plan either, after tangents there."""
-        for _ in range(ROUNDS):
-            found = solvers.solve(stage.program.problem, "highs", relaxed=True)
-            if found.status == "infeasible":
-                return True
-            if not found.values or stage.form != "tangents":
-                return False
-            try:
-                if not stage.tighten(found.values, whole=False):
-                    return False
-            except OverstatedError:
-                return False
-        return False
 
 
 def _most_delivered(program: Program) -> Point | None:
@@ -245,10 +228,6 @@ def _modes(case: Case, running: tuple[tuple[System, Way], ...]) -> Iterator[Team
         every = job.levels.every if mode == "local" and job.levels is not None else (1,)
         for k in every:
             yield Team(running, mode, k, spares if fixed else 0, spares, batches)
-
-
-def _is_single(team: Team) -> bool:
-    return not _halves(team)
 
 
 def _halves(team: Team) -> list[Team]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -71,6 +71,7 @@ def solve(
     known: float | None = None,
     start: Mapping[str, float] | None = None,
     same: Mapping[str, str] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Solved:
     """Solve a PuLP problem to a relative gap.
 
@@ -85,6 +86,7 @@ def solve(
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
         same: variables that have the value of another one, by name; CBC does without.
+        stop: whether to end as at a time limit, asked again and again by HiGHS.
 
     Raises:
         SolverError: the solver is missing, cannot write its files, or ended without an answer.
@@ -94,7 +96,7 @@ def solve(
     limit_s = LONGEST_S if time_limit_s is None else time_limit_s
     if limit_s <= 0.0:
         return Solved("limit")
-    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, same or {})
+    asked = _Asked(gap, limit_s, presolve, tolerance, relaxed, known, start, same or {}, stop)
     return _highs(problem, asked) if solver == "highs" else _cbc(problem, asked)
 
 
@@ -107,6 +109,7 @@ class _Asked(NamedTuple):
     known: float | None
     start: Mapping[str, float] | None = None
     same: Mapping[str, str] = MappingProxyType({})
+    stop: Callable[[], bool] | None = None
 
 
 def write_model(problem: Any, path: Path) -> None:
@@ -149,6 +152,15 @@ STOPPED = (
 )
 
 
+def _stop_when(highs: Any, stop: Callable[[], bool]) -> None:
+    def look(event: Any) -> None:
+        if stop():
+            event.interrupt()
+
+    highs.cbMipInterrupt.subscribe(look)
+    highs.cbSimplexInterrupt.subscribe(look)
+
+
 def _highs(problem: Any, asked: _Asked) -> Solved:
     variables = [v for v in problem.variables() if v.name not in asked.same]
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
@@ -172,6 +184,8 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         solution = highspy.HighsSolution()
         solution.col_value = [asked.start.get(variable.name, 0.0) for variable in variables]
         highs.setSolution(solution)
+    if asked.stop is not None:
+        _stop_when(highs, asked.stop)
     highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
     if status == kinds.kInfeasible:
@@ -186,6 +200,41 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
     if solved.values:
         solved.values.update({name: solved.values[other] for name, other in asked.same.items()})
     return solved
+
+
+class Relaxation:
+    """A problem to minimise without whole numbers, solved by HiGHS again from where it ended.
+
+    Args:
+        problem: the `pulp.LpProblem` as it is now.
+    """
+
+    def __init__(self, problem: Any) -> None:
+        variables = problem.variables()
+        self.highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
+        for option, value in (("output_flag", False), ("threads", 1), ("time_limit", LONGEST_S)):
+            _accepted(self.highs.setOptionValue(option, value), option)
+        asked = _Asked(0.0, LONGEST_S, True, TOLERANCE, True, None)
+        arrays, self.scale = _arrays(problem, variables, asked)
+        _accepted(self.highs.passModel(arrays), "the model")
+        self.column = {variable.name: n for n, variable in enumerate(variables)}
+        self.ends = {v.name: (_end(v.lowBound, -1), _end(v.upBound, 1)) for v in variables}
+        self.fixed: dict[str, float] = {}
+
+    def least(self, fixed: Mapping[str, float]) -> float | None:
+        """Return the least objective with variables fixed: inf without a solution, None unknown."""
+        for name in self.fixed.keys() - fixed.keys():
+            self.highs.changeColBounds(self.column[name], *self.ends[name])
+        for name, value in fixed.items():
+            self.highs.changeColBounds(self.column[name], value, value)
+        self.fixed = dict(fixed)
+        self.highs.run()
+        status = self.highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return math.inf
+        if status != highspy.HighsModelStatus.kOptimal:
+            return None
+        return float(self.highs.getInfo().objective_function_value / self.scale)
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:

@@ -31,6 +31,13 @@ from planner.units import DAY_S
 
 Measure = Literal["gpus", "pflops"]
 """Useful work in GPUs that never stop, or in PFLOP/s."""
+MEASURES: dict[str, Measure] = {
+    "goodput": "pflops",
+    "useful_gpus": "gpus",
+    "usd_per_useful_gpu_hour": "gpus",
+    "usd_per_million_tokens": "pflops",
+}
+"""The measure of useful work of each objective that has one."""
 
 STEP = 1e-5
 """Half the width of a difference quotient, as a share of its argument."""

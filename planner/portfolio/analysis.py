@@ -7,7 +7,6 @@ import io
 import itertools
 import math
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -79,7 +78,7 @@ def _marginal(
         return limit.most
 
     program = Program(instance, moved=moved)
-    answer = Search(program, gap=gap, deadline=time.monotonic() + limit_s).solve(cheapest=False)
+    answer = Search(program, gap=gap, time_limit_s=limit_s).solve(cheapest=False)
     name = label(first.model_copy(update={"period": None}) if first.site else first)
     amount = f"{step:,.4g} {first.unit} {'less' if floor else 'more'}"
     if not answer.worth or plan.best is None:
@@ -121,7 +120,7 @@ def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Margina
 def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]:
     """Return the least changes of limits that together give a plan, as sentences."""
     program = Program(instance, elastic=True)
-    search = Search(program, deadline=time.monotonic() + limit_s, gap=1e-3)
+    search = Search(program, gap=1e-3, time_limit_s=limit_s)
     found = search.least_missed()
     if not found:
         return (

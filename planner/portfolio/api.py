@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from planner.errors import Finding, InputError, VerificationError
@@ -23,6 +24,7 @@ def solve(
     solver: SolverName = "highs",
     gap: float | None = None,
     time_limit_s: float | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> PortfolioPlan:
     """Return the best plan of an instance, recomputed by independent arithmetic.
 
@@ -31,11 +33,14 @@ def solve(
         solver: HiGHS, or CBC as a cross-check.
         gap: where to stop, as a share; by default 1e-6, of a large problem 0.5 %.
         time_limit_s: how long the search may take.
+        cancelled: whether to stop now, at the best plan so far.
 
     Raises:
         VerificationError: the plan does not agree with its recomputation.
     """
-    program, answer = search(instance, solver=solver, gap=gap, time_limit_s=time_limit_s)
+    program, answer = search(
+        instance, solver=solver, gap=gap, time_limit_s=time_limit_s, cancelled=cancelled
+    )
     plan = assemble(instance, program, answer, solver)
     wrong = faults(instance, plan)
     if wrong:

@@ -305,6 +305,21 @@ class Program(Rows):
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
 
+    def choices(self) -> list[list[dict[Any, float]]]:
+        """Return the columns that each job may run in, in each period of one that may move.
+
+        Each is the values of the job's variables; jobs with the most columns come first.
+        """
+        groups: dict[tuple[int, int], dict[Any, None]] = {}
+        for (column, period), runs in self.placed.items():
+            moves = self.portfolio.jobs[column.job].moves
+            groups.setdefault((column.job, period if moves else 0), {})[runs] = None
+        found = []
+        for (job, _), columns in groups.items():
+            chosen = [*columns, *([None] if self.portfolio.jobs[job].optional else [])]
+            found.append([{v: float(v is one) for v in columns} for one in chosen])
+        return sorted(found, key=lambda options: -len(options))
+
     def runs_of(self, column: Column) -> None:
         """Variables of a training job in a column, and what limits them."""
         if column.work is None:
@@ -495,11 +510,29 @@ class Program(Rows):
             for (column, when), runs in self.placed.items()
             if column.case is not None and column.site == at and when == period
         ]
+        self._some_storage(at, period)
         usable = lpSum(i.usable_tb * self.units[at, i.id, period] for i in case.storage)
         if needed:
             row = lpSum(tb * runs for tb, runs in needed) - usable <= 0.0
             self.row(f"capacity.{key}", row)
         self._endured(at, place, period, here)
+
+    def _some_storage(self, at: int, period: int) -> None:
+        """Add sum_i X_i / least_i >= y: a job has the least number of units of one item at least.
+
+        Every plan passes them; they lift the bound of programs with fractions.
+        """
+        place, there = self.instance.places[at], dict[int, list[Expression]]()
+        for (column, when), runs in self.placed.items():
+            if column.site == at and when == period and column.case is not None:
+                if column.case.job.capacity_needed_tb > 0.0:
+                    there.setdefault(column.job, []).append(runs)
+        units = []
+        for item in place.case.storage:
+            least = max(1, min(item.min_units, place.owned.get(item.id, 0) or item.min_units))
+            units.append((1.0 / least) * self.units[at, item.id, period])
+        for job, runs in there.items():
+            self.row(f"some_storage.{at}.{period}.{job}", lpSum(units) - lpSum(runs) >= 0.0)
 
     def _endured(self, at: int, place: Place, period: int, here: Sequence[Run]) -> None:
         shares = [run.endured for run in here if run.endured is not None]

@@ -1,19 +1,22 @@
 """A portfolio solved: rounds of the integer program, tangents where work is overstated, a bound.
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
-adding tangents until useful work is what it is. The bound is the least of those of the rounds.
-Large problems begin with a round in which only who runs where is whole (skeleton). Priority classes
-are solved in order; last, the cheapest plan within the tolerance of the best work.
+adding tangents until useful work is what it is. Large problems branch on who runs where, by
+relaxations, and solve the program of each assignment that may be better. Priority classes are
+solved in order; last, the cheapest plan within the tolerance of the best work.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import count
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from pulp import LpInteger, lpSum
 
@@ -26,7 +29,7 @@ from planner.portfolio.model import Program, Run
 GAP = 1e-6
 """Gap to which a small problem is solved."""
 LARGE = 400
-"""From so many whole numbers on, rounds of the skeleton come first."""
+"""From so many whole numbers on, plans of few periods and of each assignment come first."""
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
 FINE = 1e-4
@@ -39,8 +42,13 @@ MET = 1e-7
 FOR_WORK, FOR_THE_END = 0.65, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
-LONGEST_S = 300.0
-"""A large problem stops after so long where no time limit is given."""
+MOST_CPU_S = 90.0
+"""A large problem stops after so much time of the processor where no time limit is given, so that a
+busy machine decides alike."""
+FIRST_TRY, LONGER = 0.1, 3.0
+"""Share of the time left for the program of an assignment, and how much longer the next try is."""
+FOR_ASSIGNMENTS = 0.8
+"""Share of the time left for assignments one after another."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
 NEAR_UNITS, NEAR_SHARE = 4.0, 0.1
@@ -83,6 +91,16 @@ class Found:
         return max(0.0, self.worth - self.bound) / max(abs(self.worth), 1e-9)
 
 
+class Node(NamedTuple):
+    """An assignment of some jobs: its bound, and the share of time for its program."""
+
+    bound: float
+    number: int
+    fixed: Mapping[Any, float] = MappingProxyType({})
+    depth: int = 0
+    share: float = FIRST_TRY
+
+
 class Search:
     """The search for the best plan of a program.
 
@@ -90,7 +108,8 @@ class Search:
         program: the integer program, to which tangents are added.
         solver: HiGHS, or CBC as a cross-check.
         gap: where to stop, as a share; by default by the size of the problem.
-        deadline: when to stop at the latest, by ``time.monotonic``.
+        time_limit_s: how long to search; None: a large problem for `MOST_CPU_S` of the processor.
+        cancelled: whether to stop now.
     """
 
     def __init__(
@@ -98,13 +117,18 @@ class Search:
         program: Program,
         solver: SolverName = "highs",
         gap: float | None = None,
-        deadline: float = math.inf,
+        time_limit_s: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.program, self.solver, self.deadline = program, solver, deadline
+        self.program, self.solver, self.cancelled = program, solver, cancelled
         self.whole = [v for v in program.problem.variables() if v.cat == LpInteger]
         self.large = len(self.whole) > LARGE
         self.skeleton = [*dict.fromkeys((*program.placed.values(), *program.family.values()))]
         self.gap = gap if gap is not None else LARGE_GAP if self.large else GAP
+        by_cpu = time_limit_s is None and self.large and solver == "highs"
+        self.clock = time.thread_time if by_cpu else time.monotonic
+        limit_s = MOST_CPU_S if by_cpu else math.inf if time_limit_s is None else time_limit_s
+        self.deadline = self.clock() + limit_s
         self.rounds = 0
         self._first_tangents()
         self._fix_slack(0.0, 0.0)
@@ -121,11 +145,11 @@ class Search:
             cheapest: whether to look for that.
         """
         program, answer = self.program, Answer("optimal")
-        begun, whole = time.monotonic(), self.deadline
+        begun, started, whole = time.monotonic(), self.clock(), self.deadline
         objective = program.portfolio.objective
         cheapest = cheapest and objective.maximize is not None and objective.tolerance > 0
         if cheapest and math.isfinite(whole):
-            self.deadline = begun + FOR_WORK * (whole - begun)
+            self.deadline = started + FOR_WORK * (whole - started)
         classes: list[int | None] = [*program.classes()] if objective.maximize else [None]
         start: dict[str, float] = {}
         goals: list[Expression] = []
@@ -147,7 +171,7 @@ class Search:
             if sense == "max":
                 self._hold(goal, sign * found.worth, number)
         if math.isfinite(whole):
-            self.deadline = whole - FOR_THE_END * (whole - begun)
+            self.deadline = whole - FOR_THE_END * (whole - started)
         if answer.values and cheapest:
             answer.values = self._cheapest(answer.values)
         self.deadline = whole
@@ -180,14 +204,64 @@ class Search:
         if not self._relaxed(found, goal, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
-        skeletons = 1 if self.large and not start else 0
-        for number in range(skeletons + ROUNDS):
+        if self.large and not start and self.solver == "highs" and found.gap > self.gap:
+            self._assignments(found, goal, least=least)
+        for _ in range(ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break
-            skeleton = number < skeletons
-            if not self._round(found, goal, least=least, skeleton=skeleton) and not skeleton:
+            if not self._round(found, goal, least=least):
                 break
         return found
+
+    def _assignments(self, found: Found, goal: Expression, *, least: bool) -> None:
+        """Branch on who runs where, the best bound first; solve the program of whole assignments.
+
+        One whose program does not end in its time comes again, for longer, when its bound is the
+        best. Where nothing is left that is better by more than the gap, that is proven.
+        """
+        choices, tree = self.program.choices(), solvers.Relaxation(self.program.problem)
+        whole, self.deadline = self.deadline, self._until(FOR_ASSIGNMENTS)
+        nodes = [Node(found.bound, 0)]
+        made, settled = count(1), math.inf
+        while nodes and nodes[0].bound < self._enough(found) and not self._late():
+            node = heapq.heappop(nodes)
+            if node.depth < len(choices):
+                for option in choices[node.depth]:
+                    fixed = {**node.fixed, **option}
+                    bound = tree.least({v.name: value for v, value in fixed.items()})
+                    bound = node.bound if bound is None else max(bound, node.bound)
+                    if bound < math.inf:
+                        heapq.heappush(nodes, Node(bound, next(made), fixed, node.depth + 1))
+                continue
+            bound = self._of_assignment(found, goal, node, least=least)
+            if bound < self._enough(found):
+                heapq.heappush(nodes, node._replace(bound=bound, share=LONGER * node.share))
+            else:
+                settled = min(settled, bound)
+        bound = min([settled, *(node.bound for node in nodes[:1])])
+        if bound < math.inf:
+            found.bound = max(found.bound, bound)
+        else:
+            found.infeasible = not found.values
+        self.deadline = whole
+
+    def _of_assignment(self, found: Found, goal: Expression, node: Node, *, least: bool) -> float:
+        """Look for a plan of an assignment that is better by the gap; return the bound."""
+        known = self._enough(found) if found.values else None
+        with self._fixed(node.fixed):
+            share = min(node.share, 1.0)
+            solved = self._ask(goal, gap=self.gap / 2, share=share, known=known)
+        self.rounds += 1
+        if solved.status == "infeasible":
+            return math.inf if known is None else max(known, node.bound)
+        if solved.values:
+            self._take(found, goal, solved.values, least=least)
+            self._tighten(solved.values)
+        return node.bound if solved.bound is None else max(solved.bound, node.bound)
+
+    def _enough(self, found: Found) -> float:
+        """Return the bound that proves the best plan to the gap."""
+        return found.worth - (1.0 - MET) * self.gap * abs(found.worth) if found.values else math.inf
 
     def _coarse(self, found: Found, goal: Expression, *, least: bool) -> None:
         """Find plans that change at few starts of periods only, then at more.
@@ -252,29 +326,13 @@ class Search:
                 break
         return True
 
-    def _round(
-        self, found: Found, goal: Expression, *, least: bool, skeleton: bool = False
-    ) -> bool:
-        """Solve the program, or its skeleton and then its counts; return whether to go on."""
+    def _round(self, found: Found, goal: Expression, *, least: bool) -> bool:
+        """Solve the program; return whether to go on."""
         self.rounds += 1
-        if skeleton:
-            keep = {id(v) for v in self.skeleton}
-            with self._continuous([v for v in self.whole if id(v) not in keep]):
-                solved = self._ask(goal, gap=self.gap / 4, share=0.3)
-            if not self._learn(found, solved):
-                return False
-            self._tighten(solved.values)
-            if found.values:
-                return True
-            with self._near(solved.values):
-                solved = self._passing(goal, None, None, least=least, share=0.3)
-            if not solved.values:
-                return True
-        else:
-            gap = self.gap * (0.6 if self.large else 0.25)
-            solved = self._ask(goal, gap=gap, start=found.values or None)
-            if not self._learn(found, solved):
-                return False
+        gap = self.gap * (0.6 if self.large else 0.25)
+        solved = self._ask(goal, gap=gap, start=found.values or None)
+        if not self._learn(found, solved):
+            return False
         self._take(found, goal, solved.values, least=least)
         self._tighten(solved.values)
         return True
@@ -392,23 +450,34 @@ class Search:
         relaxed: bool = False,
         gap: float = 1e-9,
         share: float = 1.0,
+        known: float | None = None,
         start: Mapping[str, float] | None = None,
         same: Mapping[str, str] | None = None,
     ) -> Solved:
-        left = self.deadline - time.monotonic()
-        limit = None if math.isinf(left) else max(left * share, 0.05)
+        ends = self._until(share)
         return solvers.solve(
             self.program.problem,
             self.solver,
             gap=max(gap, 1e-9),
-            time_limit_s=limit,
+            time_limit_s=self._limit_s(ends),
             relaxed=relaxed,
+            known=known,
             start=start,
             same=same,
+            stop=lambda: self.cancelled() or self.clock() >= ends,
         )
 
+    def _until(self, share: float) -> float:
+        """Return when a share of the time left is over."""
+        now = self.clock()
+        return now + max(share * (self.deadline - now), 0.05)
+
+    def _limit_s(self, ends: float) -> float | None:
+        by_wall = self.clock is time.monotonic and math.isfinite(ends)
+        return max(ends - self.clock(), 0.01) if by_wall else None
+
     def _late(self) -> bool:
-        return time.monotonic() >= self.deadline
+        return self.cancelled() or self.clock() >= self.deadline
 
     def _fix_slack(self, low: float, high: float) -> None:
         self.program.slack.lowBound, self.program.slack.upBound = low, high
@@ -517,6 +586,7 @@ def search(
     solver: SolverName = "highs",
     gap: float | None = None,
     time_limit_s: float | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[Program, Answer]:
     """Return the program of an instance and its best plan.
 
@@ -525,9 +595,9 @@ def search(
         solver: HiGHS, or CBC as a cross-check.
         gap: where to stop, as a share.
         time_limit_s: how long all goals together may take.
+        cancelled: whether to stop now.
     """
     begun, program = time.monotonic(), Program(instance)
-    found = Search(program, solver, gap)
-    limit_s = LONGEST_S if time_limit_s is None and found.large else time_limit_s
-    found.deadline = math.inf if limit_s is None else begun + limit_s
-    return program, found.solve()
+    if time_limit_s is not None:
+        time_limit_s -= time.monotonic() - begun
+    return program, Search(program, solver, gap, time_limit_s, cancelled).solve()

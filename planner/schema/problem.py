@@ -116,16 +116,23 @@ class CustomRule(Model):
 RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"]
 
 
-DRIVE_WRITES_PER_DAY = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
-"""Full writes of flash a day over five years (DWPD): read-intensive TLC drives are rated 1, QLC
-0.3 to 0.6, storage-class memory tens. Writes of protection (7/5 with 5+2 stripes) come on top."""
+class DriveWrites(Model):
+    """Full writes of flash a day over five years (DWPD), by kind.
+
+    Read-intensive TLC drives are rated 1, QLC 0.3 to 0.6, storage-class memory tens. Writes of
+    protection (7/5 with 5+2 stripes) come on top.
+    """
+
+    tlc: Number = 1.0
+    qlc: Number = 0.5
+    scm: Number = 30.0
 
 
 class Storage(Model):
     """Storage requirements: delivered fraction, fill limit, sizing rule.
 
     ``endurance`` limits daily writes: by the figure that a catalog states, else
-    ``derived`` from the raw capacity of flash; ``stated`` alone; or it is ``off``.
+    ``derived`` from the raw capacity of flash and ``dwpd``; ``stated`` alone; or it is ``off``.
     """
 
     delivered_fraction: ReadWrite
@@ -136,6 +143,7 @@ class Storage(Model):
     client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
     endurance: Literal["derived", "stated", "off"] = "derived"
+    dwpd: DriveWrites = DriveWrites.model_construct()
 
 
 class Quantity(Model):

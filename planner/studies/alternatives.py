@@ -19,6 +19,7 @@ from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied
+from planner.optimizer.effort import QUESTION_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
@@ -26,7 +27,6 @@ from planner.schema.comparison import Alternative, Alternatives, Direction, Dire
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import no_worse, storage_of, systems_of
-from planner.studies.explain import QUESTION_WORK
 from planner.studies.pool import Progress, ignore
 from planner.studies.purchases import value_of
 from planner.studies.request import Found, Request

@@ -14,8 +14,8 @@ from planner import units
 from planner.case import Case, resolve
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
-from planner.loader.vary.axis import FACTOR, Axis, Reading, Variable, factor, refuse_overlap
-from planner.loader.vary.place import NoPlaceError, number_of
+from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
+from planner.loader.places import NoPlaceError, number_of
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
 from planner.schema.running import DEFAULT_FAILURES
@@ -215,7 +215,7 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
         return tuple(_usual_unknowns(inputs, resolve(inputs)))
     found = tuple(_unknown(inputs, dist) for dist in dists)
     try:
-        refuse_overlap(Axis((), (each.field.variable,), 1) for each in found)
+        refuse_overlap(each.field.variable for each in found)
     except InputError as error:
         message = error.findings[0].message.replace("varied", "drawn")
         fix = "give one distribution for it"

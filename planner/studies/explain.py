@@ -16,6 +16,7 @@ from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.model import one_of, read
+from planner.optimizer.effort import NEXT_WORK, QUESTION_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted, optimise
@@ -33,8 +34,6 @@ FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the plan may take."""
 QUESTIONS = 4
 """Proofs of items that were not asked for; a count, so that explanations are reproducible."""
-QUESTION_WORK = 100.0
-"""Search effort of one question, some ten seconds; beyond it the question is undecided."""
 SAME = 1e-9
 MOST_KNOWN = 8
 """Plans found before with which each question is started."""
@@ -328,7 +327,6 @@ def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
 
 PAYS = 1e-3
 """Least gain of the objective that counts, as a share."""
-NEXT_WORK = 400.0
 
 
 def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:

@@ -18,7 +18,7 @@ from planner.case.suitability import needs_power
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.effort import MOST_WORK
+from planner.optimizer.effort import END_WORK, MOST_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
@@ -42,8 +42,6 @@ FLOOR_NOISE = 2e-7
 GAP_NOISE = 1e-9
 END_GAP, FAR_GAP = 1e-6, 0.1
 """Gap to which the end of a curve is proven; the far end of the storage curve is no plan to buy."""
-END_WORK = 60.0
-"""Search effort of an end, or of the farthest plan of a step."""
 FAR = 30.0
 """Bandwidth at which the storage curve ends, as a multiple of the best plan's."""
 LEAST = 2

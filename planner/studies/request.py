@@ -184,8 +184,8 @@ class Found:
 
 
 def request_for(
-    paths: Sequence[Path],
-    settings: Sequence[str] = (),
+    paths: Path | Sequence[Path],
+    settings: Sequence[str] | None = (),
     scenario: str | None = None,
     *,
     gap: float | str | None = None,
@@ -202,8 +202,8 @@ def request_for(
     """
     jobs, dask = workers_of(workers)
     return Request(
-        tuple(paths),
-        tuple(settings),
+        (paths,) if isinstance(paths, Path) else tuple(paths),
+        tuple(settings or ()),
         scenario,
         None if gap is None else share("--gap", gap),
         None if time_limit is None else seconds("--time-limit", time_limit),

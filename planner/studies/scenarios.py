@@ -13,12 +13,12 @@ from planner.figures import FIGURES
 from planner.inputs import Inputs
 from planner.levers import levers
 from planner.loader import load, scenario_names
-from planner.loader.vary import (
+from planner.loader.axes import (
     MOST,
     Axis,
     Input,
-    Missing,
     Point,
+    missing,
     of_table,
     read_table,
     refuse_overlap,
@@ -156,11 +156,11 @@ def _grids(
             errors = [each for each in axes if isinstance(each, InputError) and each.findings]
             raise errors[0]
         columns.append(
-            [axis if isinstance(axis, Axis) else Missing(known, str(axis)) for axis in axes]
+            [axis if isinstance(axis, Axis) else missing(known, str(axis)) for axis in axes]
         )
     grids = [tuple(column[place] for column in columns) for place in range(len(bases))]
     for grid in grids:
-        refuse_overlap(grid)
+        refuse_overlap(variable for axis in grid for variable in axis.variables)
     return grids
 
 

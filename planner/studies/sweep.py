@@ -14,8 +14,7 @@ from planner.case import Case
 from planner.errors import VerificationError
 from planner.figures import OBJECTIVES, objective_unit
 from planner.infeasible import clash
-from planner.inputs import Inputs
-from planner.loader.vary import applied
+from planner.inputs import Inputs, applied
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.schema.plan import Plan
@@ -47,8 +46,6 @@ Row = dict[str, Any]
 """A row of the table: number, text or None by column name."""
 MOST_EXPLAINED = 6
 """Scenarios of a group whose conflict is searched; the others take over what holds for them."""
-WORK = 3000.0
-"""Search effort of a conflict."""
 _OBJECTIVES = ("objective", "objective.maximize", "objective.minimize")
 
 
@@ -181,8 +178,11 @@ def _reasons(asked: Prepared, places: Sequence[int]) -> dict[int, str]:
     for place in sorted(places, key=lambda place: (-loose[place], place)):
         if place in found or searches >= MOST_EXPLAINED:
             continue
-        levers = clash(asked.inputs_of(place), work=WORK)
+        levers = clash(asked.inputs_of(place))
         searches += 1
+        if levers is None:
+            found[place] = name_limits(None, {})
+            continue
         moved = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
             if other not in found and (points[other] <= points[place])[moved].all():

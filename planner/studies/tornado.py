@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers
 from planner.levers.model import written
-from planner.loader.vary.place import NoPlaceError, short
+from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
@@ -26,7 +26,6 @@ from planner.studies.variants import NO_PLAN, Answer, Scenario, answers, conflic
 BY = 0.2
 MOST_EXPLAINED = 6
 """Ends without a plan whose conflict is searched, which takes longer than solving."""
-WORK = 2000.0
 SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
 _AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
 _WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
@@ -257,7 +256,7 @@ def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
     left = MOST_EXPLAINED
     for answer in found:
         if answer.status == "infeasible":
-            why = conflict(inputs, answer.scenario.changes, WORK) if left else NO_PLAN
+            why = conflict(inputs, answer.scenario.changes) if left else NO_PLAN
             answer, left = answer._replace(reason=why), max(0, left - 1)
         yield answer
 

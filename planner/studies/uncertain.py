@@ -15,8 +15,7 @@ from planner.case import Case, resolve
 from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
-from planner.inputs import Inputs
-from planner.loader.vary.apply import applied
+from planner.inputs import Inputs, applied
 from planner.optimizer.bill import limited
 from planner.optimizer.operate import Run
 from planner.schema.plan import Plan, Status

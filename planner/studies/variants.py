@@ -24,7 +24,8 @@ from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
 from planner.limits import COUNTED_IN, SUPPLIES, Limit
-from planner.loader.vary import Cell, checked
+from planner.loader.overrides import checked
+from planner.loader.places import Cell
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
@@ -371,12 +372,13 @@ def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Pl
 # Scenarios without a plan
 
 NO_PLAN = "no plan meets every limit"
+CUT = f"{NO_PLAN}; the search for those that conflict was cut"
 
 
-def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
-    """Conflicting limits in words, with the values of ``here`` where it has any."""
+def name_limits(levers: Sequence[Lever] | None, here: Mapping[str, float]) -> str:
+    """Conflicting limits in words, with the values of ``here`` where it has any; None: cut."""
     if not levers:
-        return NO_PLAN
+        return CUT if levers is None else NO_PLAN
     names = []
     for lever in levers:
         value = here.get(lever.path, lever.value)
@@ -385,9 +387,9 @@ def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     return f"{listed(names)} {end}"
 
 
-def conflict(inputs: Inputs, changes: Sequence[Change], work: float) -> str:
+def conflict(inputs: Inputs, changes: Sequence[Change]) -> str:
     """Limits that conflict after changes, in words."""
     try:
-        return name_limits(clash(checked(inputs, changes), work=work), {})
+        return name_limits(clash(checked(inputs, changes)), {})
     except InputError:
         return NO_PLAN

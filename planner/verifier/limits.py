@@ -14,7 +14,17 @@ from planner.paths import value_at
 from planner.schema.plan import LimitReport, Plan, ProgramReport
 from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem, Split
 from planner.schema.site import Site
-from planner.verifier.basis import RELATIVE, Basis, Findings, agrees, takes, value, write
+from planner.verifier.basis import (
+    NEARLY_ZERO,
+    RELATIVE,
+    Basis,
+    Difference,
+    Findings,
+    agrees,
+    takes,
+    value,
+    write,
+)
 from planner.verifier.bill import Bill
 from planner.verifier.goodput import DAY_S, peak
 from planner.verifier.job import Operation, Run, hot_spares
@@ -190,7 +200,7 @@ def unit_endurance(basis: Basis, sku: str) -> float | None:
         return None if asked.endurance == "off" else stated
     inside = [(basis.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
     endured = []
-    for kind, often in (("tlc", 1.0), ("qlc", 0.5), ("scm", 30.0)):
+    for kind, often in (("tlc", asked.dwpd.tlc), ("qlc", asked.dwpd.qlc), ("scm", asked.dwpd.scm)):
         raw_tb = sum(n * m.raw_tb for part, n in inside for m in part.media if m.type == kind)
         if raw_tb > 0:
             endured.append(often * raw_tb)
@@ -332,7 +342,10 @@ def check_limits(findings: Findings, found: Found, plan: Plan) -> None:
 
 def _check_report(findings: Findings, name: str, report: LimitReport, limit: Reached) -> None:
     row = limit.row
-    own = {"value": limit.value, "limit": limit.limit, "unit": row.unit, "exact": row.exact}
+    reached: Any = limit.value
+    if isinstance(reached, float):  # rounding that is nothing against the limit
+        reached = Difference(reached, NEARLY_ZERO * abs(limit.limit))
+    own = {"value": reached, "limit": limit.limit, "unit": row.unit, "exact": row.exact}
     findings.expect(name, report, own if row.exact else {**own, "sense": row.sense})
     if limit.value is None:
         return

@@ -81,8 +81,8 @@ def test_a_pipe_whose_reader_has_left() -> None:
 def test_an_interruption_that_a_library_loses_comes_again() -> None:
     script = (
         "import os, signal, time\n"
-        "from planner.commands import running\n"
-        "running.catch_interrupts()\n"
+        "from planner import terminal\n"
+        "terminal.catch_interrupts()\n"
         "try:\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "except KeyboardInterrupt:\n"  # as a library does that turns errors into its own
@@ -90,7 +90,7 @@ def test_an_interruption_that_a_library_loses_comes_again() -> None:
         "try:\n"
         "    time.sleep(600)\n"
         "except KeyboardInterrupt:\n"
-        "    running.interrupt_handled()\n"
+        "    terminal.interrupt_handled()\n"
         "time.sleep(1.5)\n"
         "print('once more, and then no more')\n"
     )

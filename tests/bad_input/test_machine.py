@@ -81,7 +81,7 @@ def test_what_the_system_refuses_anywhere(
     def refused(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("planner.api.solve_with", refused)
+    monkeypatch.setattr("planner.commands.solve.solve_with", refused)
     answer = run_in_hall(SOLVE)
     assert_one_line(answer, said)
 

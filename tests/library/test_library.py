@@ -20,7 +20,8 @@ from planner import api
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.library import shown
 from planner.loader import yaml12
-from planner.loader.vary import checked, values
+from planner.loader.axes import values
+from planner.loader.overrides import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM

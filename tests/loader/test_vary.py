@@ -14,16 +14,11 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
-from planner.inputs import Inputs
+from planner.inputs import Inputs, applied
 from planner.loader import load, market, overrides, yaml12
-from planner.loader.vary import (
-    MOST,
-    Variable,
-    applied,
-    checked,
-    values,
-)
-from planner.loader.vary.place import number_of
+from planner.loader.axes import MOST, Variable, values
+from planner.loader.overrides import checked
+from planner.loader.places import number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed

@@ -9,7 +9,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.vary import Rows, of_table, read_table
+from planner.loader.axes import Axis, of_table, read_table
 
 POWER = "site.facility_power"
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def rows_of(inputs: Inputs, text: str | bytes) -> Rows:
+def rows_of(inputs: Inputs, text: str | bytes) -> Axis:
     path = Path("table.csv")
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return of_table(inputs, read_table(path))

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.case import resolve
 from planner.case.bounds import Bounds, cap
 from planner.case.model import Case
-from planner.case.quantities import (
-    AtLeast,
-    Ceil,
-    Counts,
-    Packed,
-    Quantity,
-    Size,
-    Steps,
-    Sum,
-    ceil,
-)
+from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
 from planner.optimizer.checks import broken_limits
-from planner.sizing.packing import packing
-from tests.optimizer.cases import furnish, resolved
-from tests.world.random_cases import inputs_of
-from tests.world.requests import Request
+from tests.optimizer.cases import resolved
 
 LIMITS = {
     "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "support",
@@ -85,49 +69,10 @@ def test_counts_are_worked_off_in_order() -> None:
         Sum("ports", ((2.0, "racks"), (1.0, "x")), 1.0),
         Steps("fabric", ((1.0, "ports"),), size, ("switches",)),
     )
-    assert Counts(chain).values({"x": 0}) == {"x": 0, "racks": 0, "ports": 1, "switches": 2}
-    assert Counts(chain).values({"x": 4}) == {"x": 4, "racks": 2, "ports": 9, "switches": 5}
+    assert evaluate(chain, {"x": 0}) == {"x": 0, "racks": 0, "ports": 1, "switches": 2}
+    assert evaluate(chain, {"x": 4}) == {"x": 4, "racks": 2, "ports": 9, "switches": 5}
     with pytest.raises(ValueError, match="fabric: 12 is more than any size holds"):
-        Counts(chain).values({"x": 5})
-
-
-def plainly(quantities: Sequence[Quantity], units: dict[str, int]) -> dict[str, float]:
-    """Return every quantity, each worked out in its turn over all of its terms."""
-    values: dict[str, float] = dict(units)
-    for quantity in quantities:
-        amount = sum(factor * values[name] for factor, name in quantity.terms)
-        if isinstance(quantity, Sum):
-            values[quantity.name] = amount + quantity.constant
-        elif isinstance(quantity, AtLeast):
-            values[quantity.name] = max(amount, quantity.least)
-        elif isinstance(quantity, Ceil):
-            count = ceil(amount + quantity.constant)
-            values[quantity.name] = count + (quantity.if_any if count else 0)
-        elif isinstance(quantity, Packed):
-            values[quantity.name] = packing(quantity.shares).least(quantity.counts(values))
-        else:
-            size = quantity.size(round(amount))
-            outputs = size.outputs if size else (0,) * len(quantity.outputs)
-            values.update(zip(quantity.outputs, outputs, strict=True))
-    return values
-
-
-@pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("seed", range(20))
-def test_counts_of_what_is_bought_are_all_counts(seed: int) -> None:
-    """Most products of a purchase are not bought: what follows is the same, to the last bit."""
-    draw = Random(seed)
-    furnished = inputs_of(furnish(Request(maximize="gpus")).case())
-    case = resolved(seed) if seed % 4 else resolve(furnished)
-    for _ in range(20):
-        some = draw.choice((1, 2, 4, 40))
-        units = {o.id: draw.choice([0] * some + [1, 7, 60]) for o in case.offers()}
-        quantities = case.companions.quantities
-        try:
-            found = Counts(quantities).values(case.wired(units, ()))
-        except ValueError:  # more than any fabric holds
-            continue
-        assert found == plainly(quantities, case.wired(units, ()))
+        evaluate(chain, {"x": 5})
 
 
 def allowed(case: Case, most: int) -> list[dict[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands.schemas import json_schema
+from planner.commands.check import json_schema
 from planner.outputs.audience import PRICES, Audience
 from planner.outputs.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
 from planner.schema.bill import Bill

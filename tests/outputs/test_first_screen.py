@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner import terminal
-from planner.commands.views import view_of
+from planner.commands.results import view_of
 from planner.outputs.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.outputs.screen import show
 from planner.schema.sensitivity import Sweep

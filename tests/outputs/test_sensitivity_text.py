@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands.views import view_of
+from planner.commands.results import view_of
 from planner.outputs.screen import show
 from planner.outputs.sweep_rows import best, stretches
 from planner.outputs.views import sweep

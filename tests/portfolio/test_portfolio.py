@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import planner
 from planner import shipped
 from planner.commands import explore_portfolio
+from planner.commands.explore import CancelledError
 from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
@@ -487,6 +489,29 @@ def test_explore_answers_a_move_with_plan_tiles_and_orders(tmp_path: Path) -> No
     assert "Orders" in now["more"]
     assert f"{budget}={most[budget]:g} MUSD" in then["command"]
     assert explorer.workbook(more).startswith(b"PK")
+
+
+def test_next_move_cancels_the_solve_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, files((A, B), (S,), KNOWN["most work"][0]))
+    explorer = explore_portfolio.explorer_of(path, (), None)
+    load, moved = explore_portfolio.load, list[bool]()
+
+    def move_meanwhile(*asked: Any) -> Any:
+        explorer._running["tab"].work = math.inf
+        moved.append(True)
+        return load(*asked)
+
+    monkeypatch.setattr(explore_portfolio, "load", move_meanwhile)
+    with pytest.raises(CancelledError):
+        explorer.answer(explorer.asked({}), "tab", 0)
+    assert moved
+
+
+def test_cancelled_search_ends_without_a_proof(tmp_path: Path) -> None:
+    _, answer = search(instance(tmp_path, {}), cancelled=lambda: True)
+    assert answer.status == "limit"
 
 
 def test_library_solves_portfolios_by_their_own_function() -> None:

@@ -12,7 +12,7 @@ import pytest
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.vary import checked
+from planner.loader.overrides import checked
 from planner.studies.request import SweepOptions
 from planner.studies.scenarios import Scenarios, scenarios
 from planner.studies.variants import Scenario

@@ -10,8 +10,7 @@ import pytest
 
 from planner.case import resolve
 from planner.errors import InputError
-from planner.inputs import Change, Inputs, value_at
-from planner.loader.vary import applied
+from planner.inputs import Change, Inputs, applied, value_at
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.studies.request import SweepOptions

@@ -9,7 +9,8 @@ import pytest
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.loader.vary import Variable, checked
+from planner.loader.axes import Variable
+from planner.loader.overrides import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.sensitivity import End, Swing, Tornado

@@ -20,9 +20,8 @@ from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.commands.results import run_study
 from planner.errors import InputError
-from planner.inputs import Change, Inputs, value_at
+from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
-from planner.loader.vary.apply import applied
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.outputs.charts import picture

@@ -53,8 +53,6 @@ from planner.verifier import recheck, verify
 from planner.workbook.edits import Draft, case_of
 
 _OF_JOB = ("jobs.", "storage.")
-_MOST_WORK = 1500.0
-"""Work of the search for conflicting limits."""
 LATE = "the search ended before a plan was found"
 
 
@@ -282,8 +280,10 @@ class Evaluator:
     def _conflict(self, bare: Evaluated, why: str) -> str:
         """The conflicting limits of products whose counts are free."""
         lots = {item.id for item in bare.inputs.items if item.category in LOTS}
-        conflict = [lever for lever in clash(bare.inputs, work=_MOST_WORK)
-                    if not counts_one_of(lever, lots)]  # fmt: skip
+        found = clash(bare.inputs)
+        if found is None:
+            return f"{why} with its products in any numbers; the search for the limits was cut"
+        conflict = [lever for lever in found if not counts_one_of(lever, lots)]
         if not conflict:
             return f"{why} with its products in any numbers"
         labels = ", ".join(f"{lever.label} ({lever.path})" for lever in conflict)

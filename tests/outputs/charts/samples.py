@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.commands.page import shown_study
+from planner.commands.results import shown_study
 from planner.outputs.charts.model import Chart
 from planner.outputs.page import ShownPlan
 from planner.outputs.page import report as page

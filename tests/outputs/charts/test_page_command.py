@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.page import EDITIONS, page_of
+from planner.commands.files import EDITIONS, page_of
+from planner.commands.results import shown_study
 from planner.schema.plan import Plan
 from tests.outputs.charts.test_rules_chart import table
 from tests.outputs.samples_sensitivity import (
@@ -30,7 +31,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 
 def page(plans: list[tuple[str, Plan]], *studies: object, edition: str = "internal") -> str:
     record_rows = [each if isinstance(each, tuple) else (each, None) for each in studies]
-    (content,) = page_of(Path("x.html"), plans, record_rows, EDITIONS[edition]).values()
+    shown = [shown_study(*each) for each in record_rows]
+    (content,) = page_of(Path("x.html"), plans, shown, EDITIONS[edition]).values()
     return content.decode()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands.problem import report_findings
+from planner.commands.check import report_findings
 from planner.loader import load_with_findings, yaml12
 from planner.outputs.telemetry_files import jobs_yaml, overrides_yaml
 from planner.schema.problem import Job

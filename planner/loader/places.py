@@ -1,4 +1,4 @@
-"""The place a path means, in the problem, a catalog or prices, and what may stand there."""
+"""Places of paths in the problem, a catalog or prices, with the type of their values."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from planner.errors import Finding, FixableError, did_you_mean
 from planner.inputs import Change, Document, Inputs
 from planner.loader import locate, yaml12
 from planner.loader.locate import hint
+from planner.paths import CATALOG, PRICES
 from planner.removed import setting_successor
 from planner.schema.base import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
@@ -24,16 +25,15 @@ from planner.schema.prices import SupportMoney, SupportShare
 from planner.schema.problem import Problem
 
 Cell = float | int | str | bool | None
-"""What stands in an input column of a table."""
+"""A cell in an input column of a table."""
 
 _TEXT = re.compile(r"-?\d{1,30}(\.\d{1,30})? [A-Za-z%][A-Za-z%/]{0,20}\Z")
 _WHOLE = re.compile(r"-?\d{1,18}\Z")
 _DECIMAL = re.compile(r"-?\d{1,30}\.\d{1,30}\Z")
 
-CATALOG, PRICES = "catalog", "prices"
 ALL = "*"
 _FIXED = {"id", "extends", "source", "support_source", "components"}
-"""What other parts of the input refer to, and what nothing is computed from."""
+"""Keys that other parts refer to, and keys that nothing is computed from."""
 _READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
 ADD_FIGURE = "add the figure and its source to a catalog"
 
@@ -69,7 +69,7 @@ class Slot:
         return [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
 
     def read(self, raw: Any, rates: units.Rates = units.NO_RATES) -> Any:
-        """Return the value of what a file has here, as the file's own reading gives it.
+        """The value of a part of a file, read as the file is.
 
         Raises:
             ValidationError: it is refused.
@@ -78,11 +78,11 @@ class Slot:
         return read.value  # type: ignore[attr-defined]
 
     def faults(self, error: ValidationError, raw: Any) -> list[Finding]:
-        """Return what is wrong with a value that was refused, as of a file."""
+        """Findings on a refused value, as of a file."""
         return locate.findings(error, Document("", {"value": raw}), self.model)
 
     def inside(self) -> tuple[Any, Slot] | None:
-        """Return the type of the keys and the slot of the entries of a mapping or list."""
+        """The type of the keys and the slot of the entries of a mapping or list."""
         for kind, _ in _kinds(self.annotation):
             origin, parts = get_origin(kind), get_args(kind)
             if origin in (dict, Mapping):
@@ -94,7 +94,7 @@ class Slot:
 
 @lru_cache(maxsize=4096)
 def slot_of(model: type[BaseModel], name: str) -> Slot:
-    """Return the slot of a field."""
+    """The slot of a field."""
     field = model.model_fields[name]
     marks: tuple[Any, ...] = tuple(field.metadata)
     if field.discriminator is not None:
@@ -104,7 +104,7 @@ def slot_of(model: type[BaseModel], name: str) -> Slot:
 
 
 def slot_for(annotation: Any) -> Slot:
-    """Return the slot of a type."""
+    """The slot of a type."""
     kinds = list(_kinds(annotation))
     marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
     some = [kind for kind, _ in kinds if kind is not type(None)]
@@ -132,7 +132,7 @@ def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, 
 
 
 def raw(text: str) -> Any:
-    """Return what a file would have for a text, as ``--set`` reads it.
+    """A text as ``--set`` reads it.
 
     Raises:
         InputError: it is not readable as YAML.
@@ -145,12 +145,12 @@ def raw(text: str) -> Any:
 
 
 def plain(number: Decimal) -> str:
-    """Return a number without exponent and without zeros that say nothing."""
+    """A number without exponent and without zeros that say nothing."""
     return format(number.normalize(), "f") if number else "0"
 
 
 def number_of(value: Any) -> float | int | None:
-    """Return the number that a value is, in its canonical unit, or None."""
+    """The number that a value is, in its canonical unit, or None."""
     if isinstance(value, SupportShare):
         return value.share
     if isinstance(value, SupportMoney):
@@ -160,21 +160,21 @@ def number_of(value: Any) -> float | int | None:
 
 
 def symbol_of(value: Any, slot: Slot) -> str:
-    """Return the canonical unit of a value's number."""
+    """The canonical unit of a value's number."""
     if isinstance(value, (SupportShare, SupportMoney)):
         return "USD" if isinstance(value, SupportMoney) else ""
     return slot.symbol
 
 
 def name_unit(value: Any, slot: Slot) -> str:
-    """Return the unit of a value's number as a table names it: shares are called so."""
+    """The unit of a value's number as a table names it: shares are called so."""
     if isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE):
         return "share"
     return symbol_of(value, slot)
 
 
 def written(number: Decimal, slot: Slot, like: Any = None) -> str:
-    """Return a number in the canonical unit of a slot as a file has it.
+    """A number in the canonical unit of a slot as a file has it.
 
     Args:
         number: in the canonical unit.
@@ -189,7 +189,7 @@ def written(number: Decimal, slot: Slot, like: Any = None) -> str:
 
 
 def short(value: Any, most: int = 80) -> str:
-    """Return a value that is no number as one short text, as a file would have it."""
+    """A value that is no number as one short text, as a file would have it."""
     text = _flow(value)
     return text if len(text) <= most else text[: most - 3] + "..."
 
@@ -212,7 +212,7 @@ class NoPlaceError(FixableError):
 
 @dataclass(frozen=True)
 class Place:
-    """A place that can be varied, what may stand there, and what does.
+    """A place that can be varied, the type of its value, and the value.
 
     A place inside something that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
     named) is filled by giving that something whole: ``parent`` is its path, ``made`` its model and
@@ -231,7 +231,7 @@ class Place:
         return self.path if self.made is None else self.parent
 
     def change(self, value: Any, text: str) -> Change:
-        """Return the change that puts a validated value here."""
+        """The change that puts a validated value here."""
         if self.made is None:
             return Change(self.path, value, text)
         model, name = self.made
@@ -242,7 +242,7 @@ class Place:
 
 @dataclass(frozen=True)
 class _Node:
-    """A point on the way: what stands there and how it got its name."""
+    """A point on the way to a place."""
 
     steps: tuple[str, ...]
     value: Any
@@ -255,7 +255,7 @@ class _Node:
 
 
 def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
-    """Return the places that a path means; several where a step of it is ``*``.
+    """The places that a path means; several where a step of it is ``*``.
 
     A ``*`` stands for every entry that states the value.
 
@@ -347,7 +347,7 @@ def _in_mapping(
 
 
 def _names(inputs: Inputs, node: _Node, keys: Any, entries: Mapping[str, Any]) -> list[str]:
-    """Return the keys that a mapping may have."""
+    """The keys that a mapping may have."""
     if get_origin(keys) is Literal:
         return list(get_args(keys))
     if node.path in {"items", "extras"}:
@@ -374,7 +374,7 @@ def _in_list(node: _Node, entries: tuple[Any, ...], step: str) -> Iterator[_Node
 
 
 def _in_nothing(node: _Node, step: str) -> _Node:
-    """Return a place inside a part that is not given, where that value alone gives the part."""
+    """A place inside a part that is not given, where that value alone gives the part."""
     models = node.slot.models if node.slot is not None else []
     for model, name in ((model, field_of(model, step)) for model in models):
         if name is None:
@@ -391,7 +391,7 @@ def _in_nothing(node: _Node, step: str) -> _Node:
 
 
 def _ended(node: _Node) -> Place:
-    """Return the place at the end of a path; a figure is its value."""
+    """The place at the end of a path; a figure is its value."""
     value, slot = node.value, node.slot
     assert slot is not None
     if isinstance(value, Figure):
@@ -408,22 +408,22 @@ def _ended(node: _Node) -> Place:
 
 
 def key_of(model: type[BaseModel], name: str) -> str:
-    """Return a field as a file has it."""
+    """A field as a file has it."""
     return model.model_fields[name].alias or name
 
 
 def field_of(model: type[BaseModel], key: str) -> str | None:
-    """Return the field that a key of a file fills, None where there is none."""
+    """The field that a key of a file fills, None where there is none."""
     return next((name for name in model.model_fields if key_of(model, name) == key), None)
 
 
 def suggest(word: str, words: Sequence[str]) -> str:
-    """Return the words nearest to one that is not known, or all that are."""
+    """The words nearest to one that is not known, or all that are."""
     return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
 
 
 def how_to_give(model: type[BaseModel]) -> str:
-    """Return the hint how to give the part that a value belongs to."""
+    """The hint how to give the part that a value belongs to."""
     if issubclass(model, Figure):
         return ADD_FIGURE
     needed = [key_of(model, name) for name, f in model.model_fields.items() if f.is_required()]
@@ -433,7 +433,7 @@ def how_to_give(model: type[BaseModel]) -> str:
 
 
 def key_hint(model: BaseModel, path: str, step: str, keys: Sequence[str]) -> str:
-    """Return what would be right where a model has no such key: one like it, or one further in."""
+    """Fix for an unknown key: a similar key, or the same one further in."""
     deeper = [inner for inner in _inner(model) if inner.rpartition(".")[2] == step]
     if not deeper:
         return suggest(step, keys)

@@ -1,4 +1,4 @@
-"""A problem without a solve: every finding about it, its catalogs and prices; its sizing model."""
+"""A problem without a solve: every finding, its sizing, the schemas of its files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from planner import shipped
 from planner.case import resolve, suitability
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.inputs import Inputs
 from planner.loader import load, load_with_findings, scenario_names, yaml12
-from planner.loader.plausible import FAILURES, implausible
+from planner.loader.catalog_checks import FAILURES, implausible
+from planner.outputs.screen import show
 from planner.paths import job_path, steps_of
+from planner.schema.base import Model
+from planner.schema.problem import Problem
+from planner.studies.request import one_of
 from planner.terminal import coloured
 
 _MOST_TOLD = 20
@@ -171,7 +177,6 @@ def report_sizes(
     Raises:
         InputError: the inputs are wrong, or there is no number of GPUs to size for.
     """
-    from planner.outputs.screen import show
     from planner.outputs.views.size import view
     from planner.size import size_report
 
@@ -179,3 +184,58 @@ def report_sizes(
     if as_json:
         return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
     return show(view(sized), full=full, styled=coloured()).rstrip("\n")
+
+
+# JSON Schemas of the files that users write or read.
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema(name: str) -> str:
+    """The JSON Schema of a kind of file.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    schemas = _schemas()
+    model = schemas[one_of("--schema", name, list(schemas))]
+    _build_parts(Model)
+    schema = model.model_json_schema(mode="validation", by_alias=True)
+    if name in ("problem", "portfolio"):
+        schema["properties"]["scenarios"] = {
+            "type": "object",
+            "description": "Named overrides, laid over the problem by --scenario NAME.",
+            "additionalProperties": {"type": "object"},
+        }
+    whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _build_parts(model: type[Model]) -> None:
+    """Build all kinds of a model: pydantic below 2.14 cannot write defaults that are not built."""
+    for part in model.__subclasses__():
+        part.model_rebuild()
+        _build_parts(part)
+
+
+def _schemas() -> dict[str, type[BaseModel]]:
+    """The records by their name, imported when a schema is asked for."""
+    from planner.commands.results import VIEWS
+    from planner.portfolio.schema import Portfolio, PortfolioPlan
+    from planner.schema.bill import Bill, Quote, QuoteMap
+    from planner.schema.catalog import Catalog
+    from planner.schema.plan import Plan
+    from planner.schema.prices import PriceBook
+
+    return {
+        "problem": Problem,
+        "portfolio": Portfolio,
+        "portfolio-plan": PortfolioPlan,
+        "catalog": Catalog,
+        "prices": PriceBook,
+        "plan": Plan,
+        "bill": Bill,
+        "quote": Quote,
+        "quote-map": QuoteMap,
+        **{view.name: record for record, view in VIEWS.items()},
+    }
