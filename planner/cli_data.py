@@ -236,7 +236,7 @@ def quote_import(
     FILE.catalog.yaml for products that no catalog has.
     """
     from planner.commands.quote import import_quote, json_text
-    from planner.outputs.bids_text import render_quote
+    from planner.outputs.views.bids import render_quote
 
     with show_progress("quote import"):
         quote, written = import_quote(

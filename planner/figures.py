@@ -341,7 +341,7 @@ class Stated(NamedTuple):
     """A catalog figure of one unit that a bill sums over all in place.
 
     ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. It is
-    the product of an item's figures at the paths ``of``, in the figure's unit; a bundle has what
+    the product of an item's figures at ``paths``, in the figure's unit; a bundle has what
     its components have. Of ``DRAW`` it is what counts as the draw of a unit, and a power cap scales
     the product as it does the draw. Units of the categories ``none_of`` have none of it. It need
     not be known: a limit on it then holds the known part, and where it is to be least only what
@@ -349,7 +349,7 @@ class Stated(NamedTuple):
     """
 
     name: str
-    of: tuple[str, ...]
+    paths: tuple[str, ...]
     none_of: frozenset[str] = DRAWLESS
 
     @property
@@ -360,12 +360,12 @@ class Stated(NamedTuple):
     @property
     def follows_draw(self) -> bool:
         """Whether it follows from the draw, as a power cap scales it."""
-        return DRAW in self.of
+        return DRAW in self.paths
 
     @property
     def asked(self) -> tuple[str, ...]:
         """Catalog path without which it is not known."""
-        return tuple(path for path in self.of if path not in UNSTATED)
+        return tuple(path for path in self.paths if path not in UNSTATED)
 
     @property
     def of_one(self) -> str:
@@ -390,7 +390,7 @@ STATED: dict[str, Stated] = {
 """By the name of the figure, in the order in which the bill has them."""
 
 ITEM_UNITS = {
-    **{path: row.figure.unit for row in STATED.values() for path in row.of if len(row.of) == 1},
+    **{row.paths[0]: row.figure.unit for row in STATED.values() if len(row.paths) == 1},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
     "consumes.racks": "racks", "consumes.typical_power": "kW",

@@ -184,6 +184,8 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: plan says"),
     ("limited", ("schema_version",), 2, "plan.schema_version: plan says 2, recomputed 1"),
     ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
+    ("everything", ("assumptions", 3, "value"), 1.2, "assumptions.pue.liquid: plan says 1.2"),
+    ("everything", ("assumptions", 12, "value"), 9.0, "assumptions.gpu_a.consumes.it_power"),
     ("everything", ("searched",), ("gpu_a", "box"), "searched: gpu_b was not"),
 ]
 

@@ -21,13 +21,12 @@ from planner.commands.files import (
     study_sheet,
 )
 from planner.errors import StoppedError
-from planner.outputs import bids_text
 from planner.outputs.blocks import Table
-from planner.outputs.charts import bids
 from planner.outputs.restated import restated_view
 from planner.outputs.screen import show
 from planner.outputs.views import (
     alternatives,
+    bids,
     comparison,
     explain,
     frontier,
@@ -69,7 +68,7 @@ VIEWS: dict[type[BaseModel], View] = {
     Frontier: View("frontier", frontier.view, frontier.charts, files=_ALL),
     Tornado: View("tornado", tornado.view, tornado.charts, files=_ALL),
     Uncertain: View("uncertain", uncertain.view, uncertain.charts, "outcomes", _ALL),
-    Bids: View("bids", bids_text.view, bids.charts, "bids", _ALL),
+    Bids: View("bids", bids.view, bids.charts, "bids", _ALL),
     Characterization: View("characterization", telemetry.view, table="jobs"),
     Simulation: View("simulation", simulation.view, simulation.charts, files=("json",)),
 }

@@ -31,7 +31,7 @@ ModelT = TypeVar("ModelT", bound=PlanModel)
 
 
 def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -> Plan:
-    """Return the plan that an edition may show.
+    """The plan that an edition may show.
 
     Outside, limits and an objective that are money, or a choice of vendors, are left out as well.
 
@@ -43,7 +43,7 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
 
 @cache
 def visible(model: type[PlanModel]) -> Mapping[str, Prices]:
-    """Return the fields of a part of a plan that may leave, with the prices each of them needs."""
+    """The fields of a part of a plan that may leave, with the prices each of them needs."""
     marks = {
         name: next((mark for mark in info.metadata if isinstance(mark, Visible)), None)
         for name, info in model.model_fields.items()
@@ -84,7 +84,7 @@ def _value(value: object, prices: Prices) -> object:
 
 
 def _stays(entry: object) -> bool:
-    """True if an entry of a list stays inside as a whole: a limit of money or of choice."""
+    """Whether an entry of a list stays inside as a whole: a limit of money or of choice."""
     if not isinstance(entry, LimitReport):
         return False
     row = known(entry.name)

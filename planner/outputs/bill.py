@@ -54,7 +54,7 @@ _SHOWN: Mapping[Prices, frozenset[str]] = {
 
 
 def columns_of(prices: Prices) -> tuple[str, ...]:
-    """Return the columns of an edition, in the order of the internal one."""
+    """The columns of an edition, in the order of the internal one."""
     hidden = MONEY_OF_LINES - _SHOWN[prices]
     return tuple(name for name in COLUMNS if name not in hidden)
 
@@ -87,7 +87,7 @@ def _excluded(prices: Prices) -> dict[str, Any]:
 
 
 def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = None) -> Bill:
-    """Return the bill of a plan.
+    """The bill of a plan.
 
     Args:
         prices: which prices it shows, by default those of the audience.
@@ -116,7 +116,7 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
 
 
 def _as_meant(row: RowT) -> RowT:
-    """Return a row with figures of 15 digits: 6.6, not the 6.6000000000000005 of 3 x 2.2."""
+    """A row with figures of 15 digits: 6.6, not the 6.6000000000000005 of 3 x 2.2."""
     figures = {name: value for name, value in row if isinstance(value, float)}
     return row.model_copy(update={name: float(f"{each:.15g}") for name, each in figures.items()})
 
@@ -213,7 +213,7 @@ _TRADE = ("country_of_origin", "hs_code", "export_class", "warranty_years")
 
 
 def _money(line: Line, code: str) -> dict[str, object]:
-    """Return the money of a line; nothing purchased costs nothing, priced or not."""
+    """The money of a line; nothing purchased costs nothing, priced or not."""
     bought, price = line.purchased > 0, line.price
     return {
         "currency": code,
@@ -247,14 +247,14 @@ def _first(stated: float | None, otherwise: float | None) -> float | None:
 
 
 def _yearly_end(line: Line, end: str) -> float | None:
-    """Return the low or high of a line's subscription, less the line's discount."""
+    """The low or high of a line's subscription, less the line's discount."""
     stated = None if line.price is None else getattr(line.price, f"per_year_{end}_usd")
     each = _first(stated, line.unit_subscription_list_usd)
     return None if each is None else round(each * (1.0 - line.discount), 2) * line.purchased
 
 
 def _totals(rows: Sequence[BillLine]) -> BillTotals:
-    """Return the sums over lines; a companion without racks of its own takes none here."""
+    """The sums over lines; a companion without racks of its own takes none here."""
     racks = [
         0 if row.racks is None and row.section not in CORE_SECTIONS else row.racks for row in rows
     ]
@@ -279,12 +279,12 @@ def _text(text: str) -> str:
 
 
 def _known(text: str | None) -> str | None:
-    """Return a text without what no file can hold, None where nothing is left."""
+    """A text without what no file can hold, None where nothing is left."""
     return _text(text) or None if text is not None else None
 
 
 def csv_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
-    """Return the bill as CSV in UTF-8 with CRLF line ends; what is not known is an empty cell."""
+    """The bill as CSV in UTF-8 with CRLF line ends; what is not known is an empty cell."""
     columns = columns_of(prices or PRICES[bill.audience])
     records = [",".join(columns)]
     records += [",".join(_cell(getattr(line, name)) for name in columns) for line in bill.lines]
@@ -292,7 +292,7 @@ def csv_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
 
 
 def _cell(value: object) -> str:
-    """Return a cell: numbers in full and without separators, text quoted."""
+    """A cell: numbers in full and without separators, text quoted."""
     if isinstance(value, tuple):
         value = "; ".join(value) or None
     if isinstance(value, float):
@@ -303,7 +303,7 @@ def _cell(value: object) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula, in one line.
+    """A text that no spreadsheet takes for a formula, in one line.
 
     An apostrophe goes before ``=``, ``+``, ``-`` and ``@`` where a cell may start with them.
     Whoever reads such a cell by program finds the text as it was in the JSON.
@@ -313,7 +313,7 @@ def harmless(text: str) -> str:
 
 
 def json_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
-    """Return the bill as indented UTF-8 JSON with a final newline.
+    """The bill as indented UTF-8 JSON with a final newline.
 
     Texts are as the catalogs have them, without control characters and without what turns text
     round (see `planner.outputs.words`); outside there are no keys of money but the prices

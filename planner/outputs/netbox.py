@@ -84,7 +84,7 @@ class _Placed:
 
 
 def files(plan: Plan, schedule: CableSchedule) -> dict[str, bytes]:
-    """Return the files of a plan, by the end of their names, such as ``6-racks``."""
+    """The files of a plan, by the end of their names, such as ``6-racks``."""
     # A link for which no port is free connects nothing.
     cables = tuple(cable for cable in schedule.cables if cable.lower.port and cable.upper.port)
     devices = list(_devices(plan, cables))
@@ -246,12 +246,12 @@ def _role(category: str) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return a name as NetBox has it in addresses: letters, digits, ``-`` and ``_``."""
+    """A name as NetBox has it in addresses: letters, digits, ``-`` and ``_``."""
     return re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:100] or "none"
 
 
 def _csv(fields: tuple[str, ...], rows: Iterable[Row]) -> bytes:
-    """Return rows as NetBox reads them: UTF-8 without a mark, what is not known left empty."""
+    """Rows as NetBox reads them: UTF-8 without a mark, what is not known left empty."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(fields)
@@ -279,7 +279,7 @@ Value = str | int | float | None
 
 
 def cells(cable: Cable) -> tuple[Value, ...]:
-    """Return one link as the values of the columns."""
+    """One link as the values of the columns."""
     lower, upper = cable.lower, cable.upper
     return (
         cable.number,
@@ -304,7 +304,7 @@ def cells(cable: Cable) -> tuple[Value, ...]:
 
 
 def schedule_csv(schedule: CableSchedule) -> bytes:
-    """Return the schedule as CSV in UTF-8; what is not known is an empty cell."""
+    """The schedule as CSV in UTF-8; what is not known is an empty cell."""
     records = [",".join(COLUMNS)]
     records += [",".join(map(_schedule_cell, cells(cable))) for cable in schedule.cables]
     return ("\ufeff" + "".join(f"{record}\r\n" for record in records)).encode()

@@ -23,7 +23,7 @@ _DIGITS = 16
 
 
 def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
-    """Return the plan as indented UTF-8 JSON with a final newline.
+    """The plan as indented UTF-8 JSON with a final newline.
 
     Args:
         inputs: the text of what it was made from; without it readers of the file refuse it.
@@ -32,14 +32,14 @@ def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
 
 
 def carrying(plan: Plan, inputs: str | None) -> Plan:
-    """Return the plan with what it was made from and the checksums of its file."""
+    """The plan with what it was made from and the checksums of its file."""
     packed = None if inputs is None else _packed(inputs)
     whole = plan.model_copy(update={"inputs": packed, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
 
 
 def from_bytes(data: bytes) -> Plan:
-    """Return the plan in such JSON; raises pydantic's ValidationError where it is none."""
+    """The plan in such JSON; raises pydantic's ValidationError where it is none."""
     return read(data).plan
 
 
@@ -80,7 +80,7 @@ def _unpacked(packed: str) -> str | None:
 
 
 def _checksums(data: bytes) -> dict[str, str]:
-    """Return the checksum of each part but the checksums, however its numbers are written."""
+    """The checksum of each part but the checksums, however its numbers are written."""
     parts: dict[str, Any] = json.loads(data, parse_float=_number)
     return {name: _checksum(part) for name, part in parts.items() if name != "checksums"}
 

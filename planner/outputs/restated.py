@@ -55,7 +55,7 @@ def restated_view(record: Any, beside: Mapping[str, Any]) -> tuple[Any, dict[str
 def restated_columns(
     columns: Sequence[Column], rows: Mapping[str, Sequence[Any]], money: Currency
 ) -> dict[str, Sequence[Any]]:
-    """Return the rows of a sweep, by column, with every amount in a currency.
+    """The rows of a sweep, by column, with every amount in a currency.
 
     Args:
         rows: their values, amounts in USD.
@@ -73,7 +73,7 @@ def restated_columns(
 def _model(
     model: ModelT, money: Currency, held_by: tuple[Record, ...], *, paid: bool = False
 ) -> ModelT:
-    """Return a record restated.
+    """A record restated.
 
     Args:
         held_by: the records that hold it, the nearest first.
@@ -95,7 +95,7 @@ def _model(
 
 @cache
 def figures_by_unit(kind: type[Record]) -> dict[str, InUnit | None]:
-    """Return the fields of a record, each with what tells its unit, where another field does."""
+    """The fields of a record, each with what tells its unit, where another field does."""
     found = {}
     for name, info in kind.model_fields.items():
         marks = (*info.metadata, *_parts(info.annotation))
@@ -110,7 +110,7 @@ def _parts(annotation: object) -> Iterator[object]:
 
 
 def _unit(source: InUnit, records: Sequence[Record]) -> str:
-    """Return the unit of a figure, empty where no record tells it; the nearest come first."""
+    """The unit of a figure, empty where no record tells it; the nearest come first."""
     first, *rest = source.path.split(".")
     for record in records:
         names = {each.__name__ for each in type(record).__mro__}
@@ -137,7 +137,7 @@ def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid:
 
 
 def listed(line: Line) -> float | None:
-    """Return the list price of a line of a restated plan as a bill lists it: in whole cents."""
+    """The list price of a line of a restated plan as a bill lists it: in whole cents."""
     price, money = line.unit_list_usd, _of(line.unit_list_usd)
     whole = money.code != "USD" and not line.is_percentage
     return round(price, money.decimals) if price is not None and whole else price

@@ -25,11 +25,11 @@ class Entry(NamedTuple):
         return f"{self.number}.0"
 
     def part_label(self, index: int) -> str:
-        """Return the number of a component, such as ``3.1``."""
+        """The number of a component, such as ``3.1``."""
         return f"{self.number}.{index + 1}"
 
     def ordered_label(self, index: int) -> str:
-        """Return the number of what is ordered in a length.
+        """The number of what is ordered in a length.
 
         Args:
             index: which of these, from 0.
@@ -55,7 +55,7 @@ class Block:
 
 
 def blocks(plan: Plan) -> list[Block]:
-    """Return the sections that have lines; components follow the bundle they belong to.
+    """The sections that have lines; components follow the bundle they belong to.
 
     A component whose bundle is not in the plan is a line of its own.
     """
@@ -93,12 +93,12 @@ CORE_SECTIONS = ("Compute", "Storage", "Components")
 
 
 def own_lines(plan: Plan) -> list[Line]:
-    """Return the lines that carry money: all but the components of bundles."""
+    """The lines that carry money: all but the components of bundles."""
     return [line for line in plan.lines if line.parent is None]
 
 
 def decided_lines(plan: Plan, *sections: str) -> list[Line]:
-    """Return the lines of GPU systems, then of storage, that stand in place; or of one section."""
+    """The lines of GPU systems, then of storage, that stand in place; or of one section."""
     return [
         line
         for section in sections or ("Compute", "Storage")
@@ -108,37 +108,37 @@ def decided_lines(plan: Plan, *sections: str) -> list[Line]:
 
 
 def complete(plan: Plan) -> bool:
-    """True if the bill goes beyond GPU systems and storage."""
+    """Whether the bill goes beyond GPU systems and storage."""
     return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
 
 
 def limited(plan: Plan, name: str) -> bool:
-    """True if the plan has a limit of this name."""
+    """Whether the plan has a limit of this name."""
     return any(limit.name == name for limit in plan.limits)
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """True if to state money per useful work: the bill is complete, or it was asked for."""
+    """Whether to state money per useful work: the bill is complete, or it was asked for."""
     return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
-    """True if some heat goes to liquid."""
+    """Whether some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))
 
 
 def two_pues(plan: Plan) -> bool:
-    """True if heat to liquid has a PUE of its own, and there is such heat."""
+    """Whether heat to liquid has a PUE of its own, and there is such heat."""
     return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
 
 
 def subscribed(plan: Plan) -> bool:
-    """True if anything is paid by the year besides support."""
+    """Whether anything is paid by the year besides support."""
     return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:
-    """True if money counts by when it is paid: it is discounted, or support is not for all
+    """Whether money counts by when it is paid: it is discounted, or support is not for all
     of the term."""
     years = plan.site.years
     if years is None:
@@ -151,18 +151,18 @@ def over_time(plan: Plan) -> bool:
 
 
 def binding_limits(plan: Plan) -> list[LimitReport]:
-    """Return the limits that bind; how the problem is put, only where nothing is short."""
+    """The limits that bind; how the problem is put, only where nothing is short."""
     found = [limit for limit in plan.limits if limit.binding]
     return [limit for limit in found if can_run_short(limit)] or found
 
 
 def can_run_short(limit: LimitReport) -> bool:
-    """Say whether a limit is of something that there can be too little of."""
+    """Whether a limit is of something that there can be too little of."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
 
 
 def may_have_taxes(plan: Plan) -> bool:
-    """Say whether some line may be a tax or a duty: those are services."""
+    """Whether some line may be a tax or a duty: those are services."""
     return any(line.section == "Services" for line in own_lines(plan))
 
 

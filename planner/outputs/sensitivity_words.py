@@ -24,7 +24,7 @@ _MOST_UNITS = 3
 
 
 def named(study: Study | RulesTable) -> str:
-    """Return the problem's name with its scenario."""
+    """The problem's name with its scenario."""
     return (
         study.problem if study.scenario is None else f"{study.problem}, scenario {study.scenario}"
     )
@@ -36,7 +36,7 @@ def goal(study: Study) -> str:
 
 
 def amount(study: Study, value: float) -> str:
-    """Return a value of the objective with its unit."""
+    """A value of the objective with its unit."""
     return amount_of(study.objective, value)
 
 
@@ -94,10 +94,10 @@ def no_plan(end: End) -> str:
 
 
 def scenarios(count: int) -> str:
-    """Return a number of scenarios with its noun."""
+    """A number of scenarios with its noun."""
     return counted(count, "scenario")
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence of its own."""
+    """A text as a sentence of its own."""
     return f"{capital(text)}."

@@ -67,7 +67,7 @@ def _write_records(columns: Iterable[Sequence[Any]], stream: TextIO) -> None:
 
 
 def _cells(values: Sequence[Any]) -> list[str]:
-    """Return the cells of a column: each value is written once, where they are of one type."""
+    """The cells of a column: each value is written once, where they are of one type."""
     if set(map(type, values)) - {type(None)} in ({float}, {int}, {str}):
         known = _Known()
         return [known[value] for value in values]
@@ -103,7 +103,7 @@ def _quoted(text: str) -> str:
 
 
 def table_schema(columns: Sequence[Column], types: Mapping[str, str]) -> pa.Schema:
-    """Return the Parquet schema of columns; each field tells its label, unit, kind and path."""
+    """The Parquet schema of columns; each field tells its label, unit, kind and path."""
     fields = []
     for column in columns:
         metadata = {key: str(value) for key, value in column.model_dump().items() if value}
@@ -115,7 +115,7 @@ _PLAIN_TYPES = {pa.int64(): np.int64, pa.float64(): np.float64}
 
 
 def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
-    """Return a column as an array; None is empty.
+    """A column as an array; None is empty.
 
     By its buffers: what makes arrays of Python's values first looks for pandas, whose import takes
     longer than writing a table.
@@ -137,7 +137,7 @@ def _array(values: Sequence[Any], of: pa.DataType) -> pa.Array:
 
 
 def _listed(column: Any) -> list[Any]:
-    """Return the values of a column; those of numbers at once where none is missing."""
+    """The values of a column; those of numbers at once where none is missing."""
     if column.null_count or column.type not in _PLAIN_TYPES:
         return list(column.to_pylist())
     found: list[Any] = []

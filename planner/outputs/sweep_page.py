@@ -32,7 +32,7 @@ _TILES = {
 
 
 def page(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> bytes:
-    """Return the page of a sweep.
+    """The page of a sweep.
 
     Args:
         study: what the columns are, and how the scenarios ended.
@@ -93,7 +93,7 @@ class _Texts:
         self._places: dict[str, int] = {}
 
     def place(self, text: str) -> int:
-        """Return the place of a text."""
+        """The place of a text."""
         return self._places.setdefault(text, len(self._places))
 
     @property
@@ -103,7 +103,7 @@ class _Texts:
 
 
 def _tile(rows: Rows, order: Sequence[int], name: str, label: str, unit: str) -> dict[str, Any]:
-    """Return a column in the unit in which it is shown, with that unit and its decimals."""
+    """A column in the unit in which it is shown, with that unit and its decimals."""
     values = [cell(rows, name, at) for at in order]
     shown = results(values, unit)
     large = any(value is not None and abs(value / shown.size) >= 1000 for value in values)
@@ -120,7 +120,7 @@ def _rounded(value: float) -> float:
 def _axes(
     study: Sweep, rows: Rows, now: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """Return the sliders, and the places of rows in their order; one of all rows without a grid."""
+    """The sliders, and the places of rows in their order; one of all rows without a grid."""
     inputs = varied(study, rows)
     places = range(length(rows))
     values = {column.name: _values(rows, column) for column in inputs}
@@ -143,7 +143,7 @@ def _values(rows: Rows, column: Column) -> list[Any]:
 def _axis(
     rows: Rows, column: Column, values: Sequence[Any], now: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a slider; it begins at the value that is nearest to the problem's own."""
+    """A slider; it begins at the value that is nearest to the problem's own."""
     label, own = capital(column.label), now.get(column.path)
     if not numeric(rows, column):
         texts = [write_value(value) for value in values]

@@ -54,12 +54,12 @@ class Stretch:
 
 
 def known(value: Any) -> Any:
-    """Return a cell's value, None for what is not a number."""
+    """A cell's value, None for what is not a number."""
     return None if isinstance(value, float) and value != value else value
 
 
 def cell(rows: Rows, name: str, place: int) -> Any:
-    """Return a value by column and row, None where the table has no such column."""
+    """A value by column and row, None where the table has no such column."""
     column = rows.get(name)
     return None if column is None else known(column[place])
 
@@ -70,25 +70,25 @@ def length(rows: Rows) -> int:
 
 
 def varied(study: Sweep, rows: Rows) -> list[Column]:
-    """Return the inputs that take more than one value, or all where none does."""
+    """The inputs that take more than one value, or all where none does."""
     inputs = [column for column in study.columns if column.kind == "input"]
     moving = [c for c in inputs if len({known(value) for value in rows.get(c.name, ())}) > 1]
     return moving or inputs
 
 
 def is_number(value: Any) -> bool:
-    """True if a value is a number; True and False are none."""
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def numeric(rows: Rows, column: Column) -> bool:
-    """True if every value of an input is a number."""
+    """Whether every value of an input is a number."""
     values = rows.get(column.name, ())
     return len(values) > 0 and all(is_number(known(value)) for value in values)
 
 
 def write_value(value: Any) -> str:
-    """Return the value of an input that is not a number everywhere."""
+    """The value of an input that is not a number everywhere."""
     value = known(value)
     if value is None:
         return "-"
@@ -145,7 +145,7 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[NoPlanReaso
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
-    """Return the place of the row with the best objective, None where none can be told."""
+    """The place of the row with the best objective, None where none can be told."""
     if study.objective == VARIED:
         return None
     sign = 1.0 if study.sense == "maximize" else -1.0

@@ -51,7 +51,7 @@ _LAST_S = 253_402_300_799.0
 
 
 def checkpoints_csv(record: Characterization, table: Table) -> bytes:
-    """Return the table of checkpoints as CSV; where times have dates, ``start`` has them in UTC."""
+    """The table of checkpoints as CSV; where times have dates, ``start`` has them in UTC."""
     columns = _columns(table, harmless)
     if record.clock == "unix":
         names = list(columns)
@@ -69,7 +69,7 @@ def checkpoints_csv(record: Characterization, table: Table) -> bytes:
 
 
 def checkpoints_parquet(record: Characterization, table: Table) -> bytes:
-    """Return the table of checkpoints as Parquet; fields tell their unit, the file its clock."""
+    """The table of checkpoints as Parquet; fields tell their unit, the file its clock."""
     columns = _columns(table, lambda text: clean(text, limit=None))
     fields = [
         pa.field(name, column.type, metadata={"unit": unit} if unit else None)
@@ -84,7 +84,7 @@ def checkpoints_parquet(record: Characterization, table: Table) -> bytes:
 
 
 def jobs_csv(record: Characterization) -> bytes:
-    """Return the jobs as CSV: a measured figure beside its ``_low`` and ``_high``."""
+    """The jobs as CSV: a measured figure beside its ``_low`` and ``_high``."""
     rows = [dict(_cells(job, record.clock)) for job in record.jobs]
     names = list(JobFound.model_fields)
     order = dict.fromkeys(name for field in names for name in _named(field, record.clock))
@@ -96,7 +96,7 @@ def jobs_csv(record: Characterization) -> bytes:
 
 
 def fleet_csv(study: FleetStudy) -> bytes:
-    """Return the jobs of a fleet's study as CSV."""
+    """The jobs of a fleet's study as CSV."""
     names = [name for name in FleetJob.model_fields if name != "found"]
     rows = [job.model_dump(include=set(names)) for job in study.jobs]
     stream = io.StringIO(newline="")
@@ -113,20 +113,20 @@ def _columns(table: Table, safe: Callable[[str], str]) -> dict[str, pa.Array]:
 
 
 def _numbers(values: NDArray[Any]) -> pa.Array:
-    """Return numbers; what is none is empty."""
+    """Numbers; what is none is empty."""
     numbers = np.asarray(values, dtype=np.float64)
     return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
 
 
 def _texts(values: NDArray[Any], safe: Callable[[str], str]) -> pa.Array:
-    """Return texts, each different one made safe once; empty ones are left out."""
+    """Texts, each different one made safe once; empty ones are left out."""
     texts = values.tolist()
     made = {text: safe(str(text)) or None for text in dict.fromkeys(texts) if text is not None}
     return pa.array([made.get(text) for text in texts], pa.string())
 
 
 def _dates(seconds: NDArray[Any]) -> list[str | None]:
-    """Return times since 1970 as ISO 8601 in UTC, to the millisecond."""
+    """Times since 1970 as ISO 8601 in UTC, to the millisecond."""
     numbers = np.asarray(seconds, dtype=np.float64)
     there = np.isfinite(numbers) & (np.abs(numbers) <= _LAST_S)
     milliseconds = np.round(np.where(there, numbers, 0.0) * 1000.0).astype(np.int64)
@@ -136,7 +136,7 @@ def _dates(seconds: NDArray[Any]) -> list[str | None]:
 
 
 def _named(field: str, clock: str) -> tuple[str, ...]:
-    """Return the columns that tell a field of a job."""
+    """The columns that tell a field of a job."""
     if field in ("segments", "notes"):
         return (field,)
     if field in ("start_s", "end_s"):
@@ -171,7 +171,7 @@ _HEAD = (
 
 
 def jobs_yaml(record: Characterization) -> str:
-    """Return the jobs found as a ``jobs:`` section for a problem file.
+    """The jobs found as a ``jobs:`` section for a problem file.
 
     Comments tell ranges, what follows from the figures, and what was not measured.
     """
@@ -182,7 +182,7 @@ def jobs_yaml(record: Characterization) -> str:
 
 
 def overrides_yaml(calibration: Calibration) -> str:
-    """Return the overrides as a mapping of paths to values, as a scenario of a problem has it."""
+    """The overrides as a mapping of paths to values, as a scenario of a problem has it."""
     lines = [
         _comment(f"{calibration.problem}, with what was measured of {calibration.job}"),
         "# For --set @FILE, or below scenarios: {measured: ...} of the problem.",
@@ -215,7 +215,7 @@ def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
 
 
 def _limit(job: JobFound) -> str:
-    """Return a limit that the job keeps to: the usual one where it does, and what was measured."""
+    """A limit that the job keeps to: the usual one where it does, and what was measured."""
     top = max(job.overlap.value, job.overlap.high or 0.0)
     usual = top <= USUAL_OVERLAP
     limit = 100 * USUAL_OVERLAP if usual else min(100, math.ceil(100 * top))
@@ -228,7 +228,7 @@ def _limit(job: JobFound) -> str:
 
 
 def _failures(record: Characterization, job: JobFound) -> str:
-    """Return the failure rate where a number of GPUs is known, else how to get it."""
+    """The failure rate where a number of GPUs is known, else how to get it."""
     if job.mtti_s is None or job.mtti_s.value <= 0:
         return f"# failures: no restart seen in {duration(job.observed_s)}"
     every = f"a restart every {measured(job.mtti_s, 's')}"
@@ -266,7 +266,7 @@ def _comment(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text between double quotes, as JSON and YAML both read it."""
+    """A text between double quotes, as JSON and YAML both read it."""
     return json.dumps(text, ensure_ascii=False)
 
 

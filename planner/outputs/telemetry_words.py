@@ -14,7 +14,7 @@ USUAL_OVERLAP = 0.10
 
 
 def one_line(text: str, width: int | None = None) -> str:
-    """Return a text from a file on one line, cut in its middle where it is longer."""
+    """A text from a file on one line, cut in its middle where it is longer."""
     text = " ".join(clean(text, limit=None).split())
     if width is None or len(text) <= width:
         return text
@@ -43,7 +43,7 @@ def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> li
 
 
 def median_overlap(jobs: Sequence[JobFound]) -> float | None:
-    """Return the overlap that half of all checkpoints do not pass, each taken as its job's."""
+    """The overlap that half of all checkpoints do not pass, each taken as its job's."""
     order = sorted(jobs, key=lambda job: job.overlap.value)
     half = sum(job.checkpoints for job in order) / 2
     passed = 0
@@ -76,7 +76,7 @@ UNKNOWN = "not known"
 
 
 def suited(value: float, unit: Unit) -> Scale:
-    """Return the size of unit that suits a figure, with three digits of it at least."""
+    """The size of unit that suits a figure, with three digits of it at least."""
     for least, size, name in _SIZES.get(unit, ()):
         if abs(value) >= least:
             return Scale(size, name, _decimals(value / size))
@@ -84,14 +84,14 @@ def suited(value: float, unit: Unit) -> Scale:
 
 
 def figure(value: float | None, unit: Unit) -> str:
-    """Return a figure with its unit."""
+    """A figure with its unit."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return suited(value, unit).with_unit(value)
 
 
 def measured(found: Measured | None, unit: Unit) -> str:
-    """Return a figure with its range: ``13.8 TB ±0.3 %``, or its ends where uneven; a dash for
+    """A figure with its range: ``13.8 TB ±0.3 %``, or its ends where uneven; a dash for
     none."""
     if found is None or not math.isfinite(found.value):
         return "-"
@@ -117,13 +117,13 @@ def measured(found: Measured | None, unit: Unit) -> str:
 
 
 def most(found: Measured, unit: Unit) -> str:
-    """Return a figure that is only known to be no more than this."""
+    """A figure that is only known to be no more than this."""
     top = found.value if found.high is None else max(found.value, found.high)
     return f"< {figure(top, unit)}"
 
 
 def span(found: Measured, unit: Unit) -> str:
-    """Return the range of a figure in its unit, with digits that tell its ends apart."""
+    """The range of a figure in its unit, with digits that tell its ends apart."""
     low, high = _ends(found)
     written = exact(found, unit)
     if low is not None and high is not None:
@@ -143,7 +143,7 @@ def exact(found: Measured, unit: Unit) -> Scale:
 
 
 def stated(found: Measured, unit: Unit) -> str:
-    """Return a figure as a problem file takes it, without separators."""
+    """A figure as a problem file takes it, without separators."""
     written = exact(found, unit)
     text = f"{found.value / written.size:.{written.digits}f}"
     short = text.rstrip("0").rstrip(".") if "." in text else text
@@ -173,7 +173,7 @@ def _decimals(value: float) -> int:
 
 
 def moment(seconds: float, clock: str) -> str:
-    """Return a time on a trace's clock: the minute in UTC, or how long after its zero."""
+    """A time on a trace's clock: the minute in UTC, or how long after its zero."""
     if clock != "unix":
         return f"{duration(seconds)} after zero"
     try:
@@ -183,12 +183,12 @@ def moment(seconds: float, clock: str) -> str:
 
 
 def day(seconds: float, clock: str) -> str:
-    """Return the day of a time in UTC, or how long after the zero of its clock it is."""
+    """The day of a time in UTC, or how long after the zero of its clock it is."""
     return moment(seconds, clock).split(" ")[0] if clock == "unix" else duration(seconds)
 
 
 def instant(seconds: float, clock: str) -> str | None:
-    """Return a time as ISO 8601 in UTC, None where the trace has no dates."""
+    """A time as ISO 8601 in UTC, None where the trace has no dates."""
     if clock != "unix":
         return None
     try:

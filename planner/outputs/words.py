@@ -36,7 +36,7 @@ _MARKS = re.compile("[\u200e\u200f\u061c]")
 
 
 def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
-    """Return ``text`` without control characters, cut to what fits.
+    """``text`` without control characters, cut to what fits.
 
     Args:
         text: anything a user or a catalog wrote.
@@ -56,7 +56,7 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
 
 
 def _runs_to_the_left(text: str) -> bool:
-    """True if there are letters that are written from right to left."""
+    """Whether there are letters that are written from right to left."""
     letters = _MARKS.sub("", text)
     return any(unicodedata.bidirectional(character) in ("R", "AL") for character in letters)
 
@@ -80,22 +80,22 @@ DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Return a number with thousands separators, or 'not known'."""
+    """A number with thousands separators, or 'not known'."""
     return "not known" if value is None else f"{value:,.{digits}f}"
 
 
 def about(value: float) -> str:
-    """Return a number in whole units from 10 on, with two digits below: never 0 for a little."""
+    """A number in whole units from 10 on, with two digits below: never 0 for a little."""
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.2g}"
 
 
 def years(count: float) -> str:
-    """Return a number of years."""
+    """A number of years."""
     return "1 year" if count == 1 else f"{count:g} years"
 
 
 def ratio(amount: float) -> str:
-    """Return money per useful work, which is small, with digits that tell plans apart."""
+    """Money per useful work, which is small, with digits that tell plans apart."""
     return f"{amount:.4g} {currency_of(amount).code}"
 
 
@@ -110,7 +110,7 @@ def millions(amount: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span in the unit that suits it."""
+    """A time span in the unit that suits it."""
     for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
@@ -118,7 +118,7 @@ def duration(seconds: float) -> str:
 
 
 def too_low(understated: float, by: str = "by") -> str | None:
-    """Return the note on a goodput that a slowdown makes too low by so much, None where no digit
+    """The note on a goodput that a slowdown makes too low by so much, None where no digit
     that is shown would change."""
     if understated < 5e-5:
         return None
@@ -129,39 +129,39 @@ def too_low(understated: float, by: str = "by") -> str | None:
 
 
 def days(count: float) -> str:
-    """Return a number of days, whole weeks as weeks."""
+    """A number of days, whole weeks as weeks."""
     return f"{count / 7:,.0f} weeks" if count >= 14 and count % 7 == 0 else f"{count:,.0f} days"
 
 
 def product(line: Line) -> str:
-    """Return manufacturer and model, without naming the manufacturer twice."""
+    """Manufacturer and model, without naming the manufacturer twice."""
     return with_vendor(line.vendor, line.model)
 
 
 def with_vendor(vendor: str, name: str) -> str:
-    """Return a name after its vendor's, which stands once."""
+    """A name after its vendor's, which stands once."""
     return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
 
 
 def so_many(count: int, name: str) -> str:
-    """Return units with their name, set apart where that begins with a number itself."""
+    """Units with their name, set apart where that begins with a number itself."""
     return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in percent."""
+    """A share in percent."""
     return f"{100 * share:.{digits}f} %"
 
 
 def gap(share: float | None) -> str:
-    """Return a gap, or what is given away, as percent; small ones by their power of ten."""
+    """A gap, or what is given away, as percent; small ones by their power of ten."""
     if share is None:
         return "no bound"
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
 
 
 def small_share(share: float) -> str:
-    """Return a share in percent as a person writes it: never with a power of ten."""
+    """A share in percent as a person writes it: never with a power of ten."""
     if share == 0:
         return "0 %"
     if abs(share) < 1e-5:
@@ -171,7 +171,7 @@ def small_share(share: float) -> str:
 
 
 def size(gigabytes: float) -> str:
-    """Return a data size in GB, TB or PB."""
+    """A data size in GB, TB or PB."""
     for scale, unit in ((1e6, "PB"), (1e3, "TB")):
         if gigabytes >= scale:
             return f"{gigabytes / scale:,.2f} {unit}"
@@ -203,7 +203,7 @@ COUNTED = {
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a value with a plan's unit."""
+    """A value with a plan's unit."""
     if unit == "share":
         return percent(value)
     if unit == "USD" and 0.0 < abs(value) < 1.0:
@@ -235,12 +235,12 @@ LEAST_GIVEN_AWAY = 5e-6
 
 
 def gives_away(goal: ObjectiveReport) -> bool:
-    """True if a plan is knowingly worse than the best that was found."""
+    """Whether a plan is knowingly worse than the best that was found."""
     return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
 
 
 def status(plan: Plan) -> str:
-    """Return how good a plan is: what speaks against it, or that it is proven, and how far it is
+    """How good a plan is: what speaks against it, or that it is proven, and how far it is
     below the best on purpose."""
     words, goal = STATUS_WORDS[plan.status], plan.objective
     against = [each.text for each in plan.verdict if each.code != "search"]
@@ -260,7 +260,7 @@ def status(plan: Plan) -> str:
 
 
 def amount_of(name: str, value: float) -> str:
-    """Return a value of the objective of that name with its unit."""
+    """A value of the objective of that name with its unit."""
     if name in RATIOS:
         return ratio(value)
     unit = objective_unit(name)
@@ -268,7 +268,7 @@ def amount_of(name: str, value: float) -> str:
 
 
 def six_digits(goal: ObjectiveReport, value: float) -> str:
-    """Return a value of an objective with its unit, in six digits but for money."""
+    """A value of an objective with its unit, in six digits but for money."""
     if goal.unit == "USD":
         return money(value)
     return f"{value:,.6g} {goal.unit}".strip()
@@ -324,13 +324,13 @@ _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 
 
 def titled(label: str, unit: str, money: Currency = USD) -> str:
-    """Return a label with its unit, where neither the figures nor the label tell it."""
+    """A label with its unit, where neither the figures nor the label tell it."""
     unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
     return label if unit_is_clear else f"{label}, {money.named(unit)}"
 
 
 def valued(value: float | str, unit: str) -> str:
-    """Return a figure with its unit, as a sentence states it."""
+    """A figure with its unit, as a sentence states it."""
     text = write_figure(value, unit)
     if isinstance(value, str) or unit in _BY_ITSELF:
         return text
@@ -338,7 +338,7 @@ def valued(value: float | str, unit: str) -> str:
 
 
 def write_figure(value: float | str | None, unit: str) -> str:
-    """Return a figure as a table shows it, a dash where there is none."""
+    """A figure as a table shows it, a dash where there is none."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -360,7 +360,7 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
 
 
 def plain(value: float, unit: str = "") -> str:
-    """Return a number with as many digits as its size asks for, grouped as its unit has it."""
+    """A number with as many digits as its size asks for, grouped as its unit has it."""
     size = abs(value)
     if 0 < size < 0.01:
         return f"{value:.3g}"
@@ -369,7 +369,7 @@ def plain(value: float, unit: str = "") -> str:
 
 
 def changed_by(change: float | None, unit: str) -> str:
-    """Return a change with its sign, a dash where there is none to tell; shares in points."""
+    """A change with its sign, a dash where there is none to tell; shares in points."""
     if change is None:
         return "-"
     if change == 0:
@@ -385,26 +385,26 @@ LEAST_TOLD = 5e-7
 
 
 def relative(share: float) -> str:
-    """Return the size of a relative difference, with more digits the smaller it is."""
+    """The size of a relative difference, with more digits the smaller it is."""
     size = abs(share)
     digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
     return f"{100 * size:,.{digits}f} %"
 
 
 def signed(share: float | None) -> str:
-    """Return a relative difference with its sign, a dash where there is none to tell."""
+    """A relative difference with its sign, a dash where there is none to tell."""
     if share is None:
         return "-"
     return "0 %" if abs(share) < LEAST_TOLD else f"{'+' if share > 0 else '-'}{relative(share)}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a sentence lists them."""
+    """Words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a count with its noun."""
+    """A count with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
@@ -417,7 +417,7 @@ def breach_text(breach: Breach) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """Return a text cut to a width."""
+    """A text cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -461,13 +461,13 @@ class Scale(NamedTuple):
     digits: int
 
     def text(self, value: float | None) -> str:
-        """Return a figure without its unit, a dash where there is none."""
+        """A figure without its unit, a dash where there is none."""
         if value is None:
             return "-"
         return f"{value / self.size:,.{self.digits}f}"
 
     def with_unit(self, value: float | None) -> str:
-        """Return a figure with its unit."""
+        """A figure with its unit."""
         return f"{self.text(value)} {self.unit}".rstrip()
 
 
@@ -513,7 +513,7 @@ def _named(unit: str) -> str:
 
 
 def decimals(values: Sequence[float]) -> int:
-    """Return the fewest decimals that give the figures exactly, or near enough and all apart."""
+    """The fewest decimals that give the figures exactly, or near enough and all apart."""
     distinct = sorted({value for value in values if math.isfinite(value)})
     for digits in range(_EXACT_DIGITS + 1):
         if _within(distinct, digits, _EXACT):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
@@ -18,7 +19,7 @@ from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
 from planner.verifier.cables import check_cables
 from planner.verifier.fabric import UnbuildableError, check_fabrics, choose_fabric, shared_plug
-from planner.verifier.job import Run, check_job, operate
+from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU, Operation, Run, check_job, operate
 from planner.verifier.limits import (
     Found,
     Reached,
@@ -228,10 +229,46 @@ def _check_solved(
     check_limits(found, whole, plan)
     check_objective(found, whole, plan)
     if drawn:
+        _check_assumptions(found, basis, plan, operation)
         _check_verdict(found, plan)
         right = schedule is not None and plan.cabling and not found.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
         check_cables(found, basis, plan, links)
+
+
+def _check_assumptions(found: Findings, basis: Basis, plan: Plan, operation: Operation) -> None:
+    """Compare the values of assumptions with the catalogs and the problem."""
+    problem, job, repairs, saved = basis.problem, basis.job, operation.repairs, basis.job.checkpoint
+    fraction, term, figures = problem.storage.delivered_fraction, problem.term, operation.figures
+    own: dict[str, Any] = {
+        "delivered_fraction.write": fraction.write,
+        "delivered_fraction.read": fraction.read,
+        "pue": problem.site.pue_air,
+        "pue.air": problem.site.pue_air,
+        "pue.liquid": problem.site.pue_liquid,
+        "checkpoint_size": figures["checkpoint_gb"],
+        "failures": figures["failures_per_gpu_day"],
+        "lost_time": job.lost_share,
+        "stall": saved.stall_overhead_s or 0.0 if saved.stall_s == "derived" else saved.stall_s,
+        "restart": job.restart_s,
+        "local_restart": job.restart.local_s,
+        "remote_share": operation.times.far,
+        "client_limit": CLIENT_GB_PER_S_PER_GPU,
+        "repair.share": repairs and repairs.share,
+        "repair.time": repairs and repairs.repair_s / 3600,
+        "repair.swap": repairs and repairs.repair.swap_s,
+        "electricity": term and term.electricity_usd_per_kwh,
+        "years": term and term.years,
+        **{f"dwpd.{kind}": getattr(problem.storage.dwpd, kind) for kind in ("tlc", "qlc", "scm")},
+    }
+    for each in plan.assumptions:
+        sku, _, path = each.name.partition(".")
+        name, stated = f"assumptions.{each.name}", each.value
+        if sku in basis.items and isinstance(stated, float):
+            figure = attrgetter(path)(basis.items[sku])
+            found.expect(name, stated, getattr(figure, "value", figure))
+        elif each.name in own:
+            found.expect(name, stated, own[each.name])
 
 
 def _check_verdict(found: Findings, plan: Plan) -> None:

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from planner.figures import FIGURES
 from planner.outputs.audience import PRICES, Audience, for_audience
 from planner.outputs.restated import restated
+from planner.outputs.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.workbook import basis, limit_rows, quote, racks_fabric
@@ -90,7 +91,7 @@ def _no_plan(book: Book, plan: Plan) -> None:
 
 
 def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
-    """Return the headline figures, as far as the plan and the edition have them."""
+    """The headline figures, as far as the plan and the edition have them."""
     code, found = bill.book.code, [Tile(FIGURES["gpus_used"].label, job["gpus_used"], "n0")]
     if "useful_pflops" in job:
         found.append(Tile("PFLOP/s useful work", job["useful_pflops"], "n0"))
@@ -101,7 +102,9 @@ def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
         found.append(Tile(f"{code} capex", bill.totals["amount"], large))
         if "tco_usd" in power.cells:
             found.append(Tile(f"{code} TCO", power.cells["tco_usd"], large))
-    found.append(Tile("kW facility power", power.cells["facility_power_kw"], "n0"))
+    facility = power.cells["facility_power_kw"]
+    unit, look = ("MW", "mega") if facility.number > MW_FROM_KW else ("kW", "n0")
+    found.append(Tile(f"{unit} facility power", facility, look))
     return found
 
 
@@ -117,7 +120,7 @@ def _sentence(bill: Bill, job: Performance) -> Term:
 
 
 def _banner(bill: Bill) -> V:
-    """Return whether anything was edited, and which figures stay as planned until a new plan."""
+    """Whether anything was edited, and which figures stay as planned until a new plan."""
     book, stays = bill.book, " Stays as planned until a new plan: "
     tests = [
         differs(book.at[each.sheet, each.cell], of(each.value))

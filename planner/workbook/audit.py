@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from planner.foreign_workbooks import NO_VALUE, open_xlsx, reading
 from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import plan_json
 from planner.outputs.restated import restated
-from planner.schema.plan import Plan
+from planner.schema.plan import JobPlan, Plan
 from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
 from planner.verifier import faults
 from planner.version import __version__
@@ -71,7 +71,7 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         edits, added = find_edits(opened)
     sheet = _sheet(opened, {(edit.sheet, edit.cell): edit.after for edit in edits})
     edits = _in_usd(edits, solved)
-    draft = apply(opened.name, opened.inputs, solved, edits, counts(sheet, "quantity"))
+    draft = apply(opened.name, opened.inputs, solved, edits, _quantities(sheet))
     draft.gpus = round(sheet.names["gpus_used"].number)
     found = Audit(
         workbook=opened.name,
@@ -83,7 +83,7 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         added_sheets=added,
     )
     best: Plan | None = solved
-    if not _same_inputs(found):
+    if not all(_is_decision(edit, solved.jobs[0]) for edit in edits):
         best = solve_with(draft.inputs, options or Options()) if solve_again else None
     return _judged(found, opened, draft, sheet, best)
 
@@ -92,7 +92,7 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
 
 
 def read(path: Path) -> Opened:
-    """Return a workbook that planner wrote.
+    """A workbook that planner wrote.
 
     Raises:
         InputError: it cannot be read, planner did not write it, or it carries no sound plan.
@@ -146,55 +146,47 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
 
 
 def _filled(sheet: Any) -> list[Any]:
-    """Return the cells that hold something; empty ones with a format may lie anywhere."""
+    """The cells that hold something; empty ones with a format may lie anywhere."""
     cells = [cell for cell in sheet._cells.values() if cell.value not in (None, "")]
     return sorted(cells, key=lambda cell: (cell.row, cell.column))
 
 
 def _sheet(opened: Opened, typed: Mapping[Place, Scalar] | None = None) -> Book:
-    """Return the workbook as planner writes it, with values typed into its cells."""
+    """The workbook as planner writes it, with values typed into its cells."""
     return write(opened.plan, io.BytesIO(), created=opened.created, typed=typed, keep=True)
 
 
 def find_edits(opened: Opened) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
-    """Return the edits of inputs, and the sheets that were added.
+    """The edits of inputs, and the sheets that were added.
 
     Raises:
         InputError: anything else was changed, or an input holds what it cannot hold.
     """
-    written = _sheet(opened)
-    sheets = {sheet for sheet, _ in written.cells}
-    there = opened.cells.sheetnames
-    gone = [
-        Finding("sheet", "the sheet is gone", opened.name, path=sheet, fix="undo it")
-        for sheet in sorted(sheets - set(there))
+    written, there = _sheet(opened), opened.cells.sheetnames
+    sheets = sorted({sheet for sheet, _ in written.cells})
+    if gone := [sheet for sheet in sheets if sheet not in there]:
+        message = "the sheet is gone"
+        raise InputError(
+            [Finding("sheet", message, opened.name, path=each, fix="undo it") for each in gone]
+        )
+    findings = [
+        each for sheet in sheets if sheet != basis.NAME for each in _fixed(opened, written, sheet)
     ]
-    if gone:
-        raise InputError(gone)
-    findings = list(_fixed(opened, written, sheets))
     edits: list[Edit] = []
     for entry in written.inputs:
         try:
             edits += _edit(opened, entry)
         except ValueError as error:
-            place = f"{entry.sheet}!{entry.cell}"
-            findings.append(
-                Finding(
-                    "input-cell",
-                    f"{entry.of.label}: {error}",
-                    opened.name,
-                    path=place,
-                    fix=f"write {entry.allowed.expected}",
-                )
-            )
+            place, fix = f"{entry.sheet}!{entry.cell}", f"write {entry.allowed.expected}"
+            message = f"{entry.of.label}: {error}"
+            findings.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
     if findings:
         raise InputError(_clipped(opened.name, findings))
-    added = tuple(sheet for sheet in there if sheet not in sheets and sheet != basis.NAME)
-    return tuple(edits), added
+    return tuple(edits), tuple(each for each in there if each not in {*sheets, basis.NAME})
 
 
 def _clipped(name: str, found: list[Finding]) -> list[Finding]:
-    """Return the first findings: one slip can touch thousands of cells."""
+    """The first findings: one slip can touch thousands of cells."""
     if len(found) <= _MOST_FINDINGS:
         return found
     more = f"and {len(found) - _MOST_FINDINGS:,} more cells that were changed"
@@ -213,9 +205,7 @@ def _edit(opened: Opened, entry: Input) -> Iterator[Edit]:
     if entry.of.kind is None or _alike(entry.value, after):
         return
     if not entry.allowed.takes(after):
-        shown = (
-            f"'{after[:40]}'" if isinstance(after, str) else f"{after:,.12g}" if after else after
-        )
+        shown = f"'{after[:40]}'" if isinstance(after, str) else f"{after or 0:,.12g}"
         raise ValueError("is blank" if after is None else f"holds {shown}")
     yield entry.edit(after)
 
@@ -234,22 +224,19 @@ def _alike(one: Any, other: Any) -> bool:
     return bool((one or None) == (other or None)) if 0 not in (one, other) else bool(one == other)
 
 
-def _fixed(opened: Opened, written: Book, sheets: Iterable[str]) -> Iterator[Finding]:
-    """Yield the cells other than inputs that hold something else than was written."""
+def _fixed(opened: Opened, written: Book, sheet: str) -> Iterator[Finding]:
+    """Yield the cells of a sheet, inputs apart, that hold something else than was written."""
     opens = {(entry.sheet, entry.cell) for entry in written.inputs} | written.free
-    for sheet in sorted(sheets - {basis.NAME} if isinstance(sheets, set) else sheets):
-        there = {cell.coordinate: cell for cell in _filled(opened.cells[sheet])}
-        ours = {cell: held for (name, cell), held in written.cells.items() if name == sheet}
-        rows, columns = zip(*map(coordinate_to_tuple, ours), strict=True)
-        for place in sorted({*there, *ours}, key=coordinate_to_tuple):
-            row, column = coordinate_to_tuple(place)
-            if (sheet, place) in opens or row > max(rows) or column > max(columns):
-                continue
-            value = there[place].value if place in there else None
-            if (wrong := _changed(ours.get(place), value)) is not None:
-                yield Finding(
-                    "edited-cell", wrong, opened.name, path=f"{sheet}!{place}", fix=_FIRST_ONLY
-                )
+    there = {cell.coordinate: cell.value for cell in _filled(opened.cells[sheet])}
+    ours = {cell: held for (name, cell), held in written.cells.items() if name == sheet}
+    rows, columns = zip(*map(coordinate_to_tuple, ours), strict=True)
+    for place in sorted({*there, *ours}, key=coordinate_to_tuple):
+        row, column = coordinate_to_tuple(place)
+        if (sheet, place) in opens or row > max(rows) or column > max(columns):
+            continue
+        if (wrong := _changed(ours.get(place), there.get(place))) is not None:
+            at = f"{sheet}!{place}"
+            yield Finding("edited-cell", wrong, opened.name, path=at, fix=_FIRST_ONLY)
 
 
 def _changed(before: Scalar, after: Any) -> str | None:
@@ -269,7 +256,7 @@ def _changed(before: Scalar, after: Any) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """Return a value as the sheet has it; formulas over several cells come as objects."""
+    """A value as the sheet has it; formulas over several cells come as objects."""
     return str(getattr(value, "text", value))
 
 
@@ -282,7 +269,7 @@ _QUOTED = re.compile(r"^'([A-Za-z_][A-Za-z0-9_.]*)'!")
 
 
 def same_formula(one: str, other: str) -> bool:
-    """Return whether two formulas are the same token by token.
+    """Whether two formulas are the same token by token.
 
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
     names of sheets when they save a file.
@@ -312,89 +299,74 @@ def _spelled(token: Token) -> str:
 
 
 def _in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
-    """Return edits with their amounts in USD; a workbook has them in the currency it shows."""
+    """Edits with their amounts in USD; a workbook has them in the currency it shows."""
     rate = plan.shown_in.usd
 
-    def amount(edit: Edit, value: float | str | None) -> float | str | None:
-        paid = "USD" in edit.unit and isinstance(value, float)
-        return float(f"{value * rate:.15g}") if paid and isinstance(value, float) else value
+    def amount(value: float | str | None) -> float | str | None:
+        return float(f"{value * rate:.15g}") if isinstance(value, float) else value
 
-    if rate == 1.0:
-        return tuple(edits)
     return tuple(
-        edit.model_copy(
-            update={"before": amount(edit, edit.before), "after": amount(edit, edit.after)}
-        )
+        edit.model_copy(update={"before": amount(edit.before), "after": amount(edit.after)})
+        if "USD" in edit.unit and rate != 1.0
+        else edit
         for edit in edits
     )
 
 
-def counts(sheet: Book, kind: str) -> dict[str, int]:
-    """Cells of a kind as whole numbers by catalog id."""
-    entries = [entry for entry in sheet.inputs if entry.of.kind == kind]
+def _quantities(sheet: Book) -> dict[str, int]:
+    """Units in place by catalog id."""
+    entries = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
     return {entry.of.key: round(sheet.at[entry.sheet, entry.cell].number) for entry in entries}
 
 
 # The verdict: what the edited plan breaks and lacks, and how far it is from the best.
 
 
-def _same_inputs(found: Audit) -> bool:
-    """Return whether the best plan is what it was: only decisions were edited."""
-    job = found.solved.jobs[0]
-    decided = {"interval_s"} if job.interval_policy == "optimal" else set()
-    decides_spares = job.repair is None or job.spares_move
-
-    def decision(edit: Edit) -> bool:
-        hot = edit.key.startswith("hot_spares.") and decides_spares
-        return edit.kind == "quantity" or edit.key in decided or hot
-
-    return all(map(decision, found.edits))
+def _is_decision(edit: Edit, job: JobPlan) -> bool:
+    """Whether the best plan stays the same: the planner decides what was edited."""
+    if edit.key == "interval_s":
+        return job.interval_policy == "optimal"
+    if edit.key.startswith("hot_spares."):
+        return job.repair is None or job.spares_move
+    return edit.kind == "quantity"
 
 
 def _judged(found: Audit, opened: Opened, draft: Draft, sheet: Book, best: Plan | None) -> Audit:
     """Re-compute the edited plan and compare it."""
-    changes: dict[str, object] = {"best": best if best is not None and best.jobs else None}
-    if best is not None and not best.jobs:
+    solved = best is not None and best.jobs
+    changes: dict[str, object] = {"best": best if solved else None}
+    if best is not None and not solved:
         changes["reason"] = best.message
     try:
         edited, checked = evaluate(draft, case_of(draft))
     except NothingRunsError as error:
         return found.model_copy(update=changes | {"edited": None, "reason": str(error)})
-    broken = {name for name, _ in checked.breaches}
-    lacking = shortages(draft, edited)
-    return found.model_copy(
-        update=changes
-        | {
-            "edited": edited,
-            "breaches": breaches_of(edited.limits, broken),
-            "remarks": tuple(
-                _rounded(text) for name, text in checked.breaches if name == _INTERVAL
-            ),
-            "shortages": lacking,
-            "sheet_capex_usd": sheet.names["bill_amount"].number * found.solved.shown_in.usd,
-            "stale": tuple(_stale(opened, sheet, edited, whole=not lacking)),
-            "shortfall": None if best is None else _shortfall(edited, best),
-        }
-    )
+    lacking = _shortages(draft, edited)
+    changes |= {
+        "edited": edited,
+        "breaches": breaches_of(edited.limits, {name for name, _ in checked.breaches}),
+        "remarks": tuple(_rounded(text) for name, text in checked.breaches if name == _INTERVAL),
+        "shortages": lacking,
+        "sheet_capex_usd": sheet.names["bill_amount"].number * found.solved.shown_in.usd,
+        "stale": tuple(_stale(opened, sheet, edited, whole=not lacking)),
+        "shortfall": None if best is None else _shortfall(edited, best),
+    }
+    return found.model_copy(update=changes)
 
 
 def _rounded(text: str) -> str:
-    """Return a text of the verifier with figures as long as people want them."""
+    """A text of the verifier with figures as long as people want them."""
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.6g}", text)
 
 
-def shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
-    """Return the lines whose count in the workbook is not what the edited cluster needs."""
+def _shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
+    """The lines whose count in the workbook is not the need of the edited cluster."""
     needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
-    models = {item.id: item.model for item in draft.inputs.items}
-    pairs = {
-        sku: (draft.quantities.get(sku, 0), needed.get(sku, 0))
-        for sku in dict.fromkeys((*draft.quantities, *needed))
-    }
+    models, listed = {item.id: item.model for item in draft.inputs.items}, draft.quantities
     return tuple(
-        Shortage(sku=sku, model=models[sku], listed=listed, needed=count)
-        for sku, (listed, count) in pairs.items()
-        if listed != count
+        Shortage(sku=sku, model=models[sku], listed=listed.get(sku, 0), needed=needed.get(sku, 0))
+        for sku in dict.fromkeys((*listed, *needed))
+        if listed.get(sku, 0) != needed.get(sku, 0)
     )
 
 

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from planner.outputs import scope
+from planner.outputs.blocks import Value
 from planner.outputs.words import proof
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import GREY, THIN, Book, Sheet
 from planner.workbook.columns import named
-from planner.workbook.live import Scalar
-from planner.workbook.racks_fabric import Head, table
+from planner.workbook.racks_fabric import table_of
 
 NAME = "Basis"
 _WIDTHS = (40, 20, 13, 44, 11, 12, 60)
@@ -24,24 +24,8 @@ CARRIED = "Carried plan"
 FORMAT = 2
 _CHUNK, _MOST_BYTES = 30_000, 100_000_000
 
-_ASSUMPTIONS = (
-    Head("Assumption", "wrap"),
-    Head("Value", "any"),
-    Head("Unit", "text"),
-    Head("Source", "wrap"),
-    Head("Date", "text"),
-    Head("Confidence", "text"),
-    Head("Note", "wrap"),
-)
-_PRICES = (
-    Head("Price of", "wrap"),
-    Head("List", "cents"),
-    Head("Range", "text"),
-    Head("Source", "wrap"),
-    Head("Date", "text"),
-    Head("Confidence", "text"),
-    Head("Note", "wrap"),
-)
+_ASSUMPTIONS = ("Assumption", "Value", "Unit", "Source", "Date", "Confidence", "Note")
+_PRICES = ("Price of", "List", "Range", "Source", "Date", "Confidence", "Note")
 
 
 class UnreadableError(ValueError):
@@ -71,12 +55,8 @@ def write(book: Book, plan: Plan, solved: Plan, inputs: str | None) -> None:
     )
     for title, texts in _parts(plan):
         _list(sheet, title, texts)
-    sheet.heading("Assumptions and inputs")
-    table(sheet, _ASSUMPTIONS, [*_assumptions(plan)], "None.")
-    sheet.at += 1
-    sheet.heading("Prices")
-    table(sheet, _PRICES, [*_prices(plan)], "No line has a price.")
-    sheet.at += 1
+    table_of(sheet, "Assumptions and inputs", _ASSUMPTIONS, [*_assumptions(plan)], "None.")
+    table_of(sheet, "Prices", _PRICES, [*_prices(plan)], "No line has a price.")
     others = [f"{each.sku}: {each.reason}" for each in plan.not_considered]
     _list(sheet, "Not considered", others)
     sheet.area(0, sheet.at)
@@ -124,33 +104,19 @@ def _list(sheet: Sheet, title: str, texts: Sequence[str]) -> None:
     sheet.at += 1
 
 
-def _assumptions(plan: Plan) -> Iterator[list[Scalar]]:
+def _assumptions(plan: Plan) -> Iterator[tuple[Value, ...]]:
     for each in plan.assumptions:
-        yield [
-            each.label,
-            each.value,
-            plan.shown_in.named(each.unit),
-            each.source,
-            each.date,
-            each.confidence,
-            each.note,
-        ]
+        unit = plan.shown_in.named(each.unit)
+        rest = (each.source, each.date, each.confidence, each.note)
+        yield each.label, each.value, unit, *rest
 
 
-def _prices(plan: Plan) -> Iterator[list[Scalar]]:
+def _prices(plan: Plan) -> Iterator[tuple[Value, ...]]:
     for line in scope.own_lines(plan):
-        if line.price is not None:
-            price = line.price
+        if (price := line.price) is not None:
             source = f"{price.source} ({price.book})" if price.book else price.source
-            yield [
-                named(line),
-                line.unit_list_usd,
-                _range(line),
-                source,
-                price.date,
-                price.confidence,
-                price.note,
-            ]
+            rest = (source, price.date, price.confidence, price.note)
+            yield named(line), line.unit_list_usd, _range(line), *rest
 
 
 def _range(line: Line) -> str:
@@ -175,7 +141,7 @@ def _carry(sheet: Sheet, carried: Carried) -> None:
 
 
 def pack(carried: Carried) -> str:
-    """Return the text that `unpack` reads."""
+    """The text that `unpack` reads."""
     whole = {**carried._asdict(), "created": carried.created.isoformat(), "format": FORMAT}
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 

@@ -35,6 +35,7 @@ NUMBERS = {
     "n0": '#,##0;-#,##0;"–"',
     "n1": '#,##0.0;-#,##0.0;"–"',
     "n2": '#,##0.00;-#,##0.00;"–"',
+    "mega": "#,##0.0##,",
     "n4": "0.0000##",
     "fine": "#,##0.00##",
     "small": "0.00E+00",
@@ -64,7 +65,7 @@ class Allowed(NamedTuple):
     text: bool = False
 
     def takes(self, value: Scalar) -> bool:
-        """Return whether a cell may hold a value; None is blank."""
+        """Whether a cell may hold a value; None is blank."""
         if value is None:
             return self.blank
         if self.text or self.words:
@@ -85,7 +86,7 @@ class Allowed(NamedTuple):
         return f"{kind} from {self.low:g}{most}{', or nothing' if self.blank else ''}"
 
     def rule(self) -> dict[str, Any] | None:
-        """Return the rule of a spreadsheet program for it, None for any text."""
+        """The rule of a spreadsheet program for it, None for any text."""
         if self.text:
             return None
         if self.words:
@@ -125,7 +126,7 @@ class Input(NamedTuple):
     allowed: Allowed
 
     def edit(self, after: Scalar) -> Edit:
-        """Return the edit that puts another value here."""
+        """The edit that puts another value here."""
         kind, key, label, unit = self.of
         assert kind is not None
         before, after = (
@@ -187,7 +188,7 @@ class Book:
         self._looks: dict[tuple[Any, ...], Format] = {}
 
     def look(self, kind: str = "text", **more: Any) -> Format:
-        """Return a format by its kind of number, with more properties of XlsxWriter's."""
+        """A format by its kind of number, with more properties of XlsxWriter's."""
         key = (kind, *sorted(more.items()))
         found = self._looks.get(key)
         if found is None:
@@ -199,7 +200,7 @@ class Book:
         return found
 
     def number(self, kind: str) -> str:
-        """Return a number format; ``usd`` is money in whole units, ``cents`` to its smallest."""
+        """A number format; ``usd`` is money in whole units, ``cents`` to its smallest."""
         if kind in NUMBERS:
             return NUMBERS[kind]
         digits = self.currency.decimals if kind == "cents" else 0
@@ -335,7 +336,7 @@ class Sheet:
         return held
 
     def span(self, first: int, last: int, column: int) -> str:
-        """Return the absolute address of some cells of a column with their sheet."""
+        """The absolute address of some cells of a column with their sheet."""
         ends = (xl_rowcol_to_cell(row, column, True, True) for row in (first, last))
         return f"{self._quoted}!{':'.join(ends)}"
 
@@ -441,5 +442,5 @@ def height(text: str, width: float, size: float = 10) -> float:
 
 
 def constant(value: Scalar) -> V:
-    """Return a constant as a term of a formula, as a cell keeps it."""
+    """A constant as a term of a formula, as a cell keeps it."""
     return of(float(f"{value:.15g}") if isinstance(value, float) else value)

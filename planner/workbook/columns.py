@@ -61,7 +61,7 @@ class Column(NamedTuple):
 
 
 def _ordered(row: Row) -> Term:
-    """Return the units to buy: in place and spare, less owned, in packs, at least the MOQ."""
+    """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
     line, quantity = row.line, row.working
     spares: Term = row.cells.get("spares", of(line.spares))
     if line.quantity and (line.spares or "spares" in row.opened):
@@ -75,13 +75,13 @@ def _ordered(row: Row) -> Term:
 
 
 def least_order(line: Line) -> int:
-    """Return the units bought at least, 0 where no more is bought than is needed, in packs."""
+    """The units bought at least, 0 where no more is bought than is needed, in packs."""
     need = max(0, line.working + line.spares - line.installed)
     return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
 
 
 def _net(row: Row) -> Term:
-    """Return the net price of a unit."""
+    """The net price of a unit."""
     line = row.line
     if "discount" not in row.cells:
         return line.unit_net_usd
@@ -134,7 +134,7 @@ def _each(total: float | None, count: int) -> V:
 
 
 def paid_span(plan: Plan, line: Line) -> tuple[float, float | None]:
-    """Return from when until when of the term support is paid, years; None is to its end."""
+    """From when until when of the term support is paid, years; None is to its end."""
     years = plan.site.years or 0.0
     since = min(line.support_from_years, years)
     until = years if line.support_years is None else since + line.support_years
@@ -142,7 +142,7 @@ def paid_span(plan: Plan, line: Line) -> tuple[float, float | None]:
 
 
 def span_text(since: float, until: float | None) -> str:
-    """Return in words when support is paid."""
+    """In words when support is paid."""
     if until is None:
         return WHOLE_TERM if not since else f"from year {since:g} on"
     return f"until year {until:g}" if not since else f"years {since:g} to {until:g}"
@@ -163,7 +163,7 @@ def _mark(row: Row) -> Term:
 
 
 def named(line: Line) -> str:
-    """Return a product by vendor and model; one that several vendors make by its model."""
+    """A product by vendor and model; one that several vendors make by its model."""
     return line.model if line.vendor.casefold() == "generic" else product(line)
 
 
@@ -173,7 +173,7 @@ def _described(row: Row) -> Term:
 
 
 def part_number(text: str | None) -> str:
-    """Return a part number as the bill shows it."""
+    """A part number as the bill shows it."""
     return "on request" if text in (None, "", NO_PART_NUMBER) else str(text)
 
 
@@ -207,7 +207,7 @@ _EDITED: Mapping[str, tuple[Kind, Allowed]] = {
 
 
 def columns_of(plan: Plan, prices: Prices, code: str) -> list[Column]:
-    """Return the columns that a plan and an edition need.
+    """The columns that a plan and an edition need.
 
     Args:
         plan: in the currency shown.

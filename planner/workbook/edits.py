@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from planner.assemble import assemble
@@ -70,7 +71,7 @@ class Draft:
         return self.plan.jobs[0]
 
     def working(self, sku: str) -> int:
-        """Return the units of an item in the cluster: all but owned ones that stay idle."""
+        """Units of an item in the cluster: all but owned ones that stay idle."""
         idle = next((line.idle for line in self.plan.lines if line.sku == sku and line.idle), 0)
         return max(0, self.quantities.get(sku, 0) - idle)
 
@@ -86,17 +87,21 @@ class Draft:
         """Replace fields of the job."""
         self.change_problem(jobs=(self.problem.job.model_copy(update=changes),))
 
+    def change_checkpoint(self, **changes: Any) -> None:
+        """Replace fields of the job's checkpoint."""
+        self.change_job(checkpoint=self.problem.job.checkpoint.model_copy(update=changes))
+
     def change_item(self, sku: str, **changes: Any) -> None:
-        """Replace what the problem says of an item's count."""
+        """Replace the rule of an item's count."""
         rule = self.problem.items.get(sku, Quantity()).model_copy(update=changes)
         self.change_problem(items={**self.problem.items, sku: rule})
 
     def set_price(self, sku: str, price: Price) -> None:
-        """Let an item have this price."""
+        """Set the price of an item."""
         self.inputs = replace(self.inputs, prices={**self.inputs.prices, sku: price})
 
     def set_discount(self, sku: str, share: float) -> None:
-        """Let an item have this discount, whatever else applies to it."""
+        """Set the discount of an item, whatever else applies to it."""
         others = tuple(each for each in self.inputs.discounts if each.item != sku)
         own = Discount.model_construct(discount=share, item=sku, vendor=None, category=None)
         self.inputs = replace(self.inputs, discounts=(*others, own))
@@ -105,7 +110,7 @@ class Draft:
 def apply(
     name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit], quantities: Mapping[str, int]
 ) -> Draft:
-    """Return the problem with the edits, and what the workbook decides.
+    """The problem with the edits, and what the workbook decides.
 
     Args:
         name: the workbook, for messages.
@@ -121,18 +126,17 @@ def apply(
     draft = Draft(inputs, plan, dict(quantities), interval_s=job.interval_s)
     types = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
     draft.hot = {line.sku: line.working - job.systems_by_type.get(line.sku, 0) for line in types}
+    steps: list[tuple[str, str, Callable[[], None]]] = [
+        (f"{edit.sheet}!{edit.cell}", f"{edit.label}: ", partial(_apply, draft, edit))
+        for edit in edits
+    ]
+    steps += [("Quote", "", partial(finish, draft)) for finish in (_finish_spares, _finish_own)]
     findings = []
-    for edit in edits:
+    for place, label, step in steps:
         try:
-            _apply(draft, edit)
+            step()
         except EditError as error:
-            place = f"{edit.sheet}!{edit.cell}"
-            findings.append(Finding("input-cell", f"{edit.label}: {error}", name, path=place))
-    for finish in (_finish_spares, _finish_own):
-        try:
-            finish(draft)
-        except EditError as error:
-            findings.append(Finding("input-cell", str(error), name, path="Quote"))
+            findings.append(Finding("input-cell", f"{label}{error}", name, path=place))
     if findings:
         raise InputError(findings)
     return draft
@@ -146,7 +150,8 @@ def _apply(draft: Draft, edit: Edit) -> None:
         return
     assert not isinstance(value, str)
     if edit.kind == "limit":
-        set_limit(draft, edit.key, value)
+        large = value is not None and edit.unit == "MW"
+        _set_limit(draft, edit.key, 1000.0 * (value or 0.0) if large else value)
     elif value is None:
         raise EditError("is blank")
     elif edit.kind == "figure":
@@ -162,40 +167,32 @@ def _apply(draft: Draft, edit: Edit) -> None:
 
 
 def _priced(price: Price | None, list_usd: float) -> Price:
-    """Return a price that was typed into the workbook; what comes with the price stays."""
+    """A price that was typed into the workbook; what comes with the price stays."""
     if price is None:
         return Price.model_construct(list_usd=list_usd, **_TYPED)
     cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
     return price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
 
 
-def set_limit(draft: Draft, name: str, value: float | None) -> None:
-    """Set a limit of the problem, in the limit's unit; None removes it.
-
-    Raises:
-        EditError: it follows from a product or a rule and is no input.
-    """
+def _set_limit(draft: Draft, name: str, value: float | None) -> None:
+    """Set a limit of the problem, in the limit's unit; None removes it."""
     row = named(name)
     if not row.editable:
         raise EditError("this limit follows from a product or a rule and is no input")
-    path = path_of(name)
+    path, group, sku = path_of(name), *name.partition(".")[::2]
     if value is not None and row.file_unit in COUNTED_IN:
         value = round(value)
-    if name.startswith("split.") and value is None:
-        value = 1.0
-    draft.set(path, value)
+    draft.set(path, 1.0 if value is None and group == "split" else value)
     if name == "facility_power":  # what the feeds leave is the same limit
         draft.change_problem(site=draft.problem.site.model_copy(update={"feeds": None}))
-    if row.name == "items.*.min" and value is None:
+    if value is None and row.name == "items.*.min":
         draft.set(path.removesuffix("min") + "required", False)
-    price = draft.inputs.prices.get(name.partition(".")[2])
-    if name.startswith("stock.") and value is None and price is not None:
-        draft.set_price(name.partition(".")[2], price.model_copy(update={"stock": None}))
+    price = draft.inputs.prices.get(sku)
+    if value is None and group == "stock" and price is not None:
+        draft.set_price(sku, price.model_copy(update={"stock": None}))
 
 
 # What each figure of the sheets means in the problem.
-
-Setter = Callable[[Draft, float], None]
 
 _PATHS: dict[str, tuple[str, float]] = {
     "async_stall_s": (job_path("checkpoint.stall"), 1.0),
@@ -229,17 +226,17 @@ def _set_figure(draft: Draft, key: str, value: float) -> None:
 
 
 def _hot_spares(draft: Draft) -> None:
-    """Set the spares that stand by, where the problem gives their number."""
-    asked = draft.problem.job.repair
-    if asked is not None and draft.job.repair is not None and not draft.job.repair.decided:
-        if draft.job.repair.unit == "system" and not draft.job.repair.in_rack:
-            draft.change_job(repair=asked.model_copy(update={"spares": sum(draft.hot.values())}))
+    """Set the hot spares, where the problem gives their number."""
+    asked, planned = draft.problem.job.repair, draft.job.repair
+    if asked is None or planned is None or planned.decided or planned.in_rack:
+        return
+    if planned.unit == "system":
+        draft.change_job(repair=asked.model_copy(update={"spares": sum(draft.hot.values())}))
 
 
 def _checkpoint(draft: Draft, value: float) -> None:
     """Set the size; its bytes per parameter stay, from which the problem would derive it."""
-    job = draft.problem.job
-    draft.change_job(checkpoint=job.checkpoint.model_copy(update={"size_gb": value}))
+    draft.change_checkpoint(size_gb=value)
     if draft.job.bytes_per_parameter is not None:
         draft.change_job(bytes_per_parameter=draft.job.bytes_per_parameter)
 
@@ -247,10 +244,9 @@ def _checkpoint(draft: Draft, value: float) -> None:
 def _interval(draft: Draft, value: float) -> None:
     """Set the interval; where the problem does not leave it to the planner, in the problem too."""
     draft.interval_s = value
-    checkpoint = draft.problem.job.checkpoint
-    if checkpoint.interval.policy != "optimal":
+    if draft.problem.job.checkpoint.interval.policy != "optimal":
         fixed = FixedInterval.model_construct(policy="fixed", every_s=value)
-        draft.change_job(checkpoint=checkpoint.model_copy(update={"interval": fixed}))
+        draft.change_checkpoint(interval=fixed)
 
 
 def _failures(draft: Draft, value: float) -> None:
@@ -268,29 +264,22 @@ def _lost_time(draft: Draft, value: float) -> None:
     draft.change_job(lost_time=value)
 
 
-def _repair(name: str) -> Setter:
-    """Return the setter of a figure of repairs; classes become one share and one time."""
-
-    def set_it(draft: Draft, value: float) -> None:
-        asked, stated = draft.problem.job.repair, draft.job.repair
-        if asked is None or stated is None:
-            return
-        one = {"share": stated.hardware_share, "time_s": stated.repair_s, "classes": ()}
-        if asked.share is not None:
-            one = {"share": asked.share, "time_s": asked.time_s, "classes": ()}
-        draft.change_job(repair=asked.model_copy(update={**one, name: value}))
-
-    return set_it
+def _repair(name: str, draft: Draft, value: float) -> None:
+    """Set a figure of repairs; classes become one share and one time."""
+    asked, stated = draft.problem.job.repair, draft.job.repair
+    if asked is None or stated is None:
+        return
+    one: dict[str, Any] = {"share": stated.hardware_share, "time_s": stated.repair_s}
+    if asked.share is not None:
+        one = {"share": asked.share, "time_s": asked.time_s}
+    draft.change_job(repair=asked.model_copy(update={**one, "classes": (), name: value}))
 
 
-def _client(kind: str) -> Setter:
-    def set_it(draft: Draft, value: float) -> None:
-        serving = draft.job.storage_families
-        known = [each.client_factor for each in draft.inputs.families if each.id in serving]
-        factors = [getattr(factor, kind).value for factor in known if factor is not None]
-        draft.set(f"storage.client_limit.{kind}", value / min(factors, default=1.0))
-
-    return set_it
+def _client(kind: str, draft: Draft, value: float) -> None:
+    serving = draft.job.storage_families
+    known = [each.client_factor for each in draft.inputs.families if each.id in serving]
+    factors = [getattr(factor, kind).value for factor in known if factor is not None]
+    draft.set(f"storage.client_limit.{kind}", value / min(factors, default=1.0))
 
 
 def _tflops(draft: Draft, value: float) -> None:
@@ -305,33 +294,31 @@ def _tflops(draft: Draft, value: float) -> None:
     draft.inputs = replace(draft.inputs, items=items)
 
 
-def _pue(side: str) -> Setter:
-    def set_it(draft: Draft, value: float) -> None:
-        site = draft.problem.site
-        if isinstance(site.pue, Pue):
-            new: float | Pue = site.pue.model_copy(update={side: value})
-        elif side == "liquid":
-            raise EditError("the problem has one PUE")
-        else:
-            new = value
-        draft.change_problem(site=site.model_copy(update={"pue": new}))
-
-    return set_it
+def _pue(side: str, draft: Draft, value: float) -> None:
+    site = draft.problem.site
+    if isinstance(site.pue, Pue):
+        draft.change_problem(
+            site=site.model_copy(update={"pue": site.pue.model_copy(update={side: value})})
+        )
+    elif side == "liquid":
+        raise EditError("the problem has one PUE")
+    else:
+        draft.change_problem(site=site.model_copy(update={"pue": value}))
 
 
-_SETTERS: dict[str, Setter] = {
+_SETTERS: dict[str, Callable[[Draft, float], None]] = {
     "checkpoint_gb": _checkpoint,
     "interval_s": _interval,
     "failures_per_gpu_day": _failures,
     "restart_s": _restart,
     "lost_time": _lost_time,
-    "hardware_share": _repair("share"),
-    "swap_s": _repair("swap_s"),
-    "client_write_gb_per_s": _client("write"),
-    "client_read_gb_per_s": _client("read"),
+    "hardware_share": partial(_repair, "share"),
+    "swap_s": partial(_repair, "swap_s"),
+    "client_write_gb_per_s": partial(_client, "write"),
+    "client_read_gb_per_s": partial(_client, "read"),
     "tflops_per_gpu": _tflops,
-    "pue": _pue("air"),
-    "pue_liquid": _pue("liquid"),
+    "pue": partial(_pue, "air"),
+    "pue_liquid": partial(_pue, "liquid"),
 }
 
 
@@ -388,7 +375,7 @@ def _finish_own(draft: Draft) -> None:
 
 
 def case_of(draft: Draft) -> Case:
-    """Return the case of the edited inputs, with fabrics as large as the edited counts need."""
+    """The case of the edited inputs, with fabrics as large as the edited counts need."""
     # What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
     targets = draft.problem.targets.model_copy(update={"max_lead_time_days": None})
     inputs = replace(draft.inputs, problem=draft.problem.model_copy(update={"targets": targets}))
@@ -397,7 +384,7 @@ def case_of(draft: Draft) -> Case:
 
 
 def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
-    """Return the edited plan with the companions it needs, and which limits it breaks.
+    """The edited plan with the companions it needs, and which limits it breaks.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.
@@ -448,7 +435,7 @@ def _operation(case: Case, draft: Draft) -> Run:
 
 
 def _used(case: Case, draft: Draft, units: Mapping[str, int], gpus: int) -> dict[str, int]:
-    """Return the systems in use by type."""
+    """The systems in use by type."""
     types = [s for s in case.systems if s.id in draft.job.gpu_types and units[s.id]]
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from planner.figures import FIGURES as COMMON
+from planner.outputs.words import MW_FROM_KW
 from planner.workbook.book import GREY, THIN, Allowed, Meaning, Sheet, height
-from planner.workbook.live import Scalar, Term, V, or_na
+from planner.workbook.live import Scalar, Term, V, of, or_na
 
 LABEL, VALUE, UNIT, NOTE = range(4)
 """The columns of a list."""
@@ -23,8 +24,6 @@ class Figure(NamedTuple):
 
 FIGURES = {
     # Inputs of the job.
-    "checkpoint_gb": Figure("", "GB"),
-    "interval_s": Figure("", "s"),
     "async_stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
     "drain_slowdown": Figure("Slowdown while draining", "", "pct"),
     "failures_per_gpu_day": Figure("Failures per GPU and day", "1/day", "small"),
@@ -39,7 +38,6 @@ FIGURES = {
     "client_read_gb_per_s": Figure("Client read limit", "GB/s", "n2"),
     "fill_limit": Figure("Largest share of the capacity in use", "", "pct"),
     "tflops_per_gpu": Figure("Dense peak rate of a GPU", "TFLOP/s"),
-    "mfu": Figure("", "", "pct"),
     "tokens_trillion": Figure("Training tokens", "trillion", "n2"),
     "active_parameters_billion": Figure("Active parameters per token", "billion"),
     # How the job runs.
@@ -47,32 +45,20 @@ FIGURES = {
     "gpus_used": Figure("", "GPUs", "n0"),
     "nameplate_write": Figure("Nameplate write bandwidth", "GB/s"),
     "nameplate_read": Figure("Nameplate read bandwidth", "GB/s"),
-    "delivered_write_gb_per_s": Figure("", "GB/s"),
-    "delivered_read_gb_per_s": Figure("", "GB/s"),
     "degraded_write_gb_per_s": Figure("Degraded write bandwidth", "GB/s"),
     "degraded_read_gb_per_s": Figure("Degraded read bandwidth", "GB/s"),
     "stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
     "drain_s": Figure("Drain of a checkpoint", "s"),
     "overlap": Figure("Checkpoint overlap", "", "pct2"),
     "blocking": Figure("GPU stall share", "", "pct2"),
-    "restore_s": Figure("", "s"),
     "degraded_drain_s": Figure("Write of a checkpoint, degraded", "s"),
-    "degraded_restore_s": Figure("", "s"),
     "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
     "capacity_needed_tb": Figure("Capacity required", "TB"),
-    "usable_tb": Figure("", "TB"),
     "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
-    "goodput": Figure("", "", "pct2"),
     "useful_gpus": Figure("Effective GPUs", "GPUs"),
-    "useful_pflops": Figure("", "PFLOP/s"),
-    "days_to_train": Figure("", "days"),
     "loss.stall": Figure("GPU stall for checkpoints", "", "pct2"),
     "loss.rework": Figure("Rework since the last checkpoint", "", "pct2"),
     "loss.drain": Figure("Lost work, checkpoint in flight", "", "pct2"),
-    "loss.restart": Figure("", "", "pct2"),
-    "loss.restore": Figure("", "", "pct2"),
-    "loss.waiting": Figure("", "", "pct2"),
-    "loss.other": Figure("", "", "pct2"),
     # Power and cost.
     "pue": Figure("", "", "n2"),
     "pue_liquid": Figure("PUE of liquid-cooled load", "", "n2"),
@@ -86,7 +72,6 @@ FIGURES = {
     "heat_liquid_kw": Figure("Liquid-cooled load", "kW"),
     "heat_air_kw": Figure("Air-cooled load", "kW"),
     "heat_btu_per_h": Figure("", "BTU/h", "n0"),
-    "capex_usd": Figure("", "USD", "usd"),
     "support_usd_per_year": Figure("Support", "USD/year", "usd"),
     "subscriptions_usd_per_year": Figure("Subscriptions", "USD/year", "usd"),
     "energy_usd_per_year": Figure("Energy", "USD/year", "usd"),
@@ -98,7 +83,17 @@ FIGURES = {
     "usd_per_useful_gpu_hour": Figure("", "USD", "n4"),
     "usd_per_million_tokens": Figure("", "USD", "n4"),
 }
-"""By their name in formulas."""
+"""By their name in formulas; all others are named as everywhere, with the look of their unit."""
+
+_LOOKS = {"share": "pct2", "USD": "usd"}
+
+
+def _figure(name: str) -> Figure:
+    found = FIGURES.get(name) or FIGURES.get(name.partition(".")[0])
+    if found is None:
+        unit = COMMON[name].unit
+        found = Figure("", "" if unit == "share" else unit, _LOOKS.get(unit, "n1"))
+    return found if found.label else found._replace(label=COMMON[name].heading)
 
 
 class Fact(NamedTuple):
@@ -128,8 +123,9 @@ def write(sheet: Sheet, rows: Iterable[Fact | Given]) -> dict[str, V]:
 def _write(sheet: Sheet, row: Fact | Given) -> V:
     book, at = sheet.book, sheet.at
     name = row.key if isinstance(row, Given) else row.name
-    label, unit, look = FIGURES.get(name) or FIGURES[name.partition(".")[0]]
-    label = label or COMMON[name].heading
+    label, unit, look = _figure(name)
+    if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
+        unit, look = "MW", "mega"
     if isinstance(row, Given) and row.more:
         label = f"{label}, {row.more}"
     sheet.put(at, LABEL, label, book.look("wrap", **THIN))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from planner.currency import Currency
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
+from planner.outputs.words import MW_FROM_KW
 from planner.schema.plan import LimitReport
 from planner.workbook.book import BAR, GREY, INK, RED, THIN, Allowed, Kind, Meaning, height
 from planner.workbook.columns import Row
@@ -79,19 +80,20 @@ def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
     label = _label(limit, sheet.book.currency, as_planned=reached is None)
     sheet.put(at, _LABEL, label, book.look("wrap", **THIN))
     sheet.page.set_row(at, height(label, sheet.widths[_LABEL]))
-    shown = limit.value if reached is None else or_na(reached)
+    size = 1000.0 if _unit(limit) == "MW" else 1.0
+    shown = limit.value / size if reached is None else or_na(_per(reached, size))
     value = sheet.put(at, _REACHED, shown, book.look(look, **right))
     follows = {"capacity": "capacity_needed_tb", "drain_fits": "to_storage_s"}.get(limit.name, "")
     opened = _opened(found, limit)
     if follows in found:
         allowed = sheet.put(at, _ALLOWED, found[follows], book.look(look, **right))
     elif opened is None:
-        allowed = sheet.put(at, _ALLOWED, limit.limit, book.look(look, **right))
+        allowed = sheet.put(at, _ALLOWED, limit.limit / size, book.look(look, **right))
     else:
         kind, key, takes = opened
-        meaning = Meaning(kind, key, f"limit on {limit.label}", limit.unit)
+        meaning = Meaning(kind, key, f"limit on {limit.label}", _unit(limit))
         name = f"limit.{limit.name}"
-        allowed = sheet.input(at, _ALLOWED, limit.limit, look, takes, meaning, name)
+        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, takes, meaning, name)
     used = value / allowed if limit.sense == "<=" else allowed / value
     share = or_na(if_(is_number(allowed), used, "no limit"))
     sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
@@ -101,7 +103,7 @@ def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
 def _label(limit: LimitReport, money: Currency, *, as_planned: bool) -> str:
     label = LABELS.get(limit.name, limit.label)
     label = capital(label)
-    unit = "" if limit.unit in ("share", "1", "") else money.named(limit.unit)
+    unit = "" if limit.unit in ("share", "1", "") else money.named(_unit(limit))
     said = unit.casefold() in label.casefold().split()
     sense = {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if said else unit, "exactly" if limit.exact else sense]
@@ -109,11 +111,23 @@ def _label(limit: LimitReport, money: Currency, *, as_planned: bool) -> str:
     return f"{label}, {', '.join(part for part in parts if part)}"
 
 
+def _unit(limit: LimitReport) -> str:
+    """The unit on the sheet: large powers are in MW."""
+    large = limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW
+    return "MW" if large else limit.unit
+
+
+def _per(cell: V, size: float) -> V:
+    return cell / size if size != 1.0 else cell
+
+
 def _look(limit: LimitReport) -> str:
     if limit.unit in ("share", "1"):
         return "pct2"
     if limit.name.startswith("per_"):
         return "n4"
+    if _unit(limit) == "MW":
+        return "fine"
     if "USD" in limit.unit:
         return "usd"
     whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
@@ -121,7 +135,7 @@ def _look(limit: LimitReport) -> str:
 
 
 def _opened(found: Performance, limit: LimitReport) -> tuple[Kind, str, Allowed] | None:
-    """Return as which input a limit may be edited, None where it follows from something else."""
+    """As which input a limit may be edited, None where it follows from something else."""
     row = known(limit.name)
     if row is None:
         return None
@@ -145,7 +159,7 @@ class Reached:
         self.rows = {row.line.sku: row for row in found.bill.rows}
 
     def of(self, limit: LimitReport) -> V | None:
-        """Return the cell of what is reached of a limit."""
+        """The cell of what is reached of a limit."""
         found, row = self.found, known(limit.name)
         if row is None:
             return None

@@ -105,7 +105,7 @@ Term = V | Scalar
 
 
 def of(value: Term) -> V:
-    """Return a constant as a value; a V as it is."""
+    """A constant as a value; a V as it is."""
     if isinstance(value, V):
         return value
     if isinstance(value, bool):
@@ -151,7 +151,7 @@ def _joined(one: V, sign: str, other: V, binds: int, work: Callable[..., float])
 
 
 def _compared(one: V, sign: str, other: V, work: Callable[..., bool]) -> V:
-    """Return a comparison; Excel takes a text for greater than any number."""
+    """A comparison; Excel takes a text for greater than any number."""
     text = _texts(one, sign, other, _COMPARED)
     a, b = ((0.0 if part.value is None else part.value) for part in (one, other))
     if isinstance(a, Fault) or isinstance(b, Fault):
@@ -163,7 +163,7 @@ def _compared(one: V, sign: str, other: V, work: Callable[..., bool]) -> V:
 
 
 def same(one: Term, other: Term) -> V:
-    """Return whether two cells hold the same; a blank one holds 0 and the empty text."""
+    """Whether two cells hold the same; a blank one holds 0 and the empty text."""
     a, b = of(one), of(other)
     text = _texts(a, "=", b, _COMPARED)
     if isinstance(a.value, Fault) or isinstance(b.value, Fault):
@@ -175,14 +175,14 @@ def same(one: Term, other: Term) -> V:
 
 
 def differs(one: Term, other: Term) -> V:
-    """Return whether two cells hold something else."""
+    """Whether two cells hold something else."""
     equal = same(one, other)
     value = FAULT if isinstance(equal.value, Fault) else not equal.value
     return V(value, _texts(of(one), "<>", of(other), _COMPARED), _COMPARED)
 
 
 def if_(test: V, yes: Term, no: Term) -> V:
-    """Return one of two values by a test."""
+    """One of two values by a test."""
     a, b = of(yes), of(no)
     text = f"IF({test.text},{a.text},{b.text})"
     if isinstance(test.value, (str, Fault)):
@@ -191,13 +191,13 @@ def if_(test: V, yes: Term, no: Term) -> V:
 
 
 def or_na(cell: V) -> V:
-    """Return a value, or that it is not available where its formula has no result."""
+    """A value, or that it is not available where its formula has no result."""
     value = NOT_AVAILABLE if isinstance(cell.value, Fault) else cell.value
     return V(value, f'IFERROR({cell.text},"{NOT_AVAILABLE}")')
 
 
 def is_number(cell: V) -> V:
-    """Return whether a cell holds a number."""
+    """Whether a cell holds a number."""
     number = isinstance(cell.value, (int, float)) and not isinstance(cell.value, bool)
     return V(number, f"ISNUMBER({cell.text})")
 
@@ -208,7 +208,7 @@ def _call(name: str, work: Callable[..., float], *terms: Term) -> V:
 
 
 def round_(value: Term, digits: int) -> V:
-    """Return a value rounded half away from zero."""
+    """A value rounded half away from zero."""
     return _call("ROUND", _half_up, value, digits)
 
 
@@ -218,49 +218,49 @@ def _half_up(value: float, digits: float) -> float:
 
 
 def round_up(value: V) -> V:
-    """Return the next whole number; what lies a billionth above one counts as that one."""
+    """The next whole number; what lies a billionth above one counts as that one."""
     return _call("ROUNDUP", lambda x, _: math.copysign(math.ceil(abs(x)), x), value - 1e-9, 0)
 
 
 def int_(value: V) -> V:
-    """Return the whole part; what lies a billionth below a whole number counts as that one."""
+    """The whole part; what lies a billionth below a whole number counts as that one."""
     return _call("INT", math.floor, value + 1e-9)
 
 
 def min_(*values: Term) -> V:
-    """Return the least of some values."""
+    """The least of some values."""
     return _call("MIN", min, *map(_counted, values))
 
 
 def max_(*values: Term) -> V:
-    """Return the greatest of some values."""
+    """The greatest of some values."""
     return _call("MAX", max, *map(_counted, values))
 
 
 def _counted(value: Term) -> Term:
-    """Return a term that counts in any case: MIN and MAX pass over cells without a number."""
+    """A term that counts in any case: MIN and MAX pass over cells without a number."""
     return value + 0 if isinstance(value, V) and value.binds == WHOLE else value
 
 
 def exp(value: V) -> V:
-    """Return e to the power of a value."""
+    """E to the power of a value."""
     return _call("EXP", math.exp, value)
 
 
 def ln(value: V) -> V:
-    """Return the natural logarithm of a value."""
+    """The natural logarithm of a value."""
     return _call("LN", math.log, value)
 
 
 def and_(*tests: V) -> V:
-    """Return whether all tests hold."""
+    """Whether all tests hold."""
     known = all(isinstance(test.value, bool) for test in tests)
     text = f"AND({','.join(test.text for test in tests)})"
     return V(all(test.value for test in tests) if known else FAULT, text)
 
 
 def sum_(cells: Iterable[V], span: str) -> V:
-    """Return the sum of cells that stand in a range; texts among them count for nothing.
+    """The sum of cells that stand in a range; texts among them count for nothing.
 
     Args:
         span: the range that holds exactly these cells, and blanks.
@@ -278,14 +278,14 @@ def count_if(cells: Iterable[V], span: str, text: str) -> V:
 
 
 def sum_if(keys: Iterable[V], span: str, text: str, cells: Iterable[V], summed: str) -> V:
-    """Return the sum of the cells whose keys are a text."""
+    """The sum of the cells whose keys are a text."""
     pairs = zip(keys, cells, strict=True)
     found = math.fsum(cell.number for key, cell in pairs if key.value == text)
     return V(found, f'SUMIF({span},"{text}",{summed})')
 
 
 def join(*parts: Term) -> V:
-    """Return texts one after the other; a number in a text is a whole one."""
+    """Texts one after the other; a number in a text is a whole one."""
     made = [of(part) for part in parts]
     text = "&".join(part.text if part.binds > _COMPARED else f"({part.text})" for part in made)
     if any(isinstance(part.value, Fault) for part in made):
@@ -300,7 +300,7 @@ def _in_text(value: Shown) -> str:
 
 
 def grouped(value: V) -> V:
-    """Return a whole number as text with its thousands in groups."""
+    """A whole number as text with its thousands in groups."""
     text = f'TEXT({value.text},"#,##0")'
     if not isinstance(value.value, (int, float)):
         return V(FAULT if isinstance(value.value, Fault) else value.value or "", text)

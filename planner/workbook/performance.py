@@ -48,7 +48,7 @@ class Performance(dict[str, V]):
         return [row for row in rows if row.line.sku in types and row.line.working and row.line.gpus]
 
     def systems(self, sku: str) -> int:
-        """Return the systems of a type that the job uses, as planned."""
+        """The systems of a type that the job uses, as planned."""
         alone = {self.job.gpu_type: self.job.systems_used}  # a plan made by hand may not say
         return (self.job.systems_by_type or alone).get(sku, 0)
 
@@ -154,7 +154,7 @@ class Performance(dict[str, V]):
         yield Fact("gpus_used", max_(0, total - rest) if rest else total, how)
 
     def _most_gpus(self) -> int:
-        """Return the GPUs that the systems in use, as planned, could hold of the job."""
+        """The GPUs that the systems in use, as planned, could hold of the job."""
         job = self.job
         counts = {row.line.sku: self.systems(row.line.sku) for row in self.types}
         total = sum(count * job.usable_gpus_by_type[sku] for sku, count in counts.items())
@@ -271,7 +271,7 @@ class Performance(dict[str, V]):
         yield Fact("goodput", *self._with_lost_time(result, how))
 
     def _with_lost_time(self, kept: V, how: str) -> tuple[V, str]:
-        """Return goodput less the lost time besides failures, and how it follows."""
+        """Goodput less the lost time besides failures, and how it follows."""
         if "lost_time" not in self:
             return kept, how
         return kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
@@ -299,7 +299,7 @@ class Performance(dict[str, V]):
             yield Fact(f"loss.{name}", share if self.job.local is not None else self._loss(name))
 
     def _loss(self, name: str) -> V:
-        """Return a cause's share of the lost time: by the logarithm of its factor of goodput."""
+        """A cause's share of the lost time: by the logarithm of its factor of goodput."""
         mtti, factors = self["mtti_s"], self.factors
         if name in factors:
             log = -ln(factors[name])
@@ -312,7 +312,7 @@ class Performance(dict[str, V]):
         return log * ((1 - kept) / -ln(kept))
 
     def _kept_otherwise(self) -> V:
-        """Return the goodput without lost time besides failures."""
+        """The goodput without lost time besides failures."""
         return self["goodput"] / (1 - self["lost_time"]) if "lost_time" in self else self["goodput"]
 
     def _chart(self, first: int, last: int) -> None:
@@ -344,18 +344,18 @@ class Performance(dict[str, V]):
 
 
 def sum_of(parts: Sequence[V]) -> V:
-    """Return the sum of some cells, term by term."""
+    """The sum of some cells, term by term."""
     return sum(parts[1:], parts[0]) if parts else of(0)
 
 
 def _rework(z: V) -> V:
-    """Return z / (exp(z) - 1), by its series for small z."""
+    """Z / (exp(z) - 1), by its series for small z."""
     series = exp(-(z / 2) - z**2 / 24)
     return if_(z < _SERIES_BELOW, series, z * exp(-z) / (1 - exp(-z)))
 
 
 def lost_nameplate(plan: Plan, kind: str) -> float:
-    """Return the nameplate bandwidth, GB/s, behind the plan's degraded one.
+    """The nameplate bandwidth, GB/s, behind the plan's degraded one.
 
     Where the clients limit it even so, the plan does not say what is lost: then it is that of whole
     units, or the most that leaves the clients the limit.

@@ -175,7 +175,7 @@ class PowerCost:
         return Fact("energy_usd_per_year", energy, how)
 
     def _typical_meter(self) -> V:
-        """Return the facility power at the typical draw."""
+        """The facility power at the typical draw."""
         cells = self.cells
         if "pue_liquid" not in cells:
             return cells["typical_kw"] * cells["pue"]
@@ -212,7 +212,7 @@ class PowerCost:
             yield Fact("usd_per_million_tokens", cells["tco_usd"] / tokens, how)
 
     def spans(self) -> dict[str, tuple[float, float | None]]:
-        """Return when support is paid, each span once, by its words on the sheet Quote."""
+        """When support is paid, each span once, by its words on the sheet Quote."""
         found: dict[str, tuple[float, float | None]] = {}
         for row in self.bill.rows:
             span = paid_span(self.plan, row.line)
@@ -220,7 +220,7 @@ class PowerCost:
         return found
 
     def _supported(self, text: str) -> V:
-        """Return the support per year of the lines that pay it in a span."""
+        """The support per year of the lines that pay it in a span."""
         rows, bill = self.bill.rows, self.bill
         keys = [row.cells["paid"] for row in rows]
         amounts = [row.cells["support"] for row in rows]
@@ -324,13 +324,13 @@ class PowerCost:
 
 
 def _typical(line: Line) -> float:
-    """Return the typical draw of one unit, kW."""
+    """The typical draw of one unit, kW."""
     total = line.it_power_kw if line.typical_power_kw is None else line.typical_power_kw
     return (total or 0.0) / line.quantity
 
 
 def annuity(end: V, rate: V) -> V:
-    """Return how many years of a yearly payment count today: (1 - (1 + r)^-n) / r over the n whole
+    """How many years of a yearly payment count today: (1 - (1 + r)^-n) / r over the n whole
     years before an end, and the last part year in proportion.
     """
     whole = int_(end)

@@ -85,7 +85,7 @@ class Bill:
         self._subtotals: dict[str, list[V]] = {column.key: [] for column in self.columns}
 
     def span(self, key: str) -> str:
-        """Return the address of a column over all lines."""
+        """The address of a column over all lines."""
         return self.sheet.span(self._first, self._last, self.at[key])
 
     def marked(self, *texts: str) -> V:
@@ -374,13 +374,13 @@ def _terms(bill: Bill) -> Iterator[str]:
 
 
 def decided(bill: Bill, section: str) -> list[Row]:
-    """Return the lines of a section that count for the job, largest first."""
+    """The lines of a section that count for the job, largest first."""
     rows = [row for row in bill.rows if row.line.section == section and row.line.working]
     return sorted(rows, key=lambda row: -row.line.working)
 
 
 def bought(rows: Sequence[Row]) -> V:
-    """Return lines as a sentence counts them."""
+    """Lines as a sentence counts them."""
     parts: list[Term] = []
     for place, row in enumerate(rows):
         parts += ["" if not place else " and " if place == len(rows) - 1 else ", "]

@@ -55,14 +55,14 @@ def add(book: Book, name: str, blocks: Iterable[Block], pictures: Sequence[bytes
         elif isinstance(block, Table):
             while waiting:
                 _picture(sheet, waiting.pop(0))
-            _table(sheet, block, alone=len(tables) == 1)
+            write_table(sheet, block, alone=len(tables) == 1)
     for picture in waiting:
         _picture(sheet, picture)
     sheet.area(0, sheet.at)
 
 
 def _widths(tables: Sequence[Table]) -> list[float]:
-    """Return the widths of the columns that all tables of a sheet share."""
+    """The widths of the columns that all tables of a sheet share."""
     found = [_FIRST, *[_FIGURE] * 5]
     for table in tables:
         for at, column in enumerate(table.on("sheet")[:_MOST_COLUMNS]):
@@ -86,8 +86,8 @@ def _texts(sheet: Sheet, block: Text) -> None:
     sheet.at += 1
 
 
-def _table(sheet: Sheet, table: Table, *, alone: bool) -> None:
-    """Write a table; one that is alone on its sheet has a filter over its heads."""
+def write_table(sheet: Sheet, table: Table, *, alone: bool = False) -> None:
+    """Write a table from the sheet's next free row; one that is alone there has a filter."""
     book, columns = sheet.book, table.on("sheet")
     if table.title:
         sheet.heading(table.title)
@@ -151,7 +151,7 @@ def _head(column: Column) -> str:
 
 
 def _look(column: Column) -> str:
-    """Return the look of the figures of a column."""
+    """The look of the figures of a column."""
     numbers = [abs(each) for each in column.values if isinstance(each, (int, float))]
     if column.unit == "share":
         return "pct2"
@@ -220,7 +220,7 @@ def _cells(record: BaseModel, keys: Sequence[str], before: str = "") -> Iterator
 
 
 def _said(value: object) -> str:
-    """Return an entry of a list within a row: a text, or what a record is called."""
+    """An entry of a list within a row: a text, or what a record is called."""
     if isinstance(value, str):
         return value
     names = ("in_words", "label", "model", "name", "sku")
@@ -251,7 +251,7 @@ def cable_blocks(schedule: CableSchedule) -> Iterator[Block]:
 
 
 def sweep_table(study: Any, rows: Mapping[str, Sequence[Value]]) -> Table:
-    """Return the scenarios of a sweep, a row each."""
+    """The scenarios of a sweep, a row each."""
     columns = (Column(each.label, tuple(rows[each.name]), each.unit) for each in study.columns)
     return Table("Scenarios", tuple(columns))
 

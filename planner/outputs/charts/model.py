@@ -243,7 +243,7 @@ _WIDE = 50.0
 
 
 def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
-    """True if values are spread as on a logarithmic axis.
+    """Whether values are spread as on a logarithmic axis.
 
     Args:
         values: what stands on the axis.
@@ -266,7 +266,7 @@ _FIRST_S, _LAST_S = -62_135_596_800.0, 253_402_300_799.0
 
 
 def time_axis(start_s: float, end_s: float, clock: str) -> Axis:
-    """Return the axis of a stretch of a trace.
+    """The axis of a stretch of a trace.
 
     Args:
         start_s: where it begins, on the trace's clock.

@@ -63,7 +63,7 @@ HOVER = "values-"
 
 
 def hover_texts(panel: Panel) -> list[tuple[str, ...]]:
-    """Return the tooltips of each layer by its place, empty for layers without any."""
+    """The tooltips of each layer by its place, empty for layers without any."""
     return [layer.hovers if isinstance(layer, Points | Bars) else () for layer in panel.layers]
 
 

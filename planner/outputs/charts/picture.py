@@ -49,7 +49,7 @@ _STYLE: Any = {
 
 
 def png(chart: Chart) -> bytes:
-    """Return a chart as PNG, 1000 pixels wide."""
+    """A chart as PNG, 1000 pixels wide."""
     with _style():
         figure = _figure(chart, _FILE_IN, headed=True)
         FigureCanvasAgg(figure)
@@ -57,7 +57,7 @@ def png(chart: Chart) -> bytes:
 
 
 def svg(chart: Chart) -> bytes:
-    """Return a chart as SVG whose letters are drawn, so that no font is needed."""
+    """A chart as SVG whose letters are drawn, so that no font is needed."""
     with _style():
         figure = _figure(chart, _FILE_IN, headed=True)
         FigureCanvasSVG(figure)
@@ -66,7 +66,7 @@ def svg(chart: Chart) -> bytes:
 
 
 def svg_element(chart: Chart, panel: Panel, place: str) -> str:
-    """Return a panel of a chart as an element of a page, which has the chart's words itself.
+    """A panel of a chart as an element of a page, which has the chart's words itself.
 
     Args:
         chart: the chart of the panel, which says whether there is a legend.
@@ -193,7 +193,7 @@ _OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items(
 
 
 def _embedded(data: str, panel: Panel, place: str) -> str:
-    """Return Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
+    """Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
     root = ElementTree.fromstring(data)
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)

@@ -52,7 +52,7 @@ class Window:
 
 
 def trace(record: Characterization, window: Window) -> Chart:
-    """Return the chart of a stretch: writes with checkpoints marked, and a panel of reads."""
+    """The chart of a stretch: writes with checkpoints marked, and a panel of reads."""
     title = f"Writes of {one_line(window.cluster, 40)}, checkpoint by checkpoint"
     if not len(window.time_s):
         return Chart("trace", title, "There are no samples in this stretch.")
@@ -115,7 +115,7 @@ def _marks(record: Characterization, window: Window, jobs: list[JobFound]) -> It
 def outline(
     time_s: NDArray[Any], values: NDArray[Any], sample_s: float
 ) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """Return a series as a line, broken at holes; of many samples the least and most in a bin."""
+    """A series as a line, broken at holes; of many samples the least and most in a bin."""
     there = np.isfinite(values)
     times, numbers = np.asarray(time_s)[there], np.asarray(values)[there]
     ends = np.flatnonzero(np.diff(times) > _LATE * sample_s) + 1
@@ -138,7 +138,7 @@ def outline(
 
 
 def holes(time_s: NDArray[Any], values: NDArray[Any], sample_s: float) -> list[tuple[float, float]]:
-    """Return the longest stretches without samples, in order of time."""
+    """The longest stretches without samples, in order of time."""
     times = np.asarray(time_s)[np.isfinite(values)]
     steps = np.diff(times)
     late = np.flatnonzero(steps > _LATE * sample_s)

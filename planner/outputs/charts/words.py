@@ -13,12 +13,12 @@ _TINIEST, _TINY = 1e-6, "< 0.0001 %"
 
 
 def plain(value: float, unit: str = "") -> str:
-    """Return a number in a unit that stands elsewhere, short enough for a picture."""
+    """A number in a unit that stands elsewhere, short enough for a picture."""
     return _scale(value, "", _SHORT)._replace(unit=unit).text(value)
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a figure with its unit."""
+    """A figure with its unit."""
     return _scale(value, unit.replace("1/", "per "), _EXACT).with_unit(value)
 
 
@@ -31,23 +31,23 @@ def _scale(value: float, unit: str, digits: int) -> Scale:
 
 
 def gap(share: float | None) -> str:
-    """Return a gap as percent; one too small to matter is not told by its power of ten."""
+    """A gap as percent; one too small to matter is not told by its power of ten."""
     return _TINY if share is not None and 0 < share < _TINIEST else percent_of(share)
 
 
 def axis_scale(values: Iterable[float | None], unit: str) -> Scale:
-    """Return the unit of an axis on which these figures stand."""
+    """The unit of an axis on which these figures stand."""
     there = [value for value in values if value is not None]
     return scale([min(there), max(there)] if there else [], unit)
 
 
 def in_scale(values: Sequence[float], written: Scale) -> tuple[float, ...]:
-    """Return figures in the unit of an axis."""
+    """Figures in the unit of an axis."""
     return tuple(value / written.size for value in values)
 
 
 def short(text: str, most: int) -> str:
-    """Return a text on one line, cut to so many characters."""
+    """A text on one line, cut to so many characters."""
     return fitted(" ".join(clean(text, limit=None).split()), most)
 
 
@@ -57,7 +57,7 @@ _SEEN = 0.004
 
 
 def shows(heights: Sequence[float | None], bounds: Sequence[float | None]) -> bool:
-    """True if the room between a line and its bound can be seen on a picture."""
+    """Whether the room between a line and its bound can be seen on a picture."""
     pairs = [
         (height, bound)
         for height, bound in zip(heights, bounds, strict=True)
@@ -71,7 +71,7 @@ def shows(heights: Sequence[float | None], bounds: Sequence[float | None]) -> bo
 
 
 def proven(gaps: Sequence[float | None], better: str = "") -> str:
-    """Return the widest of some gaps in a sentence.
+    """The widest of some gaps in a sentence.
 
     Args:
         gaps: shares, None where nothing is proven.

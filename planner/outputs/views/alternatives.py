@@ -16,7 +16,7 @@ _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 
 def view(found: Alternatives) -> list[Block]:
-    """Return near-optimal plans as blocks."""
+    """Near-optimal plans as blocks."""
     title = Heading(f"{found.problem}  (plans within {_tolerance(found)} of the best)")
     if not found.alternatives:
         return [title, Text((found.message or "no plan",))]
@@ -48,12 +48,12 @@ def _behind(share: float) -> str:
 
 
 def bought_text(plan: Plan) -> str:
-    """Return the GPU systems and the storage of a plan."""
+    """The GPU systems and the storage of a plan."""
     return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
 def _again(found: Alternatives, alternative: Alternative) -> str:
-    """Return the command that solves a plan; empty where no problem file can ask for it."""
+    """The command that solves a plan; empty where no problem file can ask for it."""
     settings = next((way.setting for way in alternative.ways if way.setting is not None), None)
     if settings is None:
         return ""

@@ -13,7 +13,7 @@ from planner.schema.plan import Plan
 
 
 def needed(plan: Plan, found: StorageOptions) -> str:
-    """Return the bandwidth and capacity required of any storage."""
+    """The bandwidth and capacity required of any storage."""
     kinds = {"rule_write": "write", "rule_read": "read"}
     rule = [
         f"{about(limit.limit)} GB/s of {kinds[limit.name]}"
@@ -29,14 +29,14 @@ def needed(plan: Plan, found: StorageOptions) -> str:
 
 
 def alternatives(plan: Plan, found: StorageOptions) -> str:
-    """Return the options that meet the requirement."""
+    """The options that meet the requirement."""
     *first, last = [units(option) for option in found.options]
     text = f"{', '.join(first)} or {last}" if first else last
     return f"{text}{_near(plan, found)}"
 
 
 def _near(plan: Plan, found: StorageOptions) -> str:
-    """Return the tolerance of the options; of an objective of money alone there is none."""
+    """The tolerance of the options; of an objective of money alone there is none."""
     if plan.objective.name in RATIOS:
         return f" within {percent(found.within)} of the work"
     return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
@@ -47,7 +47,7 @@ def _contested(found: StorageOptions) -> bool:
 
 
 def units(option: StorageOption) -> str:
-    """Return an option as units with their models."""
+    """An option as units with their models."""
     parts = listed([so_many(item.units, item.model) for item in option.items])
     if option.fewer_systems == 0:
         return parts
@@ -56,7 +56,7 @@ def units(option: StorageOption) -> str:
 
 
 def decided(plan: Plan, found: StorageOptions) -> str:
-    """Return the choice, or the quote that decides it."""
+    """The choice, or the quote that decides it."""
     if not _contested(found):
         return f"no other vendor's storage fits these GPU systems{_near(plan, found)}"
     if found.choice is not None:

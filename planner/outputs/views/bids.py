@@ -1,13 +1,13 @@
-"""Quotes that were read, and bids side by side, on the screen: the answer, what wins."""
+"""Bids side by side: the answer, break-even prices, gaps, a chart of costs; and a quote as read."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from planner.currency import currency_among, currency_of
-from planner.figures import FIGURES, RATIOS
+from planner.figures import RATIOS
 from planner.outputs.blocks import (
     MOST_NOTES,
     PAGE,
@@ -18,8 +18,11 @@ from planner.outputs.blocks import (
     Text,
     proof_block,
 )
+from planner.outputs.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Whiskers
+from planner.outputs.charts.words import axis_scale, in_scale, short
 from planner.outputs.screen import show
 from planner.outputs.words import (
+    about,
     breach_text,
     counted,
     listed,
@@ -51,11 +54,11 @@ TO_WIN = "Break-even prices"
 
 
 def view(found: Bids) -> list[Block]:
-    """Return an evaluation of bids as blocks."""
+    """An evaluation of bids as blocks."""
     return [
         Heading(_heading(found)),
         Text(tuple(answer(found)), points=True),
-        _spare_table(found),
+        _table(found),
         Text(tuple(to_win(found)), title=TO_WIN, points=True),
         Text(tuple(broken_limits(found)), title="Broken limits", points=True, first=MOST_NOTES),
         _mix(found),
@@ -63,20 +66,6 @@ def view(found: Bids) -> list[Block]:
         Text(tuple(findings(found)), title="Findings", points=True, most=_MOST_FINDINGS, first=3),
         proof_block(_how(found)),
     ]
-
-
-_SPARE = (
-    "capex, MUSD", "useful PFLOP/s", "useful GPUs", "quoted, MUSD", "lacks, MUSD",
-    "USD per useful GPU-hour",
-)  # fmt: skip
-"""Columns that a narrow screen does without, the last first."""
-
-
-def _spare_table(found: Bids) -> Table:
-    table = _table(found)
-    order = {found.shown_in.named(label): place for place, label in enumerate(_SPARE, 1)}
-    columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
-    return replace(table, columns=tuple(columns))
 
 
 def _heading(found: Bids) -> str:
@@ -90,7 +79,7 @@ def name_of(bid: Bid) -> str:
 
 
 def value_text(measure: BidMeasure, value: float) -> str:
-    """Return a value of the measure with its unit."""
+    """A value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
         unit = currency_of(value).named(measure.unit)
         return f"{number(value, 0 if value >= 1000 else 2)} {unit}"
@@ -102,7 +91,7 @@ def value_text(measure: BidMeasure, value: float) -> str:
 
 
 def ranked(found: Bids) -> list[Bid]:
-    """Return the bids that meet every limit, the first one first."""
+    """The bids that meet every limit, the first one first."""
     return sorted((bid for bid in found.bids if bid.rank), key=lambda bid: bid.rank or 0)
 
 
@@ -166,7 +155,7 @@ def _behind(first: Bid, bid: Bid) -> str:
 
 
 def _price(bid: Bid) -> str:
-    """Return at which price a bid is first."""
+    """At which price a bid is first."""
     even = bid.break_even
     assert even is not None
     if even.share is None or even.usd is None:
@@ -212,7 +201,7 @@ def _changed(saves_usd: float) -> str:
 
 
 def bidders_of(award: Award) -> str:
-    """Return the bids of an award."""
+    """The bids of an award."""
     return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
@@ -245,56 +234,42 @@ def _table(found: Bids) -> Table:
     known = [bid for bid in found.bids if bid.figures is not None]
     order = [*ranked(found), *(bid for bid in known if not bid.rank)]
     figures = [bid.figures for bid in order if bid.figures is not None]
-    work: Column
-    if any(each.useful_pflops is not None for each in figures):
-        work = Column("useful PFLOP/s", tuple(f.useful_pflops for f in figures),
-                      head=("useful", "PFLOP/s"))  # fmt: skip
-    else:
-        work = Column(
-            FIGURES["useful_gpus"].label,
-            tuple(f.useful_gpus for f in figures),
-            head=("useful", "GPUs"),
-        )
-    hour = tuple(f.usd_per_useful_gpu_hour for f in figures)
+    pflops = any(each.useful_pflops is not None for each in figures)
+    work = tuple(each.useful_pflops if pflops else each.useful_gpus for each in figures)
     columns = [
         Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
         Column("bid", tuple(name_of(bid) for bid in order), words=True, gives_way=True),
-        _paid("quoted", [bid.quoted_usd for bid in order]),
-        _paid("lacks", [bid.lacks_usd for bid in order]),
-        _paid("capex", [figure.capex_usd for figure in figures]),
-        work,
-    ]  # fmt: skip
-    if any(f.tco_usd is not None for f in figures):
-        columns.insert(5, _paid("TCO", [figure.tco_usd or 0.0 for figure in figures]))
-    if any(each is not None for each in hour):
-        columns.append(Column(f"{found.shown_in.code} per useful GPU-hour", hour,
-                              texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
-                              head=(f"{found.shown_in.code} per", "GPU-hour")))  # fmt: skip
+        _paid("quoted", [bid.quoted_usd for bid in order], spare=4),
+        _paid("lacks", [bid.lacks_usd for bid in order], spare=5),
+        _paid("capex", [each.capex_usd for each in figures], spare=1),
+        _two_lines("useful", "PFLOP/s" if pflops else "GPUs", work, spare=2 if pflops else 3),
+    ]
+    if any(each.tco_usd is not None for each in figures):
+        columns.insert(5, _paid("TCO", [each.tco_usd or 0.0 for each in figures]))
+    hours = tuple(each.usd_per_useful_gpu_hour for each in figures)
+    if any(each is not None for each in hours):
+        texts = tuple("-" if each is None else f"{each:.4f}" for each in hours)
+        label = f"{found.shown_in.code} per useful GPU-hour"
+        head = (f"{found.shown_in.code} per", "GPU-hour")
+        columns.append(Column(label, hours, texts=texts, head=head, spare=6))
     measured = tuple(bid.measured for bid in order)
-    columns.append(
-        Column(found.measure.label, measured,
-               texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
-                           for v in measured), head=tuple(_two(found.measure.label)))
-    )  # fmt: skip
-    columns.append(Column("limits", tuple(STATE_WORDS[bid.state] for bid in order),
-                          words=True, on=PAGE))  # fmt: skip
+    texts = tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}" for v in measured)
+    first, _, rest = found.measure.label.partition(" ")
+    columns.append(Column(found.measure.label, measured, texts=texts, head=(first, rest)))
+    states = tuple(STATE_WORDS[bid.state] for bid in order)
+    columns.append(Column("limits", states, words=True, on=PAGE))
     return Table("Bids", tuple(columns), rows="bids")
 
 
-def _paid(label: str, usd: Sequence[float]) -> Column:
-    """Return a column of amounts in millions."""
+def _two_lines(first: str, rest: str, values: tuple[float | None, ...], spare: int) -> Column:
+    return Column(f"{first} {rest}", values, head=(first, rest), spare=spare)
+
+
+def _paid(label: str, usd: Sequence[float], spare: int = 0) -> Column:
+    """A column of amounts in millions."""
     size, million = currency_among(usd).large
-    return Column(
-        f"{label}, {million}",
-        tuple(each / size for each in usd),
-        texts=tuple(map(millions, usd)),
-        head=(label, million),
-    )
-
-
-def _two(label: str) -> tuple[str, str]:
-    first, _, rest = label.partition(" ")
-    return first, rest
+    values, texts = tuple(each / size for each in usd), tuple(map(millions, usd))
+    return Column(f"{label}, {million}", values, texts=texts, head=(label, million), spare=spare)
 
 
 def broken_limits(found: Bids) -> Iterator[str]:
@@ -441,7 +416,7 @@ _KINDS: dict[LineKind, tuple[str, str]] = {
 
 
 def render_quote(quote: Quote) -> str:
-    """Return the screen of a quote."""
+    """The screen of a quote."""
     return show(list(view_quote(quote)), full=True)
 
 
@@ -519,3 +494,73 @@ def _called(line: QuoteLine) -> str:
 
 def _cell(line: QuoteLine) -> str:
     return line.cells.get("unit_net") or line.cells.get("amount") or f"row {line.row}"
+
+
+# The chart: cost of each bid, its unquoted part, and the range of that.
+
+_LABEL = 60
+_THICKNESS = 0.34
+
+
+def charts(study: Bids) -> tuple[Chart, ...]:
+    """The chart of bids."""
+    title = f"{len(study.bids)} bids on {short(study.problem, 40)}"
+    shown = [*ranked(study), *(bid for bid in study.bids if bid.figures and not bid.rank)]
+    if not shown:
+        return (Chart("bids", title, study.message or "There is nothing to draw."),)
+    totals = [_total(study, bid) for bid in shown]
+    unit = axis_scale(totals, "USD")
+    rows = tuple(place + ROW_MIDDLE for place in range(len(shown)))
+    own = [total - bid.lacks_usd for total, bid in zip(totals, shown, strict=True)]
+    hovers = tuple(_hover(study, bid, total) for bid, total in zip(shown, totals, strict=True))
+    ends = [_ends(bid, total) for bid, total in zip(shown, totals, strict=True)]
+    what = "over the term" if study.money == "tco" else "at once"
+    panel = Panel(
+        Axis(f"paid {what}", unit.unit),
+        Axis(""),
+        (
+            Bars("quoted, with energy and colocation", rows, (0.0,) * len(shown),
+                 in_scale(own, unit), hovers, ("",) * len(shown), "main", False, _THICKNESS),
+            Bars("not quoted, at the book's rates", rows, in_scale(own, unit),
+                 in_scale(totals, unit), hovers, tuple(money(total) for total in totals),
+                 "second", True, _THICKNESS),
+            Whiskers("within the book's ranges", rows, in_scale([low for low, _ in ends], unit),
+                     in_scale([high for _, high in ends], unit)),
+        ),
+        rows=tuple(_row(bid) for bid in shown),
+    )  # fmt: skip
+    text = "Bids that meet every limit are on top, the best first."
+    return (Chart("bids", title, text, (panel,)),)
+
+
+def _total(study: Bids, bid: Bid) -> float:
+    figures = bid.figures
+    assert figures is not None
+    return (figures.tco_usd if study.money == "tco" else figures.capex_usd) or 0.0
+
+
+def _ends(bid: Bid, total: float) -> tuple[float, float]:
+    low = math.fsum(lack.low_usd - lack.usd for lack in bid.lacks)
+    high = math.fsum(lack.high_usd - lack.usd for lack in bid.lacks)
+    return total + low, total + high
+
+
+def _row(bid: Bid) -> str:
+    rank = f"{bid.rank}. " if bid.rank else ""
+    return short(f"{rank}{name_of(bid)}: {STATE_WORDS[bid.state]}", _LABEL)
+
+
+def _hover(study: Bids, bid: Bid, total: float) -> str:
+    figures = bid.figures
+    assert figures is not None
+    work = f"{figures.useful_gpus:,.0f} useful GPUs"
+    if figures.useful_pflops is not None:
+        work = f"{about(figures.useful_pflops)} useful PFLOP/s"
+    return "\n".join(
+        (
+            name_of(bid),
+            f"{money(total)}, of which {money(bid.lacks_usd)} not quoted",
+            work,
+            f"{study.measure.label}: {bid.measured or 0.0:,.6g}",
+        )
+    )
