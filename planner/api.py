@@ -59,7 +59,7 @@ class Options:
     begun: tuple[float, float] = (0.0, 0.0)
 
     def started(self, begun: tuple[float, float] | None = None) -> Options:
-        """Return the same with the clock running; where it runs already it goes on.
+        """The same with the clock running; where it runs already it goes on.
 
         Args:
             begun: since when, by ``time.monotonic`` and ``time.process_time``; since now if None.
@@ -70,16 +70,16 @@ class Options:
         return replace(self, deadline=begun[0] + self.time_limit_s, begun=begun)
 
     def turn(self, left: int) -> Options:
-        """Return the same for one of so many solves; each has the whole limit if no clock runs."""
+        """The same for one of so many solves; each has the whole limit if no clock runs."""
         return self.part(1.0 / left) if math.isfinite(self.deadline) else self
 
     def part(self, share: float) -> Options:
-        """Return the same for a share of the time that is left."""
+        """The same for a share of the time that is left."""
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
 
     def searching(self, share: float) -> Options:
-        """Return the same for a share of the time left, with time kept for what comes after it.
+        """The same for a share of the time left, with time kept for what comes after it.
 
         That takes longer on a busy machine, by as much as everything has taken so far.
         """
@@ -104,7 +104,7 @@ def solve(
     scenario: str | None = None,
     options: Options | None = None,
 ) -> Plan:
-    """Return the best plan of a problem file, verified by independent arithmetic.
+    """The best plan of a problem file, verified by independent arithmetic.
 
     Args:
         path: the problem file.
@@ -129,7 +129,7 @@ def solve_inputs(
     time_limit: float | None = None,
     explain: bool = True,
 ) -> Plan:
-    """Return the best plan of inputs made in memory; see ``solve``."""
+    """The best plan of inputs made in memory; see ``solve``."""
     options = Options(solver=solver, gap=gap, time_limit_s=time_limit, explain=explain)
     return solve_with(inputs, options)
 
@@ -137,7 +137,7 @@ def solve_inputs(
 def solve_with(
     inputs: Inputs, options: Options, *, search: float = FOR_THE_SEARCH, read_back: bool = False
 ) -> Plan:
-    """Return the best plan of validated inputs; see ``solve``.
+    """The best plan of validated inputs; see ``solve``.
 
     Args:
         inputs: the problem, catalogs and prices.
@@ -231,7 +231,7 @@ def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
 
 
 def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
-    """Return a minimal set of conflicting limits, and the smallest relaxation.
+    """A minimal set of conflicting limits, and the smallest relaxation.
 
     Args:
         inputs: a problem that is known to have no plan.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import gc
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from planner import removed, shipped
+from planner import library, removed, shipped
 from planner.cli_data import characterize, quotes, simulate
 from planner.cli_options import (
     AsJson,
@@ -213,11 +215,16 @@ def size(
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
     from planner.commands import portfolio
-    from planner.commands.check import report_sizes
+    from planner.outputs.screen import show
+    from planner.outputs.views.size import view
 
     portfolio.refuse("size", problem)
-    text = report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, full=full)
-    say(text, styled=not as_json and coloured())
+    report = library.size(problem, gpus=gpus, settings=set_ or (), scenario=scenario)
+    if as_json:
+        say(json.dumps(asdict(report), indent=2, ensure_ascii=False))
+    else:
+        styled = coloured()
+        say(show(view(report), full=full, styled=styled).rstrip("\n"), styled=styled)
 
 
 @app.command()

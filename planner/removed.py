@@ -60,5 +60,5 @@ def setting_successor(steps: Sequence[str | int]) -> str | None:
 
 
 def successor(command: str = "", option: str = "") -> str | None:
-    """Return the successor of a command or an option, None where it was never one."""
+    """The successor of a command or an option, None where it was never one."""
     return OPTIONS.get(option) if option else COMMANDS.get(command)

@@ -45,12 +45,12 @@ class OutputError(PlannerError):
 
 
 def width() -> int:
-    """Return the columns of a line of text."""
+    """The columns of a line of text."""
     return _columns
 
 
 def follow() -> None:
-    """Take the width of the terminal from now on, or by COLUMNS.
+    """Take the width of the terminal from now on, or what COLUMNS says of it.
 
     Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
     """
@@ -112,7 +112,7 @@ def show(line: str) -> None:
     """Show a line on the terminal of standard error until the next output.
 
     Args:
-        line: text that replaces the current line; empty for none.
+        line: what to show instead of the line that is there; empty for none.
     """
     global _passing
     with _ONE_AT_A_TIME:
@@ -128,13 +128,13 @@ def show(line: str) -> None:
 
 
 def coloured() -> bool:
-    """True if standard output is a terminal with colours (https://no-color.org)."""
+    """Whether standard output is a terminal with colours (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
 
 
 def harmless(text: str) -> str:
-    """Return a text without control characters; those of JSON are escaped."""
+    """A text without control characters; those of JSON are escaped."""
     if text.startswith(_DATA):
         return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() and text.replace("\n", "").isprintable()):
@@ -143,7 +143,7 @@ def harmless(text: str) -> str:
 
 
 def fitted(text: str) -> str:
-    """Return a text whose lines fit a narrow terminal; tables and JSON are made for a wide one."""
+    """A text whose lines fit a narrow terminal; tables and JSON are made for a wide one."""
     if _columns >= STANDARD or text.startswith(_DATA):
         return text
     return "\n".join(part for line in text.split("\n") for part in _folded(line))

@@ -1,4 +1,4 @@
-"""What must hold between plans with a whole bill: more never hurts; order and leftovers do not."""
+"""What must change nothing in a whole bill: the order of catalogs, leftovers, a second run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-import pytest
-
 from planner import api
 from planner.inputs import Inputs
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 from tests.optimizer.cases import FIBRE, companion, furnish, group, switch
 from tests.world.random_cases import inputs_of
-from tests.world.random_hardware import Raw, figure
+from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system, price, store
 
 Change = Callable[[Request], None]
@@ -57,57 +55,13 @@ def plain() -> Plan:
     return plan
 
 
-def set_more(section: str, key: str, value: Raw | str | float) -> Change:
-    def change(request: Request) -> None:
-        request.more[section][key] = value
-
-    return change
-
-
-def set_site(key: str, value: Raw | str | int, inside: str | None = None) -> Change:
-    def change(request: Request) -> None:
-        (request.site if inside is None else request.site[inside])[key] = value
-
-    return change
-
-
-RELAXED: dict[str, tuple[Change, ...]] = {
-    "capex": tuple(set_more("budget", "capex", f"{n} MUSD") for n in (1.0, 1.2, 2.0)),
-    "tco": tuple(set_more("budget", "tco", f"{n} MUSD") for n in (1.7, 2.5)),
-    "energy": tuple(set_more("budget", "energy_per_year", f"{n} MUSD") for n in (0.12, 0.2)),
-    "it_power": tuple(set_site("it_power", f"{n} kW") for n in (100, 140)),
-    "racks": tuple(set_site("racks", n) for n in (13, 20)),
-    "feeds": (set_site("feeds", {"count": 3, "power": "60 kW"}),),
-    "air": tuple(set_site("air_limit", f"{n} kW", "cooling") for n in (75, 120)),
-    "liquid": tuple(set_site("liquid_limit", f"{n} kW", "cooling") for n in (45, 90)),
-    "lead_time": (set_more("targets", "max_lead_time", "900 days"),),
-    "spares": (set_more("spares", "cable", 0.0),),
-}
-
-
-def useful(plan: Plan) -> float:
-    assert plan.status == "optimal"
-    assert plan.objective.value is not None
-    return plan.objective.value
-
-
-@pytest.mark.exhaustive(keep=4)
-@pytest.mark.parametrize("limit", RELAXED)
-def test_more_never_hurts(limit: str) -> None:
-    before = useful(plain())
-    for change in RELAXED[limit]:
-        after = useful(api.solve_inputs(small(change), explain=False))
-        assert after >= before * (1 - 5e-6)
-
-
 def content(plan: Plan) -> dict[str, object]:
     """Return what a plan says, without where it comes from and what it could not use."""
     return plan.model_dump(exclude={"provenance", "not_considered", "objective"})
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_order_in_the_catalogs_is_nothing(seed: int) -> None:
-    inputs, random = small(), Random(seed)
+def test_order_in_the_catalogs_is_nothing() -> None:
+    inputs, random = small(), Random(0)
     items, families = list(inputs.items), list(inputs.families)
     random.shuffle(items)
     random.shuffle(families)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache, cached_property
 from random import Random
 from typing import Any
 
@@ -78,6 +79,7 @@ class Draw:
             objective={"maximize": "useful_gpus", "indifference": 0},
         )
 
+    @cached_property
     def plan(self) -> Plan:
         return api.solve_with(self.inputs(), api.Options(explain=False))
 
@@ -117,10 +119,15 @@ class Draw:
         return float(gpus * kept * (1.0 - self.lost))
 
 
+@cache
+def drawn(seed: int) -> Draw:
+    return Draw(seed)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_the_optimum_with_a_bulk_tier_is_the_enumerated_one(seed: int) -> None:
-    draw = Draw(seed)
-    plan, best = draw.plan(), draw.best()
+    draw = drawn(seed)
+    plan, best = draw.plan, draw.best()
     if not best:
         assert plan.status == "infeasible"
         return
@@ -129,7 +136,7 @@ def test_the_optimum_with_a_bulk_tier_is_the_enumerated_one(seed: int) -> None:
 
 
 def test_draws_reach_ingest_both_items_and_no_plan() -> None:
-    plans = [Draw(seed).plan() for seed in range(24)]
+    plans = [drawn(seed).plan for seed in range(24)]
     found = [plan for plan in plans if plan.jobs]
     bought = {line.sku for plan in found for line in plan.lines if line.bulk_tb}
     assert bought == {"disk", "dense"}
@@ -139,7 +146,7 @@ def test_draws_reach_ingest_both_items_and_no_plan() -> None:
 
 
 def test_flash_is_not_bought_for_what_is_in_bulk() -> None:
-    plan = Draw(3).plan()
+    plan = drawn(3).plan
     job = plan.jobs[0]
     assert job.bulk is not None
     assert job.checkpoints_held == 3
@@ -150,8 +157,8 @@ def test_flash_is_not_bought_for_what_is_in_bulk() -> None:
 
 
 def test_verifier_refuses_too_little_bulk() -> None:
-    draw = Draw(3)
-    plan = draw.plan()
+    draw = drawn(3)
+    plan = draw.plan
     lines = tuple(
         line.model_copy(update={"quantity": line.quantity - 1}) if line.bulk_tb else line
         for line in plan.lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache, cached_property
 from random import Random
 from typing import Any
 
@@ -80,6 +81,7 @@ class Draw:
             prices=priced(**self.usd),
         )
 
+    @cached_property
     def plan(self) -> Plan:
         return api.solve_with(self.inputs(), api.Options(explain=False))
 
@@ -117,17 +119,22 @@ class Draw:
         return float(gpus * goodput(every, stall, lag, back, mtti_s)[0])
 
 
+@cache
+def drawn(seed: int) -> Draw:
+    return Draw(seed)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_optimum_with_bursts_is_the_enumerated_one(seed: int) -> None:
-    draw = Draw(seed)
-    plan, best = draw.plan(), draw.best()
+    draw = drawn(seed)
+    plan, best = draw.plan, draw.best()
     assert plan.status == ("optimal" if best else "infeasible")
     if best:
         assert plan.jobs[0].useful_gpus == pytest.approx(best, rel=5e-6)
 
 
 def test_draws_fill_buffers_recover_late_and_mix() -> None:
-    plans = [Draw(seed).plan() for seed in range(30)]
+    plans = [drawn(seed).plan for seed in range(30)]
     bursts = [plan.jobs[0] for plan in plans if plan.jobs and plan.jobs[0].burst is not None]
     fits = [job.delivered_write_gb_per_s > 0.99 * job.burst.write_gb_per_s  # type: ignore[union-attr]
             for job in bursts]  # fmt: skip
@@ -140,7 +147,7 @@ def test_a_checkpoint_that_fits_the_window_drains_at_burst_rate() -> None:
     draw = Draw(0)
     draw.size_gb, draw.fast, draw.capex_usd, draw.mode = 1200.0, 40.0, 5e6, "async"
     draw.usd["buffered"] = 60_000.0
-    job = draw.plan().jobs[0]
+    job = draw.plan.jobs[0]
     assert job.burst is not None
     assert job.write_limited_by == "clients" or job.drain_s == pytest.approx(
         1200.0 / job.burst.write_gb_per_s
@@ -161,8 +168,8 @@ def test_units_that_may_be_down_leave_no_bursts() -> None:
 
 
 def test_a_window_that_is_overstated_fails_verification() -> None:
-    draw = next(d for d in map(Draw, range(30)) if (p := d.plan()).jobs and p.jobs[0].burst)
-    plan = draw.plan()
+    draw = next(d for d in map(drawn, range(30)) if (p := d.plan).jobs and p.jobs[0].burst)
+    plan = draw.plan
     job = plan.jobs[0]
     assert job.burst is not None
     wrong = job.burst.model_copy(update={"buffer_gb": 2 * job.burst.buffer_gb})

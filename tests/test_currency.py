@@ -6,26 +6,21 @@ import json
 import pickle
 import re
 from decimal import ROUND_HALF_UP, Decimal
-from inspect import get_annotations
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import pytest
 
 from planner import currency
 from planner.api import solve
 from planner.commands import explore
-from planner.commands.results import VIEWS
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.outputs import words
 from planner.outputs.bill import bill
-from planner.outputs.restated import figures_by_unit
 from planner.outputs.views.plan import render
 from planner.outputs.words import scale
-from planner.schema.base import Record
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
@@ -185,113 +180,6 @@ def test_a_plan_says_in_which_currency_it_is_shown(tmp_path: Path) -> None:
     assert again.totals.capex_usd == dollars.totals.capex_usd
     assert "MEUR" in render(again)
     assert "EUR" not in render(dollars)
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-OF_A_UNIT = _names(
-    "btu_per_h day days gb gpu gpus kg kw m month pflops read ru s share tb tflops units "
-    "usable w write year years"
-)
-"""How names of figures end that tell their own unit, none of them money."""
-
-NO_AMOUNTS = {
-    "simulation": _names(
-        "difference drain expected_out factor goodput high low mean p5 p95 planned_goodput "
-        "other predicted restart restore rework shape shrunk slowdown stall variation waiting waits"
-    ),
-    "telemetry": _names(
-        "bytes_per_parameter explained gpus_more high limit low overlap p_value parameters "
-        "rank_correlation under_limit_checkpoints value"
-    ),
-    "verification": _names("computed shortfall shown"),
-    "beside": _names("shortfall within"),
-    "bids": _names(
-        "amount better days_to_train first goodput not_at quantity quoted rebate unit_net"
-    ),
-    "comparison": _names(
-        "at_least days_to_train difference distance gap given_away goodput "
-        "objective_value overlap shortfall within"
-    ),
-    "explanation": _names("at_least at_most days_to_train gap goodput loss tie"),
-    "infeasibility": _names("bound weighted"),
-    "plan": _names(
-        "active_parameters availability blocking bytes_per_parameter days_to_train "
-        "capex_gap degraded_overlap discount discount_rate drain drain_slowdown expert_parameters "
-        "failing fan_out fill_limit gap gap_asked given_away goodput goodput_first_order "
-        "goodput_understated gpu_cap indifference late load log_bound log_value lost_time "
-        "max_blocking max_overlap mfu option_factor other overlap oversubscription pue "
-        "pue_liquid replicas "
-        "restart restore rework running seconds stall throughput throughput_high "
-        "throughput_low tokens units_out waiting"
-    ),
-    "sensitivity": _names(
-        "feasible first first_confidence gap gap_asked goodput largest_gap mean_regret "
-        "most_regret overlap total total_confidence worst"
-    ),
-}
-"""Figures that no other field tells the unit of and that are no money, by the module of their
-record: shares, counts, factors, logarithms. `Bids.trace` is in the quote's own currency, and
-`objective_value` of a row of the rules is shown nowhere; `shown` and `computed` of an audit are as
-the cell has them. A new figure joins them after a thought.
-"""
-
-
-def _held() -> set[tuple[type[Record], tuple[type[Record], ...]]]:
-    """Return every class of record in the results, with those that hold it."""
-    found: set[tuple[type[Record], tuple[type[Record], ...]]] = set()
-
-    def walk(kind: type[Record], held_by: tuple[type[Record], ...]) -> None:
-        if (kind, held_by) in found:
-            return
-        found.add((kind, held_by))
-        for info in kind.model_fields.values():
-            for part in _parts(info.annotation):
-                if isinstance(part, type) and issubclass(part, Record):
-                    walk(part, (kind, *held_by))
-
-    for record in VIEWS:
-        walk(record, ())
-    walk(Plan, ())
-    return found
-
-
-def _stated_in(kind: type[Record], name: str) -> str:
-    """Return the module of the class that a field comes from."""
-    owner = next(each for each in kind.__mro__ if name in get_annotations(each))
-    return owner.__module__.rpartition(".")[2]
-
-
-def _parts(annotation: object) -> list[object]:
-    parts = get_args(annotation)
-    return [leaf for part in parts for leaf in _parts(part)] if parts else [annotation]
-
-
-def test_each_figure_of_a_result_tells_whether_it_is_money() -> None:
-    """By its name, by the field that tells its unit, or because somebody thought about it."""
-    open_ = {
-        (_stated_in(kind, name), name)
-        for kind, _ in _held()
-        for name, mark in figures_by_unit(kind).items()
-        if float in _parts(kind.model_fields[name].annotation) and mark is None
-        and "usd" not in name.split("_")
-        and not any(name.endswith(f"_{end}") for end in OF_A_UNIT) and name not in OF_A_UNIT
-    }  # fmt: skip
-    known = {(module, name) for module, names in NO_AMOUNTS.items() for name in names}
-    assert open_ == known, f"new: {sorted(open_ - known)}, gone: {sorted(known - open_)}"
-
-
-def _leaves(data: object, path: str = "") -> list[tuple[str, float]]:
-    parts: list[tuple[object, object]] = []
-    if isinstance(data, dict):
-        parts = list(data.items())
-    elif isinstance(data, (list, tuple)):
-        parts = list(enumerate(data))
-    elif isinstance(data, (int, float)) and not isinstance(data, bool):
-        return [(path, data)]
-    return [leaf for key, part in parts for leaf in _leaves(part, f"{path}.{key}".lstrip("."))]
 
 
 WON = Currency("KRW", 0.0008, "2026-11-20", "BOK")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -21,23 +20,6 @@ def solved(*settings: str) -> Plan:
     return solved_once("hall_10MW", *settings)
 
 
-@pytest.mark.exhaustive(keep=0, most=2)
-@pytest.mark.parametrize(
-    ("megawatts", "more", "end"),
-    [(60, (), math.inf), (2000, ("network={}",), 250_000), (300, (), 65_000)],
-)
-def test_a_large_site_has_a_plan(megawatts: int, more: tuple[str, ...], end: float) -> None:
-    power = f"site.facility_power='{megawatts} MW'"
-    plan = solved(power, "budget={}", "site.racks=null", *more)
-    assert plan.status == "optimal"
-    assert plan.totals is not None
-    draw = plan.totals.facility_power_kw
-    assert draw is not None
-    # The fabric ends at 65,536 ports; without one, beyond some 280,000 GPUs more of them fail
-    # more often than they work: power is left over.
-    assert draw == pytest.approx(1000 * megawatts, rel=0.02) or plan.totals.gpus > end
-
-
 NO_LIMITS = (
     "site={pue: 1.2}",
     "budget={}",
@@ -45,18 +27,6 @@ NO_LIMITS = (
     "consider.gpu_systems=[nvidia_dgx_h100]",
     "network={}",
 )
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_counts_end_where_the_fabric_does() -> None:
-    # Three tiers of switches of 64 ports: 64^3/4 ports, 8 to a system, one place to the manager;
-    # a replica takes 64.
-    whole, settings = 65_536, NO_LIMITS[:-1]
-    assert solved(*settings, f"targets.min_gpus={whole - 64}").status == "optimal"
-    refused = solved(*settings, f"targets.min_gpus={whole}")
-    assert refused.status == "infeasible"
-    assert refused.message is not None
-    assert f"lower `targets.min_gpus` from {whole} to {whole - 64}" in refused.message
 
 
 def test_capacity_knows_no_limit_but_the_given_ones() -> None:

@@ -159,17 +159,6 @@ def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None
 # Scenarios, settings.
 
 
-@pytest.mark.exhaustive(keep=0)
-def test_settings_and_scenarios_are_respected() -> None:
-    fast = once("explain", RESTORE, "--scenario", "fast_port")
-    assert fast.code == 0
-    assert fast.out.startswith("Why this plan: Restore through a thin storage network, scenario")
-    found = why(RESTORE, "--set", "jobs.0.restore.max_time=30 s")
-    (step,) = [step for step in found.changes if step.path == "jobs.0.restore.max_time"]
-    assert (step.from_text, step.to_text) == ("30 s", "71.45 s")
-    assert step.source == "--set jobs.0.restore.max_time=30 s"
-
-
 # Time.
 
 

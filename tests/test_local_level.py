@@ -8,13 +8,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.plan import LocalPlan, Plan
@@ -167,21 +166,3 @@ def test_what_does_not_fit_together_is_refused(settings: Mapping[str, str], said
     with pytest.raises(InputError) as caught:
         load(file, settings=tuple(f"{path}={value}" for path, value in settings.items()))
     assert said in str(caught.value)
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_a_type_without_drives_has_no_local_level(tmp_path: Path) -> None:
-    text = shipped.problem_files()[PROBLEM].read_text("utf-8")
-    listed = "[nvidia_dgx_h200, nvidia_dgx_b200]"
-    file = tmp_path / "more.yaml"
-    file.write_text(text.replace(listed, "[nvidia_dgx_h200, amd_mi300x_8x]"), "utf-8")
-    settings = (f"{JOB}.checkpoint.stall=1 s", f"{JOB}.checkpoint.stall_overhead=null")
-    inputs = load(file, settings=settings)
-    plan = api.solve_inputs(inputs, explain=False)
-    named = [told for told in plan.warnings if "local level of checkpoints was not tried" in told]
-    assert len(named) == 1 and "MI300X" in named[0]
-    forced = load(file, settings=(*settings, f"{LOCAL}.use=yes"))
-    reasons = {
-        each.sku: each.reason for each in api.solve_inputs(forced, explain=False).not_considered
-    }
-    assert "local.write of its drives" in reasons["amd_mi300x_8x"]

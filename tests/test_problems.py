@@ -147,39 +147,6 @@ def test_gpt3_hybrid_io_relieves_the_octet_for_the_same_money() -> None:
     assert totals(relieved).capex_usd == totals(plan).capex_usd
 
 
-@pytest.mark.exhaustive(keep=0)
-def test_enterprise_meets_its_deadline_with_the_fewest_systems() -> None:
-    plan = solved("enterprise_1MW")
-    deadline = limit(plan, "max_days_to_train")
-    assert deadline.value <= deadline.limit == 30
-    systems = {line.sku: line.quantity for line in plan.lines if line.section == "Compute"}
-    ((sku, count),) = systems.items()
-    fewer = unexplained("enterprise_1MW", f"items.{sku}.max={count - 1}")
-    if fewer.status == "optimal":
-        spent, saved = totals(fewer).capex_usd, totals(plan).capex_usd
-        assert spent is not None
-        assert saved is not None
-        assert spent > saved
-    # What switches it takes is nothing to the deadline: without them why there is no plan is told
-    # in a third of the time.
-    alone = f"consider.gpu_systems.{{}}={sku}"
-    choices = len(load(PROBLEMS["enterprise_1MW"]).problem.consider.gpu_systems or ())
-    settings = ["network={}", *(alone.format(index) for index in range(choices))]
-    late = solved("enterprise_1MW", None, *settings, f"items.{sku}.max={count - 1}")
-    assert late.status == "infeasible"
-    assert late.infeasibility is not None
-    named = [{limit.path for limit in one.limits} for one in late.infeasibility.conflicts]
-    assert named
-    assert all("targets.max_days_to_train" in paths for paths in named)
-    (step,) = [
-        step for step in late.infeasibility.changes if step.path == "targets.max_days_to_train"
-    ]
-    assert step.least is not None
-    assert step.least > 30
-    more = unexplained("enterprise_1MW", *settings, f"items.{sku}.max={count - 1}", *step.settings)
-    assert more.status == "optimal"
-
-
 def test_least_tco_costs_no_more_over_the_years() -> None:
     bought, kept = totals(solved("enterprise_1MW")), totals(solved("enterprise_1MW", "least_tco"))
     assert bought.tco_usd is not None

@@ -20,7 +20,6 @@ from planner.sizing.availability import Restarts, Shrinking, shrunk
 from planner.studies.simulation import SimulationOptions, study
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
-from tests.simulation import closed_forms
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
 from tests.test_repair import asked
@@ -61,30 +60,21 @@ def mtti_s(job: Shrinking, load: float) -> float:
     return HOW.hardware_share * HOW.repair_s / load / shrunk(job.running, load).failing
 
 
-def test_three_computations_agree() -> None:
-    """The sizing model, the closed form of the simulation's tests, the chain of the oracle."""
+def test_sizing_and_enumeration_agree() -> None:
     for job, load in jobs(200):
-        found, running = shrunk(job.running, load), [job.running(0)]
-        while running[-1]:
-            running.append(job.running(len(running)))
+        found = shrunk(job.running, load)
         mean_s, interval_s = mtti_s(job, load), 500.0
-        times = (0.8, 60.0, (0.3, 400.0), interval_s, 60.0, 9.0)
-        runs, seen, restarts = closed_forms.shrunk(running, load, 3600.0, *times)
-        assert 1.0 - found.lost(HOW, interval_s, mean_s) == pytest.approx(runs, abs=1e-12)
-        assert found.failing == pytest.approx(seen, rel=1e-12)
-        assert found.failing - found.spared(HOW) == pytest.approx(restarts, rel=1e-9)
         replicas = (job.replicas, job.replica_gpus, job.least)
         chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
         assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
         assert chain.grown == pytest.approx((found.grown, found.late), abs=1e-12)
         growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures, 60.0)
         every_s, more_s = np.array([interval_s]), np.array([9.0])
+        runs = 1.0 - found.lost(HOW, interval_s, mean_s)
         assert growing.runs(every_s, more_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
         seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
         assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
-        assert found.units_out == pytest.approx(
-            load * chain.runs, rel=1e-9
-        )  # what fails comes back
+        assert found.units_out == pytest.approx(load * chain.runs, rel=1e-9)
 
 
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])
@@ -140,6 +130,13 @@ def by_hand() -> tuple[Inputs, Plan]:
     return inputs, api.solve_inputs(inputs, explain=False)
 
 
+def captured(before: float, rate: float, interval_s: float) -> float:
+    """How likely an interval ends before anything of a rate comes, at a moment in it that has the
+    density exp(-before * age)."""
+    ends = math.exp(-rate * interval_s) - math.exp(-before * interval_s)
+    return before / (before - rate) * ends / -math.expm1(-before * interval_s)
+
+
 def told(plan: Plan) -> ShrunkPlan:
     repair = plan.jobs[0].repair
     assert repair is not None and repair.shrunk is not None
@@ -163,14 +160,14 @@ def test_the_figures_by_hand() -> None:
     computing = math.exp(-job.restart_s * before)
     fails, every_s = ran / full_s, job.interval_s
     first = fails + (found.met - 1.0) / DAY_S
-    planned = computing * closed_forms.captured(before, first, every_s)
+    planned = computing * captured(before, first, every_s)
     again = math.exp(could * job.restart_s / full_s)
     stands_s = (again - 1.0) * full_s / could
     planned /= 1.0 + 0.8 * fails * stands_s * planned
     assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts * planned)
     # Two systems hold a replica: every unit that is back and brings one brings one of all.
     assert found.late == pytest.approx(found.restarts * 16 / job.gpus_used)
-    waits_s = (1.0 - closed_forms.captured(before, fails, every_s)) / fails
+    waits_s = (1.0 - captured(before, fails, every_s)) / fails
     late = found.late * (1.0 - found.eased) * computing * waits_s / DAY_S
     assert told(plan).late == pytest.approx(late)
     stands_s += again * (job.restore_s + job.drain_s)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.check import report_findings, report_sizes
+from planner.commands.check import report_findings
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.size import ApplianceRow, RuleRow, SizeReport
 from planner.size import size_report
+from tests.world.commands import ran
 from tests.world.solved import DENSE_HALL
 
 MAIN = DENSE_HALL
@@ -214,7 +215,7 @@ UNITS = (
 
 
 def test_json_holds_the_same_numbers_with_their_units() -> None:
-    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True))
+    data = json.loads(ran("size", str(MAIN), "--gpus", "3072", "--json").out)
     assert data.pop("currency")["code"] == "USD"
     assert data["cluster"]["gpus"] == 3072
     light = next(row for row in data["rules"] if row["rule"] == "light")
@@ -244,11 +245,10 @@ def test_bulk_tier_has_its_own_capacity_and_read_rate(seed: Path) -> None:
     assert saved.bulk_needed_tb == pytest.approx(17_000 / 0.85)
     assert saved.bulk_read_gb_per_s == pytest.approx(20.0)
     assert saved.capacity_needed_tb == pytest.approx((13.8 + 100) / 0.85)
-    text = report_sizes(seed, BULK, None, 1000, as_json=False)
+    text = str(sized(seed, 1000, *BULK))
     (line,) = (line for line in text.splitlines() if line.startswith("Bulk tier"))
     assert "20,000 TB" in line and "20 GB/s" in line
-    flash = report_sizes(seed, (), None, 1000, as_json=False)
-    assert "Bulk tier" not in flash and sized(seed, 1000).checkpoint.bulk_read_gb_per_s == 0
+    assert "Bulk tier" not in str(sized(seed, 1000))
 
 
 def test_units_down_say_that_the_bulk_tier_is_left_out(seed: Path) -> None:

@@ -37,7 +37,7 @@ _HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}
 def show(
     names: Sequence[str], books: Sequence[Path] = (), *, as_json: bool, incomplete: bool = False
 ) -> str:
-    """Return items in full, or the list of items with category, vendor, price and figures.
+    """Items in full, or the list of items with category, vendor, price and figures.
 
     Args:
         names: items to show in full; categories, vendors and catalogs to list.
@@ -290,12 +290,9 @@ def _from_to(ends: tuple[float, float]) -> str:
 
 
 def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tuple[str, bool]:
-    """Return the findings of catalogs and prices as text or JSON, and whether one is an error.
+    """The findings of catalogs and prices as text or JSON, and whether one is an error.
 
-    Args:
-        files: catalogs, by file or shipped name; by default all shipped ones.
-        books: price books; by default the shipped one.
-        as_json: as JSON.
+    Catalogs and price books go by file or shipped name; without any the shipped ones.
     """
     try:
         catalogs, prices = _load(files, books)

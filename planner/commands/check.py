@@ -1,4 +1,4 @@
-"""A problem without a solve: every finding, its sizing, the schemas of its files."""
+"""A problem without a solve: every finding, the schemas of its files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from planner import shipped
 from planner.case import resolve, suitability
-from planner.errors import Finding, InputError, did_you_mean, listed
+from planner.commands.files import example_file
+from planner.errors import Finding, InputError, listed
 from planner.inputs import Inputs
-from planner.loader import load, load_with_findings, scenario_names, yaml12
+from planner.loader import load_with_findings, scenario_names, yaml12
 from planner.loader.catalog_checks import FAILURES, implausible
-from planner.outputs.screen import show
 from planner.paths import job_path, steps_of
 from planner.schema.base import Model
 from planner.schema.problem import Problem
 from planner.studies.request import one_of
-from planner.terminal import coloured
 
 _MOST_TOLD = 20
 
@@ -34,17 +32,9 @@ def report_findings(
     as_json: bool,
     full: bool = False,
 ) -> tuple[str, bool]:
-    """Return the findings as text or JSON, and whether any of them is an error.
+    """All errors and a page of the other findings (``full``: all), and whether one is an error.
 
-    All errors; of the other findings a page, unless ``full``.
-
-    Args:
-        path: the problem file.
-        settings: ``path=value`` changes laid over it.
-        scenario: a named scenario of the file.
-        against: an example; settings that the file has as the example has them are findings.
-        as_json: whether to return the findings as JSON.
-        full: show every finding.
+    Settings that the file has as the example ``against`` has them are findings.
 
     Raises:
         InputError: there is no such example.
@@ -76,12 +66,8 @@ def report_findings(
 
 
 def _left_as_in(example: str, path: Path) -> list[Finding]:
-    """Return a finding for each setting that a file has from the example it was made of."""
-    known = shipped.problem_files()
-    if example not in known:
-        hint = did_you_mean(example, list(known)) or "examples: " + ", ".join(known)
-        raise InputError(Finding("not-found", f"no example named '{example}'", fix=hint))
-    document, theirs = yaml12.read(path), dict(_leaves("", yaml12.read(known[example]).data))
+    """A finding for each setting that a file has from the example it was made of."""
+    document, theirs = yaml12.read(path), dict(_leaves("", yaml12.read(example_file(example)).data))
     same = [
         (name, value)
         for name, value in _leaves("", document.data)
@@ -153,37 +139,6 @@ def _doubts(inputs: Inputs) -> Iterator[Finding]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def report_sizes(
-    problem: Path,
-    settings: tuple[str, ...],
-    scenario: str | None,
-    gpus: int | None,
-    *,
-    as_json: bool,
-    full: bool = False,
-) -> str:
-    """Return sizes, intervals, the demand of each rule and its appliances.
-
-    Args:
-        problem: the problem file.
-        settings: ``path=value`` changes laid over it.
-        scenario: a named scenario of the file.
-        gpus: GPUs to size for; None for the most that the site can hold.
-        as_json: whether to return the same numbers as JSON.
-        full: whether to show everything.
-
-    Raises:
-        InputError: the inputs are wrong, or there is no number of GPUs to size for.
-    """
-    from planner.outputs.views.size import view
-    from planner.size import size_report
-
-    sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
-    if as_json:
-        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
-    return show(view(sized), full=full, styled=coloured()).rstrip("\n")
 
 
 # JSON Schemas of the files that users write or read.

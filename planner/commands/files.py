@@ -7,6 +7,7 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from planner.errors import Finding, InputError, did_you_mean
 from planner.loader.price_building import today
 from planner.outputs.audience import Audience, for_audience
 from planner.outputs.blocks import Block, Heading
@@ -14,6 +15,7 @@ from planner.outputs.restated import restated_view
 from planner.outputs.words import listed
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
+from planner.shipped import portfolio_files, problem_files
 from planner.terminal import say
 
 if TYPE_CHECKING:
@@ -84,14 +86,7 @@ def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
 
 
 def study_sheet(view: View, record: Any, pictures: Sequence[bytes] = (), **shown: Any) -> Sheet:
-    """The sheet of a record, with money in its currency.
-
-    Args:
-        view: of such records.
-        record: the record.
-        pictures: its charts as PNG.
-        shown: further arguments of its view.
-    """
+    """The sheet of a record, with money in its currency; ``shown`` goes to its view."""
     from planner.workbook import tables
 
     stated, shown = restated_view(record, shown)
@@ -137,14 +132,7 @@ def page_of(
     studies: Sequence[ShownStudy],
     edition: Edition = _INTERNAL,
 ) -> dict[Path, bytes]:
-    """One page that opens offline, by its path.
-
-    Args:
-        path: where it goes.
-        plans: plans by name; several are shown side by side.
-        studies: records with their blocks and charts.
-        edition: of the page.
-    """
+    """One page that opens offline, by its path; several plans are shown side by side."""
     from planner.outputs.page import ShownPlan, report
 
     shown = [
@@ -154,3 +142,16 @@ def page_of(
     problems = [each.plan.problem for each in shown] or [studies[0].record.problem]
     title = " and ".join(dict.fromkeys(problems))
     return {path: report(title, shown, studies).encode()}
+
+
+def example_file(name: str) -> Path:
+    """The file of a shipped problem.
+
+    Raises:
+        InputError: there is no such example.
+    """
+    known = problem_files() | portfolio_files()
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    return known[name]

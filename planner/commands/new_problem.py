@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
-from planner import shipped, units
+from planner import units
 from planner.case import suitability
 from planner.case.ways import peak_tflops
+from planner.commands.files import example_file
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
@@ -135,7 +136,7 @@ def _wrong(code: str, message: str, fix: str | None = None) -> InputError:
 
 
 def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
-    """Return the shipped example, or the answers, on the command line.
+    """The shipped example, or the answers, on the command line.
 
     Args:
         texts: the name of an example, or KEY=ANSWER texts; ``own=ITEM=UNITS`` may be repeated.
@@ -294,18 +295,15 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
     Raises:
         InputError: no such example, or the file exists.
     """
-    known = shipped.problem_files() | shipped.portfolio_files()
     name = name.removesuffix(".yaml")
-    if name not in known:
-        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
-        raise _wrong("not-found", f"no example named '{name}'", hint)
+    source = example_file(name)
     target = folder / f"{name}.yaml"
     if target.exists() and not force:
         fix = "choose another folder with -o, or --force to replace it"
         raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
-    text = known[name].read_text("utf-8")
-    contents = {target: known[name].read_bytes()}
-    for own in sorted((known[name].parent / "catalogs").glob("*.yaml")):
+    text = source.read_text("utf-8")
+    contents = {target: source.read_bytes()}
+    for own in sorted((source.parent / "catalogs").glob("*.yaml")):
         if f"catalogs/{own.name}" in text:
             contents[folder / "catalogs" / own.name] = own.read_bytes()
     write_all(contents)
@@ -565,7 +563,7 @@ def _assumed_mfu(inputs: Inputs, offers: Sequence[Item]) -> str:
 
 
 def pipeline_of(parameters: float) -> int:
-    """Return the pipeline stages of a replica whose state fits, 8 GPUs to a stage."""
+    """The pipeline stages of a replica whose state fits, 8 GPUs to a stage."""
     stages = 1
     while STATE_BYTES * parameters / 1e9 / (_TENSOR * stages) > STATE_GB_PER_GPU:
         if stages == _DEEPEST:

@@ -24,7 +24,7 @@ _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
 
 def is_portfolio(path: Path) -> bool:
-    """Return whether a file is a problem of several jobs, sites or periods, or its plan."""
+    """Whether a file is a problem of several jobs, sites or periods, or its plan."""
     if path.suffix not in (".json", ".yaml", ".yml") or not path.is_file():
         return False
     try:
@@ -73,7 +73,7 @@ def refuse_options(given: Mapping[str, object]) -> None:
 
 
 def check(problem: Path, settings: tuple[str, ...], scenario: str | None) -> str:
-    """Return one line about a valid portfolio.
+    """One line about a valid portfolio.
 
     Raises:
         InputError: something in it is wrong.
@@ -95,7 +95,7 @@ def solve(request: Request, folder: Path, *, as_json: bool, full: bool, quiet: b
     from planner.portfolio import api, views
 
     with show_progress("solve", quiet=quiet):
-        _, plan = _solved(request)
+        _, plan = solved(request)
     written: list[Path] = []
     if plan.runs:
         stream, stem = io.BytesIO(), request.stem
@@ -145,8 +145,8 @@ def _problem_of(path: Path) -> Path:
     raise InputError(Finding("plan", message, str(path), fix="put the plan beside its problem"))
 
 
-def _solved(request: Request) -> tuple[Any, PortfolioPlan]:
-    """Return the instance of a request and its plan: saved, or solved now."""
+def solved(request: Request) -> tuple[Any, PortfolioPlan]:
+    """The instance of a request and its plan: saved, or solved now."""
     from planner.portfolio import api
     from planner.portfolio.analysis import relaxations
 
@@ -168,7 +168,7 @@ def explain(request: Request, *, as_json: bool, quiet: bool) -> int:
     from planner.portfolio import analysis, views
 
     with show_progress("explain", quiet=quiet):
-        instance, plan = _solved(request)
+        instance, plan = solved(request)
         found = analysis.explain(instance, plan, gap=request.gap) if plan.runs else []
     if not plan.runs:
         say(views.screen(plan), nl=False)
@@ -206,7 +206,7 @@ def simulate(request: Request, *, length_s: float, runs: int, seed: int, quiet: 
     from planner.portfolio import analysis
 
     with show_progress("simulate", quiet=quiet):
-        instance, plan = _solved(request)
+        instance, plan = solved(request)
         found = list(
             analysis.simulate(instance, plan, length_s=length_s, replications=runs, seed=seed)
         )

@@ -49,9 +49,6 @@ def import_quote(
     """Read a vendor's quote; write its prices, its mapping, its record and unknown products.
 
     Args:
-        path: the vendor's file.
-        folder: folder for the files.
-        vendor: who quotes.
         mapping: layout of the file.
         problem: problem whose catalogs apply; without one all shipped ones.
         date, currency: of the quote, where the file states none.
@@ -83,7 +80,7 @@ def import_quote(
 
 
 def json_text(quote: Quote) -> str:
-    """Return the record as JSON."""
+    """The record as JSON."""
     return quote.model_dump_json(indent=2) + "\n"
 
 
@@ -112,7 +109,7 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 
 
 def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
-    """Return a price book of a quote, with yearly costs of the book that it does not have.
+    """A price book of a quote, with yearly costs of the book that it does not have.
 
     The yearly costs are written out, so that the file can be read alone.
     """
@@ -195,7 +192,7 @@ def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
 
 
 def map_text(quote: Quote, mapping: QuoteMap) -> str:
-    """Return the mapping that was used, for the vendor's next quote."""
+    """The mapping that was used, for the vendor's next quote."""
     lines = [
         f"quote_map: {yaml_text(f'{quote.vendor}, as in {quote.file}')}",
         f"currency: {quote.currency}",
@@ -260,7 +257,7 @@ def write_rfq(
 
 
 def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
-    """Return the request for quotes of a problem, with the needs of its best plan."""
+    """The request for quotes of a problem, with the needs of its best plan."""
     asked = [
         Asked("GPU systems", tuple(_systems(inputs, job))),
         Asked("Storage", tuple(_storage(inputs, plan, job))),
@@ -277,7 +274,7 @@ def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
 
 
 def two_figures(value: float) -> str:
-    """Return a need rounded up to two figures."""
+    """A need rounded up to two figures."""
     if value <= 0.0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 1)

@@ -94,14 +94,7 @@ def run_study(
 ) -> int:
     """Run a study, print its result, write its files and return the exit code.
 
-    Args:
-        command: its name, for the progress line.
-        counts: the unit of its progress.
-        study: what to run.
-        request: its inputs.
-        as_json: print records as JSON.
-        full: print everything.
-        quiet: print no messages.
+    ``counts`` is the unit of its progress.
 
     Raises:
         InputError: an option or a file is wrong, or a file cannot be written.

@@ -79,7 +79,7 @@ def run(
 
 
 def words_of(option: str, given: Sequence[str], choices: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of an option that takes several, with commas or repeated.
+    """The words of an option that takes several, with commas or repeated.
 
     Raises:
         InputError: one is none of the choices.
@@ -98,7 +98,7 @@ def _files(
     *,
     html: bool,
 ) -> dict[Path, bytes]:
-    """Return the files of a plan; only the internal edition carries the plan and its inputs.
+    """The files of a plan; only the internal edition carries the plan and its inputs.
 
     Raises:
         InputError: NetBox files of a plan without racks.

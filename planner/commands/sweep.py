@@ -51,7 +51,7 @@ _MODES = {
 
 
 def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
-    """Return the unit of progress and the study of a mode.
+    """The unit of progress and the study of a mode.
 
     Raises:
         InputError: an option is of another mode, or is wrong.
@@ -84,12 +84,10 @@ def solve_grid(
     *,
     interrupted: bool = False,
 ) -> tuple[SweepTable, Plan]:
-    """Return the table of a problem's scenarios and the plan of the problem itself.
+    """The table of a problem's scenarios and the plan of the problem itself.
 
     Args:
-        request: the problem, and how to solve each scenario.
-        vary: what to vary, each as ``PATH=VALUES``.
-        scenarios: a table of scenarios.
+        vary: inputs as ``PATH=VALUES``.
         named: scenarios of the problem by name, or ``all``.
         interrupted: whether an interruption returns the rows solved so far.
 
@@ -116,10 +114,7 @@ def solve_grid(
 def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
-    Args:
-        request: the problem, how to solve each scenario, and where files go.
-        vary: what to vary, each as ``PATH=VALUES``.
-        scenarios: a CSV file of scenarios, names of the problem's own with commas, or ``all``.
+    ``scenarios`` is a CSV file, names of the problem's own with commas, or ``all``.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
@@ -147,7 +142,7 @@ def run(request: Request, *, vary: Sequence[str], scenarios: str | None) -> Foun
 
 
 def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
-    """Return the file of scenarios, or the names of scenarios."""
+    """The file of scenarios, or the names of scenarios."""
     if scenarios is None:
         return None, []
     if scenarios.lower().endswith(".csv") or os.path.lexists(scenarios):

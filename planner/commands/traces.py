@@ -57,7 +57,7 @@ class Target:
         nameplate: str | None,
         log: str | None,
     ) -> Target:
-        """Return the target of command-line options: nameplate WRITE[,READ], log FILE[=JOB].
+        """The target of command-line options: nameplate WRITE[,READ], log FILE[=JOB].
 
         Raises:
             InputError: a text cannot be read.
@@ -79,13 +79,7 @@ class Target:
 def run_characterize(
     request: Request, *, options: ReadOptions, target: Target, listed: Path | None
 ) -> Found:
-    """Find checkpoints and jobs in traces, and calibrate a problem by them.
-
-    Args:
-        request: CSV, Excel, JSON or Parquet files.
-        options: how to read them.
-        target: what to calibrate.
-        listed: a table of jobs, for the study of a fleet.
+    """Find checkpoints and jobs in traces, calibrate a problem by them; ``listed``: a fleet's jobs.
 
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
@@ -122,7 +116,7 @@ def run_characterize(
 
 
 def _problem(target: Target) -> Inputs | None:
-    """Return the problem to calibrate; all that only helps to is refused without one."""
+    """The problem to calibrate; all that only helps to is refused without one."""
     if target.problem is not None:
         from planner.api import load
 
@@ -160,7 +154,7 @@ def _same_time(job: JobFound, log: JobLog, target: Target) -> None:
 
 
 def _chosen(jobs: Sequence[JobFound], name: str | None) -> JobFound:
-    """Return the job of a name, or the one that wrote most."""
+    """The job of a name, or the one that wrote most."""
     if name is None:
         return max(jobs, key=lambda one: one.size_gb.value * one.checkpoints)
     names = [job.name for job in jobs]
@@ -196,7 +190,7 @@ def _plan(path: Path) -> Plan:
 
 
 def _window(cluster: ClusterTrace) -> Window:
-    """Return a stretch of a cluster's trace: of its largest job, around an interruption if any."""
+    """A stretch of a cluster's trace: of its largest job, around an interruption if any."""
     import numpy as np
 
     from planner.outputs.charts.telemetry import Window

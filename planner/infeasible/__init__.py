@@ -7,17 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.case import suitability
-from planner.infeasible.moves import (
-    Threshold,
-    Together,
-    choice_step,
-    move_together,
-    name_limit,
-    one_by_one,
-    share_of,
-    step,
-    threshold,
-)
+from planner.infeasible.moves import Threshold, move_together, one_by_one, share_of, threshold
 from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
@@ -25,7 +15,7 @@ from planner.loader.checks import check_problem
 from planner.optimizer.effort import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
+from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Named, Step
 
 __all__ = ["clash", "explain"]
 
@@ -92,7 +82,7 @@ def explain(
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(
-            Conflict(limits=tuple(name_limit(lever) for lever in clash.levers)) for clash in clashes
+            Conflict(limits=tuple(_named(lever) for lever in clash.levers)) for clash in clashes
         ),
         changes=changes,
         combined=combined,
@@ -101,7 +91,7 @@ def explain(
 
 
 def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
-    """Return limits that cannot hold together, while all but any one can; None where cut."""
+    """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
     paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
@@ -129,7 +119,7 @@ def _changes_of_one(
 def _blockers(
     oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
-    """Return the limits that stand in the way of a change a little smaller."""
+    """The limits that stand in the way of a change a little smaller."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
@@ -137,7 +127,7 @@ def _blockers(
 
 
 def _blame(lever: Lever) -> int:
-    """Return the key by which levers are sorted: those to blame last come first."""
+    """The key by which levers are sorted: those to blame last come first."""
     if not lever.stated:
         return 0
     ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
@@ -152,7 +142,7 @@ def _one_a_path(everything: Sequence[Lever]) -> list[Lever]:
 def _singles(
     oracle: Oracle, everything: Sequence[Lever]
 ) -> tuple[list[tuple[Lever, Threshold | None]], list[str]]:
-    """Return the levers that help alone, and the paths that were not decided."""
+    """The levers that help alone, and the paths that were not decided."""
     helped: list[tuple[Lever, Threshold | None]] = []
     undecided: list[str] = []
     for lever in everything:
@@ -173,14 +163,14 @@ def _singles(
 
 
 def _shortest(oracle: Oracle, lever: Lever) -> Lever:
-    """Return a choice with its first change alone, where that is enough to give a plan."""
+    """A choice with its first change alone, where that is enough to give a plan."""
     if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
         return replace(lever, off=lever.off[:1])
     return lever
 
 
 def _is_endless(inputs: Inputs, lever: Lever) -> bool:
-    """Say whether nothing would limit the purchase without a choice: no problem to propose."""
+    """Whether nothing would limit the purchase without a choice: no problem to propose."""
     if lever.value is not None:
         return False
     found = check_problem(applied(inputs, lever.off))
@@ -194,9 +184,9 @@ def _combined(
     weights: Mapping[str, float],
     helped: Sequence[tuple[Lever, Threshold | None]],
 ) -> Combined | None:
-    """Return the change of several that is smaller than every change of one, if there is one."""
+    """The change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
-    found: Together | None = move_together(oracle, free, weights, min(singles, default=math.inf))
+    found = move_together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
     if found is None and not helped and len(given_up) == len(clashes) > 0:
         found = one_by_one(oracle, given_up, free)
@@ -209,8 +199,31 @@ def _combined(
     )
 
 
+def _named(lever: Lever) -> Named:
+    text = "" if lever.value is None else lever.text(lever.value)
+    return Named(
+        path=lever.path, label=lever.label, text=text, source=lever.place, stated=lever.stated
+    )
+
+
 def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) -> Step:
-    return choice_step(lever) if found is None else step(lever, found, because)
+    """A lever moved to its threshold, or a choice given up, and the limits that ask for no less."""
+    least, short = (None, None) if found is None else found
+    return Step(
+        path=lever.path,
+        label=lever.label,
+        source=lever.place,
+        unit="" if least is None else lever.unit,
+        value=None if least is None else lever.value,
+        least=least,
+        not_enough=short,
+        from_text="" if least is None or lever.value is None else lever.text(lever.value),
+        to_text="" if least is None else lever.text(least),
+        not_enough_text="" if short is None else lever.text(short),
+        what=lever.choice if least is None else "",
+        settings=tuple(c.setting for c in (lever.off if least is None else lever.to(least))),
+        because=tuple(_named(other) for other in because),
+    )
 
 
 def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
@@ -265,6 +278,6 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
 
 
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
-    """Say whether a vendor has an item that could be in the cluster."""
+    """Whether a vendor has an item that could be in the cluster."""
     own = [item for item in items if item.vendor == vendor]
     return any(suitability.why_not(item, inputs) is None for item in own)

@@ -16,10 +16,7 @@ from planner.limits import BY_NAME
 from planner.optimizer.effort import POSSIBLE_WORK, Effort
 from planner.optimizer.objective import floors, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import fitted, optimise
-
-# Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
-
+from planner.optimizer.optimise import Certificate, fitted, optimise
 
 ANY_GAP = 10.0
 """The gap to the least power that ends the search for any plan: it goes on to a twentieth of it, so
@@ -45,11 +42,7 @@ class Decision:
 
 @dataclass
 class Oracle:
-    """Asks whether a problem with changes has a plan.
-
-    Args:
-        effort: how far to go in all; questions beyond it are not decided.
-    """
+    """Whether a problem with changes has a plan: each question once, within an effort for all."""
 
     inputs: Inputs
     effort: Effort
@@ -60,27 +53,33 @@ class Oracle:
         """Keep plans of the problem, changed in whatever way, to be tried on the next questions."""
         self._plans.extend(runs)
 
-    def ask(self, changes: tuple[Change, ...]) -> Decision:
-        """True if the problem with these changes has a plan; None undecided."""
-        key = key_of(changes)
-        if key not in self._known:
-            self._known[key] = self._answer(changes)
-        return self._known[key]
-
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
-        """Say whether the problem with these changes has a plan; None where it is not decided."""
-        return self.ask(changes).possible
+        """Whether the problem with these changes has a plan; None where it is not decided."""
+        return self._ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Like `possible`, but raise where undecided.
+        """Whether the problem with these changes has a plan, and one.
 
         Raises:
             UndecidedError: work or time ran out.
         """
-        answer = self.ask(changes)
+        answer = self._ask(changes)
         if answer.possible is None:
             raise UndecidedError
         return answer
+
+    def case(self, changes: tuple[Change, ...]) -> Case | None:
+        """The changed problem in numbers; None where a demand of it cannot be met."""
+        try:
+            return resolve(applied(self.inputs, (*changes, *self._left_out)))
+        except InputError:
+            return None
+
+    def _ask(self, changes: tuple[Change, ...]) -> Decision:
+        key = key_of(changes)
+        if key not in self._known:
+            self._known[key] = self._answer(changes)
+        return self._known[key]
 
     @cached_property
     def _left_out(self) -> tuple[Change, ...]:
@@ -109,11 +108,8 @@ class Oracle:
             if limit is not None:
                 return self._least_ratio(case, limit)
         # The easiest objective: any plan will do.
-        least = replace(case, objective="power", indifference=0.0)
-        effort = self.effort.part(POSSIBLE_WORK)
-        found = optimise(least, gap=ANY_GAP, effort=effort, ties=False)
+        found = self._optimum(replace(case, objective="power"), ANY_GAP)
         if found.operation is not None:
-            self._plans.append(found.operation)
             return Decision(True, case, found.operation)
         return Decision(False if found.status == "infeasible" else None)
 
@@ -121,21 +117,19 @@ class Oracle:
         """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
         field = BY_NAME[OBJECTIVES[case.objective].limit].field
         free: dict[str, None] = {field: None}
-        least = replace(case, limits=case.limits.with_values(**free), indifference=0.0)
-        effort = self.effort.part(POSSIBLE_WORK)
-        found = optimise(least, gap=RATIO_GAP, effort=effort, ties=False)
+        found = self._optimum(replace(case, limits=case.limits.with_values(**free)), RATIO_GAP)
         if found.operation is not None and floors(case)(found.operation):
-            self._plans.append(found.operation)
             return Decision(True, case, found.operation)
         beyond = found.bound is not None and natural(case.objective, found.bound) > limit_usd
         return Decision(False if beyond or found.status == "infeasible" else None)
 
-    def case(self, changes: tuple[Change, ...]) -> Case | None:
-        """Return the changed problem in numbers; None where what it demands cannot be had."""
-        try:
-            return resolve(applied(self.inputs, (*changes, *self._left_out)))
-        except InputError:
-            return None
+    def _optimum(self, case: Case, gap: float) -> Certificate:
+        """The best plan of a case, kept for the next questions."""
+        effort = self.effort.part(POSSIBLE_WORK)
+        found = optimise(replace(case, indifference=0.0), gap=gap, effort=effort, ties=False)
+        if found.operation is not None:
+            self._plans.append(found.operation)
+        return found
 
 
 # Which limits cannot hold together: sets from which none can be left out.
@@ -145,7 +139,7 @@ MOST_CONFLICTS = 8
 
 
 def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
-    """Return the changes that give up every one of some levers."""
+    """The changes that give up all of some levers."""
     return tuple(change for lever in levers for change in lever.off)
 
 
@@ -158,7 +152,7 @@ class Clash:
 
 
 def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> tuple[Clash, ...]:
-    """Return conflicts until giving up one limit of each leaves a plan.
+    """Conflicts until giving up one limit of each leaves a plan.
 
     Args:
         oracle: of a problem that has no plan.
@@ -184,7 +178,7 @@ def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> t
 
 
 def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
-    """Return levers of which no one can be left out of the conflict (a deletion filter).
+    """Levers of which no one can be left out of the conflict (a deletion filter).
 
     Halves are tried before single ones: most levers have nothing to do with it.
 

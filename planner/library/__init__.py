@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from planner import api
-from planner.commands.portfolio import is_portfolio
-from planner.errors import Finding, InputError, did_you_mean
+from planner.commands.files import created_today, example_file
+from planner.commands.portfolio import is_portfolio, solved
+from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.library.sources import (
     File,
@@ -61,7 +62,6 @@ from planner.schema.simulation import Simulation
 from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
-from planner.shipped import portfolio_files, problem_files
 from planner.size import size_report
 from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
@@ -99,12 +99,7 @@ def example(name: str = "10MW") -> Path:
     Args:
         name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
     """
-    known = problem_files() | portfolio_files()
-    name = text(name, "the name of an example") or ""
-    if name not in known:
-        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
-        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
-    return known[name]
+    return example_file(text(name, "the name of an example") or "")
 
 
 def solve(
@@ -140,21 +135,14 @@ def solve_portfolio(
 ) -> PortfolioPlan:
     """The best plan for several jobs, sites or periods, verified.
 
-    Without a plan its ``status`` is ``infeasible``, or ``limit`` where the time limit came first.
+    Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
+    ``limit`` where the time limit came first.
 
     Args:
         solver: HiGHS, or CBC as a cross-check.
     """
-    from planner.portfolio import api as portfolio
-
     path = file_path(problem, "a problem file")
-    asked = request_of((path,), settings, scenario, gap, time_limit, solver=solver)
-    return portfolio.solve(
-        portfolio.load(path, asked.settings, asked.scenario),
-        solver=asked.solver,
-        gap=asked.gap,
-        time_limit_s=asked.time_limit_s,
-    )
+    return solved(request_of((path,), settings, scenario, gap, time_limit, solver=solver))[1]
 
 
 def size(
@@ -182,7 +170,6 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.commands.files import created_today
     from planner.studies.verification import open_plan
     from planner.whole_files import write_all
     from planner.workbook import write

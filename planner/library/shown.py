@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from planner import terminal
 from planner.commands.results import view_of
-from planner.outputs.blocks import MOST_NOTES, Block, Heading
+from planner.outputs.blocks import MOST_NOTES, Block, Facts, Heading, Text
 from planner.outputs.page import fragment
 from planner.outputs.restated import restated, restated_columns
 from planner.outputs.screen import show
@@ -39,7 +39,7 @@ _ABOUT = {"Plan": "lines", "SizeReport": "rules"}
 
 
 def frame(result: Shown, part: str = "") -> pd.DataFrame:
-    """Return a table of a result; see ``Shown.to_frame``.
+    """A table of a result; see ``Shown.to_frame``.
 
     Args:
         result: a plan, or the record of a study.
@@ -122,7 +122,7 @@ def _columns(study: Sweep) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def _racks(plan: Plan) -> list[dict[str, object]]:
-    """Return a row per device; ``first`` and ``count`` say in which racks it stands."""
+    """A row per device; ``first`` and ``count`` say in which racks it stands."""
     rows: list[dict[str, object]] = []
     for group in plan.racks:
         place = {"first": group.first, "count": group.count, "rack_class": group.rack_class}
@@ -134,7 +134,7 @@ __all__ = ["fitted", "frame", "html", "parts", "text"]
 
 
 def text(result: Shown) -> str:
-    """Return a result as the screen of its command shows it."""
+    """A result as the screen of its command shows it."""
     if isinstance(result, Plan):
         return plan_view.render(result).rstrip("\n")
     blocks = _blocks(_stated(result))
@@ -142,7 +142,7 @@ def text(result: Shown) -> str:
 
 
 def _blocks(result: Shown) -> list[Block] | None:
-    """Return a result as blocks, None where it is none or a sweep without its rows."""
+    """A result as blocks, None where it is none or a sweep without its rows."""
     if isinstance(result, Plan):
         return plan_view.no_plan(result)
     if isinstance(result, SizeReport):
@@ -152,13 +152,13 @@ def _blocks(result: Shown) -> list[Block] | None:
 
 
 def fitted(result: Shown, columns: int) -> str:
-    """Return the same as wide as so many columns."""
+    """The same as wide as so many columns."""
     with terminal.as_wide(columns):
         return text(result)
 
 
 def html(result: Shown) -> str:
-    """Return a result as a page of a notebook: its first screen, its charts, the rest folded away.
+    """A result as a page of a notebook: its first screen, its charts, the rest folded away.
 
     It has no script and takes nothing from elsewhere.
     """
@@ -196,8 +196,9 @@ def _rows(result: Shown) -> dict[str, Any] | None:
 def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     """Yield the first screen as a table, the notes that matter most, and the bill."""
     yield tag("h3", escaped(plan_view.headline(plan)))
-    yield _answer(plan_view.answer_lines(plan, totals, plan.jobs[0]))
-    yield _notes([*plan_view.idle_texts(plan), *plan.warnings])
+    answer = Facts(tuple(plan_view.answer_lines(plan, totals, plan.jobs[0])))
+    notes = (*plan_view.idle_texts(plan), *plan.warnings)[:MOST_NOTES]
+    yield fragment((answer, Text(notes, points=True)))
     bill = frame(plan)[list(_BILL)]
     money = f" {plan.shown_in.code}"
     heads = {name: head + (money if "usd" in name else "") for name, head in _BILL.items()}
@@ -209,7 +210,6 @@ def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     )
 
 
-_LEFT = "text-align:left"
 _BILL = {
     "model": "product", "quantity": "units", "purchased": "bought",
     "unit_net_usd": "each,", "extended_net_usd": "in all,",
@@ -217,27 +217,13 @@ _BILL = {
 
 
 def escaped(text: str) -> str:
-    """Return a text as HTML."""
+    """A text as HTML."""
     return escape(clean(text, limit=None))
 
 
-def tag(name: str, content: str, style: str = "") -> str:
-    """Return an element of HTML."""
-    return f"<{name}{f' style={style}' if style else ''}>{content}</{name}>"
-
-
-def _answer(lines: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(
-        tag("tr", tag("th", escaped(label), _LEFT) + tag("td", escaped(said), _LEFT))
-        for label, said in lines
-        if said
-    )
-    return tag("table", tag("tbody", rows)) if rows else ""
-
-
-def _notes(notes: Sequence[str]) -> str:
-    listed = "".join(tag("li", escaped(note)) for note in notes[:MOST_NOTES])
-    return tag("ul", listed) if listed else ""
+def tag(name: str, content: str) -> str:
+    """An element of HTML."""
+    return f"<{name}>{content}</{name}>"
 
 
 def _folded(head: str, content: str) -> str:

@@ -115,7 +115,7 @@ class Layout:
         return tuple((factor, self.index[name]) for factor, name in terms)
 
     def dependents(self, bought: tuple[int, ...]) -> Dependents:
-        """Return the counts that may differ from 0 where only some rows do."""
+        """The counts that may differ from 0 where only some rows do."""
         if bought not in self._dependents:
             if len(self._dependents) == MOST_FOLLOWED:
                 self._dependents.clear()
@@ -139,7 +139,7 @@ class Layout:
         return Dependents(quantities, companions, np.array(items, dtype=np.int64))
 
     def weights(self, figure: str) -> tuple[Numbers, Numbers]:
-        """Return what a unit of each count in place, and of each item bought, adds to a figure."""
+        """Share of a figure of one unit of each count in place, and of each item bought."""
         if figure not in self._weights:
             standing, bought = np.zeros(len(self.index)), np.zeros(len(self.items))
             numbers = {item.id: number for number, item in enumerate(self.items)}
@@ -207,7 +207,7 @@ class Kernel:
         least: bool = False,
         most: Counts | None = None,
     ) -> Bills:
-        """Return the bills of purchases.
+        """The bills of purchases.
 
         Args:
             units: a row for each offer, a column for each purchase.
@@ -311,7 +311,7 @@ class Kernel:
             counts[self.index[name]] = np.where(amounts[0] > 0, some, 0.0)
 
     def _racks(self, quantity: Packed, kinds: Numbers) -> Numbers:
-        """Return the least racks of each column of devices; equal columns are packed once."""
+        """The least racks of each column of devices; equal columns are packed once."""
         if not kinds.shape[1]:
             return np.zeros(0)
         each, places = np.unique(kinds, axis=1, return_inverse=True)
@@ -354,7 +354,7 @@ class Kernel:
         return found
 
     def total(self, terms: Terms, counts: Numbers) -> Numbers:
-        """Return a sum of terms, added in their order."""
+        """A sum of terms, added in their order."""
         return summed(self.layout.placed(terms), counts)
 
     def available(self, bills: Bills) -> Flags:
@@ -368,7 +368,7 @@ class Kernel:
         return fine
 
     def within_limits(self, units: Counts, ways: Places) -> Flags:
-        """Return which purchases keep the limits of the case; arguments as of `bills`.
+        """Purchases within the limits of the case, as flags; arguments as of `bills`.
 
         Shared racks are packed only where their lower bound fits.
         """
@@ -386,7 +386,7 @@ class Kernel:
 
 
 def _is_nothing_of_nothing(quantity: Quantity) -> bool:
-    """Return whether a quantity is 0 wherever all of its terms are."""
+    """Whether a quantity is 0 wherever all of its terms are."""
     if isinstance(quantity, (Ceil, Sum)):
         return quantity.constant == 0
     return not isinstance(quantity, AtLeast) or quantity.least <= 0
@@ -402,7 +402,7 @@ def _of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:
 
 
 def summed(terms: PlacedTerms, counts: Numbers) -> Numbers:
-    """Return a sum of rows, added in their order."""
+    """A sum of rows, added in their order."""
     if not terms:
         return np.zeros(counts.shape[1])
     (factor, place), *rest = terms
@@ -425,7 +425,7 @@ class Bill:
     _sums: dict[str, float] = field(default_factory=dict)
 
     def __getitem__(self, figure: str) -> float:
-        """Return a sum over the bill; terms are added in the order of the items."""
+        """A sum over the bill; terms are added in the order of the items."""
         if figure not in self._sums:
             self._sums[figure] = self._sum(figure)
         return self._sums[figure]
@@ -439,7 +439,7 @@ class Bill:
 
 
 def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill:
-    """Return the bill of one purchase.
+    """The bill of one purchase.
 
     Args:
         units: units in the cluster by item.
@@ -469,10 +469,10 @@ def _bill(case: Case, chosen: tuple[int, ...], places: tuple[int, ...]) -> Bill:
 
 
 def limited(limits: Limits) -> tuple[Limit, ...]:
-    """Return the limits on sums over the bill that are given."""
+    """The limits on sums over the bill that are given."""
     return tuple(limit for limit in SUPPLIES if limits[limit.field] is not None)
 
 
 def allowed(supplies: Sequence[Limit], limits: Limits) -> Numbers:
-    """Return the amounts that limits allow, each in the unit of its row."""
+    """The amounts that limits allow, each in the unit of its row."""
     return np.array([limits.given(each.field) / each.scale for each in supplies], dtype=float)

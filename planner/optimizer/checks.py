@@ -15,7 +15,7 @@ from planner.optimizer.stores import Stores, stored_of
 
 
 def least_order(offer: Offer) -> int:
-    """Return the fewest units of an offer that may be bought, if any are."""
+    """The fewest units of an offer that may be bought, if any are."""
     segments = offer.segments if isinstance(offer, Storage) else ()
     return max(1, offer.min_units, segments[0].low if segments else 1)
 
@@ -89,7 +89,7 @@ class Vendors:
 
 
 def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
-    """Return whether counts may be ordered: minimum orders, highest counts, families in use."""
+    """Whether counts may be ordered: minimum orders, highest counts, families in use."""
     if any(units[offer.id] < offer.low for offer in case.demanded):
         return False
     serving: dict[str, int] = {}
@@ -108,7 +108,7 @@ def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
 
 
 def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -> list[str]:
-    """Return the names of the limits that a purchase breaks, whatever the job does with it.
+    """The names of the limits that a purchase breaks, whatever the job does with it.
 
     Args:
         ways: ids of the ways that run the job.
@@ -136,7 +136,7 @@ def _unplaced(case: Case, ways: Collection[str]) -> list[str]:
 
 
 def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
-    """Return the limits that counts of GPU systems and storage break without their bill."""
+    """The limits that counts of GPU systems and storage break without their bill."""
     most, stores = case.limits["most_write_gb_per_s"], stored_of(case, units)
     counts = _column(case, units)
     broken = []
@@ -147,7 +147,7 @@ def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
 
 
 def meets_needs(case: Case, units: Mapping[str, int]) -> bool:
-    """Return whether the storage of a purchase meets every need."""
+    """Whether the storage of a purchase meets every need."""
     needs = unmet_needs(case, _column(case, units), stored_of(case, units))
     return not any(unmet[0] for _, unmet in needs)
 
@@ -158,7 +158,7 @@ def _column(case: Case, units: Mapping[str, int]) -> Counts:
 
 
 def largest_share(split: Split, units: Mapping[str, int]) -> float:
-    """Return the largest share of one vendor in a category, 0 where nothing is bought."""
+    """The largest share of one vendor in a category, 0 where nothing is bought."""
     weighted = {name: weight * units[name] for name, weight in split.weights}
     whole = sum(weighted.values())
     parts = (sum(weighted[name] for name in ids) for _, ids in split.vendors)
@@ -166,5 +166,5 @@ def largest_share(split: Split, units: Mapping[str, int]) -> float:
 
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
-    """Return the write bandwidth of the storage bought, as delivered, whatever clients move."""
+    """The write bandwidth of the storage bought, as delivered, whatever clients move."""
     return float(case.delivered_write * stored_of(case, units).sustained[0])

@@ -46,7 +46,7 @@ class Columns:
 
     @classmethod
     def of(cls, case: Case, also: Iterable[str] = ()) -> Columns:
-        """Return what limits of a case need, and what is asked for besides."""
+        """The columns that limits of a case need, and others."""
         asked = {*also}
         if case.objective in RATIOS or any(case.limits[name] is not None for name in PRICES):
             asked.add(TCO)
@@ -62,7 +62,7 @@ class Columns:
         return (*self.figures, *self.counted)
 
     def place(self, name: str) -> int:
-        """Return the place of a column."""
+        """The place of a column."""
         return self.names.index(name)
 
     @cached_property
@@ -72,7 +72,7 @@ class Columns:
         return np.array([MILLION if each else 1.0 for each in money] + [1.0] * len(self.counted))
 
     def limits(self, case: Case) -> Numbers:
-        """Return what a case allows of each column, infinite where it does not limit it."""
+        """The limit of a case on each column, infinite where there is none."""
         fields = {each.figure: each.field for each in SUPPLIES}
         most = [case.limits[fields[name]] if name in fields else None for name in self.figures]
         for name in self.counted:
@@ -102,7 +102,7 @@ class Columns:
 
 
 def least_write(item: Offer) -> float:
-    """Return the least write bandwidth that a unit of storage gives in any number, GB/s."""
+    """The least write bandwidth that a unit of storage gives in any number, GB/s."""
     assert isinstance(item, Storage)
     if not item.segments:
         return item.write_gb_per_s
@@ -110,7 +110,7 @@ def least_write(item: Offer) -> float:
 
 
 def most_each(item: Storage) -> tuple[float, float]:
-    """Return the most (read, write) bandwidth that a unit of an item gives, GB/s."""
+    """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
     if not item.segments:
         return item.read_gb_per_s, item.write_gb_per_s
     known = ends(item)
@@ -118,7 +118,7 @@ def most_each(item: Storage) -> tuple[float, float]:
 
 
 def least_column(objective: str) -> str | None:
-    """Return the column that an objective minimises, None where it is not one."""
+    """The column that an objective minimises, None where it is not one."""
     of_questions = {
         "least_meter": "facility_power_kw",
         "least_write": WRITTEN,

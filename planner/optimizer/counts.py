@@ -59,7 +59,7 @@ class Rows:
 
 
 def value_of(expression: Expression, values: Mapping[str, float]) -> float:
-    """Return what an expression comes to in a solution."""
+    """The value of an expression in a solution."""
     if isinstance(expression, float):
         return expression
     if isinstance(expression, LpAffineExpression):
@@ -107,7 +107,7 @@ class Counts:
                 self[fabric.outputs[0]]
 
     def __getitem__(self, name: str) -> Expression:
-        """Return a count: an expression, or 0.0 where nothing that it follows from is bought."""
+        """A count: an expression, or 0.0 where nothing that it follows from is bought."""
         if name not in self.known:
             if name in self.companions:
                 self.known[name] = self._sum(self.companions[name].terms)
@@ -116,7 +116,7 @@ class Counts:
         return self.known[name]
 
     def top(self, name: str) -> float:
-        """Return an upper bound of a count."""
+        """An upper bound of a count."""
         companion = self.companions.get(name)
         return self.bounds.most(companion.terms if companion else ((1.0, name),))
 
@@ -261,7 +261,7 @@ def _is_zero(count: Expression) -> bool:
 
 
 def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
-    """Return the counts that the size of a fabric follows from."""
+    """The counts that the size of a fabric follows from."""
     feeding: set[str] = set()
     for quantity in reversed(quantities):
         names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
@@ -282,7 +282,7 @@ class Purchases:
         self.known: dict[str, Expression] = {}
 
     def __getitem__(self, name: str) -> Expression:
-        """Return how many are bought: an expression, or 0.0."""
+        """Units bought: an expression, or 0.0."""
         if name not in self.known:
             self.known[name] = self._bought(self.items[name])
         return self.known[name]

@@ -46,7 +46,7 @@ OF_COUNTS = frozenset({"least_write", "most_write"})
 
 
 def without_dominated(case: Case) -> Case:
-    """Return the case without the products that no plan needs; itself where it needs all.
+    """The case without the products that no plan needs; itself where it needs all.
 
     The products that stay keep their order, and companions count them as before.
     """
@@ -67,7 +67,7 @@ def without_dominated(case: Case) -> Case:
 
 
 def _policy_left(policy: Policy, gone: Collection[str]) -> Policy:
-    """Return what the buyer wants of vendors as far as it names products that are left."""
+    """The policy of vendors as far as it names products that are left."""
 
     def left(ids: Iterable[str]) -> tuple[str, ...]:
         return tuple(name for name in ids if name not in gone)
@@ -86,7 +86,7 @@ def _policy_left(policy: Policy, gone: Collection[str]) -> Policy:
 
 
 def _dominated(case: Case) -> set[str]:
-    """Return the ids of the products that another covers."""
+    """The ids of the products that another covers."""
     uses, figures, groups = _uses(case), _figures(case), defaultdict(list)
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:
@@ -110,7 +110,7 @@ def _removable(case: Case, offer: Offer) -> bool:
 
 
 def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
-    """Return what two products must have in common for one to stand in for the other."""
+    """What two products must share for one to stand in for the other."""
     policy = case.policy
     named = (
         tuple(offer.id in ids for ids in policy.required),
@@ -132,7 +132,7 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
 
 
 def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> list[float]:
-    """Return the figures of which less is no worse: what a product takes, and what it lacks."""
+    """The figures of which less is no worse: what a product takes, and what it lacks."""
     takes = [amount for figure in figures for amount in _amounts(case, offer, SUMS[figure])]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     takes += [factor for _, factor in sorted(uses.factors[offer.id].items())]
@@ -147,7 +147,7 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
 
 
 def _figures(case: Case) -> list[str]:
-    """Return the sums over the bill that decide, those that ties are broken by first."""
+    """The sums over the bill that decide, those that ties are broken by first."""
     asked = {figure for figure in SUMS if case.limits.get(figure) is not None}
     ratios = (case.limits["per_useful_gpu_hour"], case.limits["per_million_tokens"])
     if case.objective in RATIOS or any(ratio is not None for ratio in ratios):
@@ -209,7 +209,7 @@ class _Uses:
         return uses
 
     def owner_of(self, quantity: Quantity) -> str | None:
-        """Return the product that a count is of, alone; None where it is of several or none."""
+        """The product that a count is of, alone; None where it is of several or none."""
         owners = {self.owners.get(name) for _, name in quantity.terms}
         plain = isinstance(quantity, Sum | Ceil) and quantity.constant == 0.0
         if len(owners) != 1 or not plain or (isinstance(quantity, Ceil) and quantity.if_any):
@@ -232,7 +232,7 @@ def _uses(case: Case) -> _Uses:
 
 
 def _left(case: Case, gone: Collection[str]) -> Companions:
-    """Return the companions of a case as they count without some products."""
+    """The companions of a case as they count without some products."""
     uses, companions = _uses(case), case.companions
     lost = {name for name, owner in uses.owners.items() if owner in gone}
 
@@ -261,7 +261,7 @@ def _left(case: Case, gone: Collection[str]) -> Companions:
 
 
 def _may_fall(case: Case) -> bool:
-    """Return whether some plan may need a size of a fabric that has less than a smaller one.
+    """Whether some plan may need a size of a fabric that has less than a smaller one.
 
     Of every limited sum, units cannot add more to a fabric than the best product for it does.
     """
@@ -290,7 +290,7 @@ def _may_fall(case: Case) -> bool:
 
 
 def _first_fall(steps: Steps) -> int | None:
-    """Return the capacity of the last size before one that has less of something."""
+    """The capacity of the last size before one that has less of something."""
     for one, other in itertools.pairwise(steps.sizes):
         if any(after < before for before, after in zip(one.outputs, other.outputs, strict=True)):
             return one.capacity

@@ -11,7 +11,7 @@ WORK_OF_BOX = 1.5e-3
 """Work of one box."""
 
 # Caps of work of each kind of search: a search that reaches one says so in its result ("feasible",
-# "undecided", "not settled", "cut"). Measured on the shipped problems; 1 is 667 boxes.
+# "undecided", "not settled", "cut") unless noted. Measured on the shipped problems; 1 is 667 boxes.
 
 MOST_WORK = 400.0
 """One search for a plan, 270,000 boxes; the incumbent is taken. Shipped problems: at most 2.3; 1 GW
@@ -24,11 +24,12 @@ are "undecided"."""
 NEXT_WORK = 400.0
 """From where on more of a limit pays, in several questions. Of 22 at most 4.9."""
 END_WORK = 60.0
-"""The end of an axis of a frontier, and the farthest of equally good plans: no plan to buy."""
+"""The end of an axis of a frontier, and the farthest of plans of equal work: where that is cut a
+point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0
 """Whether a changed problem has any plan. Of 53 at most 3.1."""
 HINT_WORK = 60.0
-"""The least move of one limit; beyond it the move is found by halving. Of 7 at most 10."""
+"""The least move of one limit; beyond it halving finds the move, no less exact. Of 7 at most 10."""
 WEIGHING_WORK = 1000.0
 """The least move of several limits together: 6.4."""
 CONFLICT_WORK = 2000.0
@@ -56,7 +57,7 @@ class Effort:
 
     @classmethod
     def within(cls, time_limit_s: float | None) -> Effort:
-        """Return what a time from now on allows; None: anything."""
+        """The effort of a time from now on, s; None: no limit of time."""
         return cls(math.inf if time_limit_s is None else time.monotonic() + time_limit_s)
 
     @property
@@ -81,7 +82,7 @@ class Effort:
         return self.left_work <= 0.0 or self.late
 
     def part(self, most_work: float = MOST_WORK, *, share: float = 1.0) -> Effort:
-        """Return a part with so much work at most, and a share of the time left."""
+        """A part with so much work at most, and a share of the time left."""
         deadline = self.deadline
         if math.isfinite(deadline):
             deadline = time.monotonic() + share * self.left_s

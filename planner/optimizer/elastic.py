@@ -51,7 +51,7 @@ class _Weighed(NamedTuple):
     many: Counts
 
     def at(self, places: Places | Flags) -> _Weighed:
-        """Return some of them."""
+        """Some of them."""
         return _Weighed(self.boxes.at(places), self.few[places], self.many[places])
 
     @classmethod
@@ -62,7 +62,7 @@ class _Weighed(NamedTuple):
 
 
 def can_be_missed(case: Case, name: str) -> bool:
-    """Say whether a limit can be missed at a price.
+    """Whether a limit can be missed at a price.
 
     A bandwidth rule takes the place of the overlap limit, which then is none; where the interval
     follows from the time between failures it is not chosen.
@@ -75,7 +75,7 @@ def can_be_missed(case: Case, name: str) -> bool:
 
 
 def least_missed(case: Case, gap: float, effort: Effort, *, below: float = math.inf) -> Certificate:
-    """Return the plan that misses the elastic limits of a case least, weighted, with its proof.
+    """The plan that misses the elastic limits of a case least, weighted, with its proof.
 
     Args:
         gap: how far the sum may be from its bound, as a share of it.
@@ -143,7 +143,7 @@ class _Search:
         return not left
 
     def _enough(self) -> float:
-        """Return what boxes must miss less than to be looked into."""
+        """The miss below which boxes are looked into."""
         return self.least * (1.0 - 0.9 * self.gap) - NOISE
 
     def _left(self, some: _Weighed) -> _Weighed:
@@ -157,7 +157,7 @@ class _Search:
     # What boxes miss at least.
 
     def _bounded(self, space: Space, some: _Weighed) -> _Weighed:
-        """Return boxes cut to what may miss less than the best, with what each misses at least."""
+        """Boxes cut to what may miss less than the best, with what each misses at least."""
         boxes = space.shared_out(_for_use(space, some))
         fits: Flags = np.asarray((boxes.low <= boxes.high).all(axis=0))
         fits = fits & space.pleases(boxes.low, boxes.high)
@@ -184,7 +184,7 @@ class _Search:
         return some.at(np.isfinite(bound) & (bound < self._enough()))
 
     def _allowed(self) -> Numbers:
-        """Return what may be taken of each column by plans that miss less than the best."""
+        """The most of each column that plans take which miss less than the best."""
         most = self.limits.copy()
         if math.isfinite(self.least):
             for limit, column in self.supplies:
@@ -207,7 +207,7 @@ class _Search:
         return missed
 
     def _of_job(self, space: Space, uses: _Range) -> tuple[Numbers, Numbers]:
-        """Return what jobs miss at least, infinite where they cannot run, and at which interval."""
+        """The least miss of jobs, infinite where they cannot run, and its interval, s."""
         job = _Jobs(space, uses, self.case)
         fixed, by_interval = np.zeros(len(uses.team)), []
         for limit in self.of_job:
@@ -292,12 +292,12 @@ class _Range(NamedTuple):
 
     @classmethod
     def of(cls, use: Uses) -> _Range:
-        """Return the range of the one number of GPUs of each use."""
+        """The range of the one number of GPUs of each use."""
         return cls(use.team, use.systems, use.gpus, use.gpus, use.stores, use.ports)
 
 
 def _for_use(space: Space, some: _Weighed) -> Boxes:
-    """Return boxes with no fewer systems than the fewest GPUs take, and no more than the most need
+    """Boxes with no fewer systems than the fewest GPUs take, and no more than the most need
     with their hot spares; where spares for repair or vendors decide, more may help."""
     boxes, job, repair = some.boxes, space.case.job, space.case.job.repair
     low, high = boxes.low.copy(), boxes.high.copy()
@@ -315,7 +315,7 @@ def _for_use(space: Space, some: _Weighed) -> Boxes:
 
 
 def _halved(space: Space, some: _Weighed, limits: Numbers) -> _Weighed:
-    """Return the halves of boxes: of the GPUs in use where their range is the wider one."""
+    """The halves of boxes: of the GPUs in use where their range is the wider one."""
     step = space.work.step[some.boxes.team]
     low, high = some.boxes.low[: space.first_store], some.boxes.high[: space.first_store]
     wide = np.log(np.maximum(high.sum(axis=0), 1) / np.maximum(low.sum(axis=0), 1))
@@ -334,7 +334,7 @@ def _halved(space: Space, some: _Weighed, limits: Numbers) -> _Weighed:
 
 
 def _other_mode(space: Space) -> str:
-    """Return the limit of the mode that is not in use."""
+    """The limit of the mode that is not in use."""
     return "overlap" if space.mode == "sync" else "blocking"
 
 
@@ -390,7 +390,7 @@ class _Jobs:
                 self.runs &= value >= floor * (1 - 1e-6)
 
     def least(self, limits: list[Elastic]) -> tuple[Numbers, Numbers]:
-        """Return what limits on the interval, goodput and useful work are missed by at least, and
+        """The least miss of limits on the interval, goodput and useful work, and
         the interval; that of most work where there are no such limits."""
         rule = self.space.case.job.interval
         if rule.policy == "fixed":

@@ -64,7 +64,7 @@ class Local(NamedTuple):
         mtti_s: Numbers,
         seen: Numbers | float,
     ) -> Numbers:
-        """Return the logarithm of the share of time kept, but for stalls.
+        """The logarithm of the share of time kept, but for stalls.
 
         Args:
             interval_s: start of one local checkpoint to the start of the next, s.
@@ -125,7 +125,7 @@ class Drives:
         self.most_tb = np.ones(len(of))
 
     def of(self, team: Places, gpus: Numbers, every: Places | None = None) -> Local:
-        """Return the local level of uses by GPUs in use, of each k or the only one."""
+        """The local level of uses by GPUs in use, of each k or the only one."""
         levels = self.levels
         writing = np.ones_like(gpus) if self.one_writes else gpus
         fits = self.there[team] & (self.room_tb[team] / writing <= self.most_tb[team] * (1 + ROOM))
@@ -141,7 +141,7 @@ class Drives:
         )
 
     def most_gpus(self, number: int, failures_per_gpu_day: float, tolerance: float) -> float:
-        """Return the most GPUs for which a local restart and drain fit between two failures."""
+        """The most GPUs for which a local restart and drain fit between two failures."""
         if not self.there[number]:
             return 0.0
         mean_s = DAY_S / failures_per_gpu_day * (1.0 + tolerance)
@@ -182,7 +182,7 @@ class Times:
     local: Local | None
 
     def log_kept(self, interval: Numbers, mtti: Numbers, seen: Numbers | float = 1.0) -> Numbers:
-        """Return the logarithm of goodput, if restarts see a share of the failures."""
+        """The logarithm of goodput, if restarts see a share of the failures."""
         stopped, recovery = np.minimum(self.stopped, interval), seen * self.recovery
         with np.errstate(divide="ignore"):
             left = np.log1p(-stopped / interval)
@@ -193,7 +193,7 @@ class Times:
         return np.asarray(left + kept)
 
     def log_rework(self, interval: Numbers, mtti: Numbers, seen: Numbers | float) -> Numbers:
-        """Return the logarithm of the share of intervals that no failure makes repeat."""
+        """The logarithm of the share of intervals that no failure makes repeat."""
         if self.local is None:
             z = interval / mtti
             return np.asarray(np.log(z / np.expm1(np.clip(z, 1e-12, MOST_EXPONENT))))
@@ -201,7 +201,7 @@ class Times:
         return self.local.log_rework(interval / mtti, near, self.local.drain_s / mtti)
 
     def log_worth(self, interval: Numbers, mtti: Numbers) -> Numbers:
-        """Return the logarithm of the part of goodput that depends on the interval."""
+        """The logarithm of the part of goodput that depends on the interval."""
         with np.errstate(divide="ignore"):
             left = np.log1p(-np.minimum(self.stopped / interval, 1.0))
         return np.asarray(left + self.log_rework(interval, mtti, 1.0))
@@ -224,7 +224,7 @@ GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 def best_between(
     worth: Callable[[Numbers], Numbers], low_s: Numbers, high_s: Numbers | float
 ) -> Numbers:
-    """Return the times of most worth between the shortest and the longest, by golden sections of a
+    """The times of most worth between the shortest and the longest, by golden sections of a
     function with one peak over their logarithms."""
     most_s = np.broadcast_to(np.asarray(high_s, dtype=float), low_s.shape)
     left, right = np.log(low_s), np.log(most_s)
@@ -294,7 +294,7 @@ NEVER_WAITS = 1e-30
 
 
 def erlang_b(spares: Numbers, load: Numbers) -> Numbers:
-    """Return the share of time in which more units are in repair than there are spares, by Erlang's
+    """The share of time in which more units are in repair than there are spares, by Erlang's
     recursion: over each load once, up to the most spares under it."""
     loads, of = np.unique(load, return_inverse=True)
     places, found = spares.astype(np.int64) + 1, np.ones_like(load)
@@ -354,7 +354,7 @@ class Shrunk:
 
     @classmethod
     def of(cls, units: Units, counts: Numbers, replicas: Numbers) -> Shrunk:
-        """Return the averages.
+        """The averages.
 
         Args:
             units: what is repaired.
@@ -401,7 +401,7 @@ class Shrunk:
         return cls(*(np.concatenate([getattr(p, name) for p in parts])[at] for name in names))
 
     def work(self, interval_s: Numbers, more: Numbers) -> Numbers:
-        """Return the share of the work of all replicas that is not lost to units out.
+        """The share of the work of all replicas that is not lost to units out.
 
         Args:
             interval_s: start of one checkpoint to the start of the next.
@@ -413,7 +413,7 @@ class Shrunk:
         return np.asarray(self.running - planned * (self.stands + self.longer * more) - waits)
 
     def _passes(self, per_s: Numbers, interval_s: Numbers) -> Numbers:
-        """Return the probability that the next capture comes before an event of this rate."""
+        """The probability that the next capture comes before an event of this rate."""
         began, comes = self.began * interval_s, per_s * interval_s
         first = np.exp(-np.minimum(began, comes))
         return np.asarray(first * _none_of(np.abs(began - comes)) / _none_of(began))
@@ -451,7 +451,7 @@ def _states(units: Units, counts: Numbers, replicas: Numbers) -> list[Numbers]:
 
 
 def kept_by_swaps(repair: Repair | None, mtti_s: Numbers) -> Numbers:
-    """Return the share of goodput that swaps leave, of one level of checkpoints."""
+    """The share of goodput that swaps leave, of one level of checkpoints."""
     if repair is None:
         return np.ones_like(mtti_s)
     return np.asarray(1.0 + repair.hardware_share * np.expm1(-repair.swap_s / mtti_s))

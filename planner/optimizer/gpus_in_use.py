@@ -24,7 +24,7 @@ class BestUse(Work):
     """`Work` with the number of GPUs in use that does most of it."""
 
     def of_systems(self, team: Places, systems: Counts) -> tuple[Counts, Counts]:
-        """Return the systems and the most GPUs of purchases.
+        """The systems and the most GPUs of purchases.
 
         Args:
             team: the team of each.
@@ -45,7 +45,7 @@ class BestUse(Work):
         return count, most
 
     def most_gpus(self, number: int, systems: Counts) -> Counts:
-        """Return the most GPUs that the job can use of so many systems of one way's type."""
+        """The most GPUs that the job can use of so many systems of one way's type."""
         way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
         gpus, limit = most_gpus(job, way, systems), job.gpus_max_in(way)
         if limit is not None:
@@ -64,7 +64,7 @@ class BestUse(Work):
         stores: Stores,
         tco_usd: Numbers | None = None,
     ) -> tuple[Numbers, Counts]:
-        """Return the best score of each purchase over the GPUs in use, and these GPUs.
+        """The best score of each purchase over the GPUs in use, and these GPUs.
 
         Fewer GPUs are tried, twice as many uses each time, until the bound without waiting is
         no better than the best so far, and falls: useful work without waiting has one peak, so no
@@ -139,7 +139,7 @@ class BestUse(Work):
         return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
 
     def _no_better_above(self, use: Uses, peak: Counts, at: Numbers) -> Counts:
-        """Return the same where copies of the model share micro-batches evenly.
+        """The same where copies of the model share micro-batches evenly.
 
         The peak is of the bound: GPUs above it are left out whose bound is no more than what the
         peak, or the end of a step below it, is worth.
@@ -157,7 +157,7 @@ class BestUse(Work):
         return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
 
     def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
-        """Return the fewest and the most GPUs between which all lie that are read for in time.
+        """The fewest and the most GPUs between which all lie that are read for in time.
 
         Reads, for a restore and every second, rise with the GPUs, and so do the ports through
         which they come, unless one replica alone reads in a restore; storage gives the same.
@@ -203,7 +203,7 @@ class BestUse(Work):
         near: int,
         score: Callable[[Uses], Numbers],
     ) -> tuple[int, tuple[int, ...]] | None:
-        """Return the GPUs in use of the best score and the systems in use of each type.
+        """The GPUs in use of the best score and the systems in use of each type.
 
         Numbers of GPUs around ``near`` are tried until none beside the best is better, each
         divided among the types so that most is written, or most is read.
@@ -273,7 +273,7 @@ class BestUse(Work):
 
 
 def _reachable(ways: Sequence[Way], most: Sequence[int]) -> Counts:
-    """Return the GPUs in use to which whole steps of every type add up, fewest first."""
+    """The GPUs in use to which whole steps of every type add up, fewest first."""
     sums = np.zeros(1, dtype=np.int64)
     for way, top in zip(ways, most, strict=True):
         steps = np.arange(way.step_gpus, top + 1, way.step_gpus)

@@ -28,25 +28,25 @@ LOGARITHMIC = frozenset({"goodput", "useful_gpus"}) | RATIOS
 
 
 def name_weight(item_id: str) -> float:
-    """Return a fixed number between 1 and 2 for an item id: the order of plans that nothing else
+    """A fixed number between 1 and 2 for an item id: the order of plans that nothing else
     tells apart, whatever else is in the catalogs."""
     return 1.0 + int.from_bytes(sha256(item_id.encode()).digest()[:2], "big") / 65_536.0
 
 
 def scale(figure: Figure) -> float:
-    """Return how many of a figure's unit the search counts as one."""
+    """The scale of a figure in the search."""
     return MILLION if figure.money else 1.0
 
 
 def natural(name: str, value: float) -> float:
-    """Return an objective's value as the search scales it in the objective's own unit."""
+    """An objective's value as the search scales it in the objective's own unit."""
     if name in LOGARITHMIC:
         return math.exp(value)
     return value * scale(OBJECTIVES[name].figure) if name in OBJECTIVES else value
 
 
 def measure(case: Case, name: str) -> Callable[[Run], float]:
-    """Return the value of an objective or tie-break on a run, as the search scales it."""
+    """The value of an objective or tie-break on a run, as the search scales it."""
     mfu = case.job.mfu or 0.0
     summed = {"capex": "capex_usd", "least_meter": "facility_power_kw"}
     summed |= {key: asked.figure.name for key, asked in OBJECTIVES.items()}
@@ -74,7 +74,7 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
 
 
 def work_of_one_gpu(case: Case, name: str, way: Way) -> float:
-    """Return the useful work of the term, in the unit of a ratio, of a GPU that never stops."""
+    """The useful work of the term, in the unit of a ratio, of a GPU that never stops."""
     if name == "usd_per_useful_gpu_hour":
         return case.rates.hours
     pflops = way.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0
@@ -82,17 +82,17 @@ def work_of_one_gpu(case: Case, name: str, way: Way) -> float:
 
 
 def useful_hours(case: Case, run: Run) -> float:
-    """Return the useful GPU-hours of the term."""
+    """The useful GPU-hours of the term."""
     return run.useful_gpus * case.rates.hours
 
 
 def million_tokens(case: Case, run: Run) -> float:
-    """Return the million tokens trained in the term."""
+    """The million tokens trained in the term."""
     return run.useful_pflops(case.job.mfu or 0.0) * case.million_tokens_per_pflops()
 
 
 def work_of_ratio(case: Case, run: Run) -> float:
-    """Return the useful work of the term that the case's objective pays for: hours, or tokens."""
+    """The useful work of the term that the case's objective pays for: hours, or tokens."""
     hours = case.objective == "usd_per_useful_gpu_hour"
     return useful_hours(case, run) if hours else million_tokens(case, run)
 
@@ -106,7 +106,7 @@ def _count(offers: Sequence[Offer], run: Run) -> float:
 
 
 def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:
-    """Return the predicate whether a run reaches every floor, and ratio of money to work."""
+    """The predicate whether a run reaches every floor, and ratio of money to work."""
     limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
 
     def meets(run: Run) -> bool:

@@ -95,7 +95,7 @@ def operate(
     gpus: int,
     ways: Collection[str] = (),
 ) -> Run | None:
-    """Return a purchase run at its best interval, with a local level at the best k; None where a
+    """A purchase run at its best interval, with a local level at the best k; None where a
     limit on running breaks.
 
     Args:
@@ -123,7 +123,7 @@ def run_at(
     ways: Collection[str] = (),
     every: int = 1,
 ) -> Run | None:
-    """Return a purchase run at a given interval, whatever limits that breaks; None where nothing
+    """A purchase run at a given interval, whatever limits that breaks; None where nothing
     works: no bandwidth, no drives of a local level, or no progress between failures.
 
     Args:
@@ -141,7 +141,7 @@ def run_at(
 
 
 def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
-    """Return the goodput of the GPUs of a run with other storage, an entry each, with a local level
+    """The goodput of the GPUs of a run with other storage, an entry each, with a local level
     at the best k; 0 where a limit on running breaks."""
     single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways)
     assert single is not None
@@ -162,7 +162,7 @@ def goodput_with(case: Case, run: Run, stores: Stores) -> Numbers:
 
 
 def waiting_with(case: Case, run: Run, spares: int) -> float:
-    """Return the share of its work that a run loses to repairs with another number of spares."""
+    """The share of its work that a run loses to repairs with another number of spares."""
     single = _Single.of(case, run.mode, run.units, run.used, run.gpus, run.ways, run.every)
     assert single is not None
     use = replace(single.use, spares=np.array([spares]))
@@ -264,7 +264,7 @@ class _Single:
         )
 
     def _clients(self, side: str) -> int:
-        """Return the systems of one replica, of the type whose ports move least."""
+        """The systems of one replica, of the type whose ports move least."""
         each = []
         for system, way in self.running:
             count = -(-(way.replica_gpus or 0) // way.usable_gpus)
@@ -280,7 +280,7 @@ def _first(figures: NDArray[Any]) -> float:
 
 
 def shrunk_of(case: Case, run: Run) -> Shrunk | None:
-    """Return the averages over the units out of a job that goes on with fewer replicas."""
+    """The averages over the units out of a job that goes on with fewer replicas."""
     repair = case.job.repair
     if repair is None or not repair.shrinks:
         return None
@@ -290,7 +290,7 @@ def shrunk_of(case: Case, run: Run) -> Shrunk | None:
 
 
 def restarts(job: Job, run: Run) -> Restarts:
-    """Return the restarts of a job that goes on with fewer replicas."""
+    """The restarts of a job that goes on with fewer replicas."""
     assert job.repair is not None
     share, repair_s = job.repair.hardware_share, job.repair.repair_s
     if run.mode == "local" and job.levels is not None:
@@ -302,7 +302,7 @@ def restarts(job: Job, run: Run) -> Restarts:
 
 
 def on_two_levels(job: Job, run: Run) -> TwoLevels:
-    """Return the times of a run with a local level."""
+    """The times of a run with a local level."""
     levels, repair = job.levels, job.repair
     assert levels is not None
     return TwoLevels(
@@ -327,7 +327,7 @@ def on_two_levels(job: Job, run: Run) -> TwoLevels:
 
 
 def missed_by(case: Case, run: Run) -> float:
-    """Return the weighted sum of the shares by which a run misses elastic limits."""
+    """The weighted sum of the shares by which a run misses elastic limits."""
     return sum(limit.weight * _share_missed(case, run, limit) for limit in case.elastic)
 
 
@@ -349,7 +349,7 @@ _OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
 
 
 def amount(case: Case, run: Run, name: str) -> float:
-    """Return the value of a limit on a run, in the limit's unit."""
+    """The value of a limit on a run, in the limit's unit."""
     limit, job = BY_NAME[name], case.job
     if limit.group == "supply":
         return bill(case, run.units, run.ways)[limit.figure]
@@ -383,19 +383,19 @@ def amount(case: Case, run: Run, name: str) -> float:
 
 
 def recovery_s(case: Case, units: Mapping[str, int]) -> float:
-    """Return the shortest interval in which buffers of bursts are empty again, s; 0 without."""
+    """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
     sustained = case.delivered_write * _first(stored_of(case, units).sustained)
     return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
 
 
 def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
-    """Return the training data that flash takes from the bulk tier beside checkpoints, GB/s."""
+    """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
     write = case.delivered_write * _first(stored_of(case, units).sustained)
     return case.job.staged_share * write
 
 
 def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
-    """Return the limits on running that a run exceeds, with the share; None of a limit of 0."""
+    """The limits on running that a run exceeds, with the share; None of a limit of 0."""
     found: dict[str, float | None] = {}
     for name, allowed in _limits_on(case, run):
         if allowed is None:
@@ -408,7 +408,7 @@ def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
 
 
 def most_gpus_by(case: Case, run: Run) -> dict[str, int | None]:
-    """Return the limits on the GPUs in use of a run, each None where it is not."""
+    """The limits on the GPUs in use of a run, each None where it is not."""
     filled = [way.gpus_max for _, way in case.in_use(run.used, run.ways)]
     most = min((gpus for gpus in filled if gpus is not None), default=None)
     return {"gpus_max": case.job.gpus_max, "micro_batches": most}

@@ -82,7 +82,7 @@ def optimise(
     ties: bool = True,
     known: Sequence[Run] = (),
 ) -> Certificate:
-    """Return the best plan of a case with its certificate.
+    """The best plan of a case with its certificate.
 
     Args:
         gap: the largest distance to the bound, as a share of the objective.
@@ -109,14 +109,14 @@ def optimise(
 
 
 def of_whole(whole: Case, run: Run | None) -> Run | None:
-    """Return a plan as one of the whole case: products that were left out count 0."""
+    """A plan as one of the whole case: products that were left out count 0."""
     if run is None:
         return None
     return replace(run, units={**{offer.id: 0 for offer in whole.offers()}, **run.units})
 
 
 def worth_of(case: Case, columns: Columns) -> Worth:
-    """Return what a case asks for as a worth of purchases."""
+    """The objective of a case as a worth of purchases."""
     if case.objective in WORK_OBJECTIVES:
         return Worth("work")
     if case.objective in RATIOS:
@@ -129,7 +129,7 @@ def worth_of(case: Case, columns: Columns) -> Worth:
 
 
 def for_work(case: Case) -> Case:
-    """Return a case that asks for most work, in the unit that its objective or floor counts."""
+    """A case that asks for most work, in the unit that its objective or floor counts."""
     if case.objective in WORK_OBJECTIVES:
         return case
     counted = case.job.mfu is not None and case.useful_pflops_floor() is not None
@@ -163,7 +163,7 @@ class _Hold:
         return _Hold(self.limits.copy(), [*self.held], self.begin)
 
     def at(self, some: Places) -> _Hold:
-        """Return what is held of some scenarios."""
+        """The part of some scenarios."""
         held, begin = [Held(worth, least[some]) for worth, least in self.held], None
         if self.begin is not None:
             place = np.full(self.limits.shape[1], -1, dtype=np.int64)
@@ -221,14 +221,14 @@ class Question:
         self.boxes = 0
 
     def answer(self, known: Iterable[Run] = ()) -> Certificate:
-        """Return the plan to take, with its certificate."""
+        """The plan to take, with its certificate."""
         (found,) = self.answers(self.columns.limits(self.case)[:, None], self._points(known))
         if found.first.point is None:
             return self._certificate("infeasible" if found.first.ended else "no_solution", found)
         return self._certificate("unbounded" if found.endless else "optimal", found)
 
     def answers(self, limits: Numbers, known: Iterable[Point] = ()) -> list[Settled]:
-        """Return an answer for each scenario.
+        """An answer for each scenario.
 
         Args:
             limits: what may be taken of each column, a row each, a column for each scenario.
@@ -250,11 +250,11 @@ class Question:
         return found
 
     def _share_kept(self, share: float) -> float:
-        """Return how far below the best boxes are kept for plans a share below it."""
+        """The width below the best in which boxes are kept for plans a share below it."""
         return (float(self._widths(np.ones(1), share)[0]) if self.logarithmic else share) * 1.001
 
     def _widths(self, values: Numbers, share: float) -> Numbers:
-        """Return a share of the objective as widths at values of its worth."""
+        """A share of the objective as widths at values of its worth."""
         if not self.logarithmic:
             return np.asarray(share * np.maximum(np.abs(values), 1e-9))
         up = self.case.objective in RATIOS
@@ -270,7 +270,7 @@ class Question:
         relative: bool = True,
         keep: float | None = None,
     ) -> list[Answer]:
-        """Return the purchases of most worth; what is near them is where ``hold`` begins then."""
+        """The purchases of most worth; what is near them is where ``hold`` begins then."""
         relative = relative and not (worth == self.worth and self.logarithmic)
         search = Search(
             self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
@@ -397,7 +397,7 @@ class Question:
     # No end.
 
     def endless(self, found: Answer, limits: Numbers) -> bool:
-        """Say whether more of something that nothing limits is better without end."""
+        """Whether more of something that nothing limits is better without end."""
         point, case = found.point, self.case
         assert point is not None
         if self.worth.kind in ("least", "ratio"):
@@ -421,11 +421,11 @@ class Question:
     # The certificate.
 
     def value(self, run: Run) -> float:
-        """Return what an operation is worth, as the search scales the objective."""
+        """The objective of an operation, as the search scales it."""
         return measure(self.case, self.case.objective)(run)
 
     def run_of(self, point: Point | None) -> Run:
-        """Return how a purchase of the search runs.
+        """The operation of a purchase of the search.
 
         Raises:
             SolverError: it does not.
@@ -463,18 +463,18 @@ class Question:
 
 
 def _values(found: Iterable[Settled]) -> Numbers:
-    """Return what the plans taken are worth, in what was asked of them last."""
+    """The worth of the plans taken, in the last question."""
     return np.array([one.taken.value for one in found])
 
 
 def _points_of(found: Iterable[Settled]) -> list[Point]:
-    """Return the plans taken, each once."""
+    """The plans taken, each once."""
     points = {id(one.taken.point): one.taken.point for one in found}
     return [point for point in points.values() if point is not None]
 
 
 def share_given_away(case: Case, value: float, best: float) -> float:
-    """Return how much less than the best the plan is worth, as a share of the best."""
+    """The distance of a plan from the best, as a share of the best."""
     if case.objective in LOGARITHMIC:
         more = math.expm1(value - best)
         return max(0.0, -more if case.maximise else more)
@@ -482,7 +482,7 @@ def share_given_away(case: Case, value: float, best: float) -> float:
 
 
 def share(case: Case, value: float, bound: float) -> float:
-    """Return the distance from value to bound as a share of the objective."""
+    """The distance from value to bound as a share of the objective."""
     if case.objective in LOGARITHMIC:
         beyond = math.expm1(bound - value)
         return max(0.0, beyond if case.maximise else -beyond)
@@ -546,7 +546,7 @@ def _in_use(space: Space, demands: Counts) -> Boxes:
 
 
 def fitted(case: Case, run: Run) -> Run | None:
-    """Return an operation at its best under a case; None where that refuses its purchase or use.
+    """An operation at its best under a case; None where that refuses its purchase or use.
 
     Args:
         run: an operation of another case with the same products.

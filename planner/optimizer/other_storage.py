@@ -82,7 +82,7 @@ class OtherStorage:
                         break
 
     def shortfall(self, run: Run) -> float:
-        """Return the share by which a run is worse than the bound.
+        """The share by which a run is worse than the bound.
 
         An objective in money is for prices to decide: by it nothing is worse here, but for the
         work that money is paid for, which is compared with the plan's.
@@ -118,7 +118,7 @@ class OtherStorage:
             yield dropped, replace(self.chosen, units=less, used=used, gpus=gpus)
 
     def _fewest(self, items: Sequence[Storage], like: Run) -> Counts:
-        """Return the fewest units of each item that serve the job, whatever they take; 0: none."""
+        """The fewest units of each item that serve the job, whatever they take; 0: none."""
         low = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
         high = np.array([_most(item) for item in items], dtype=np.int64)
         found = np.zeros(len(items), dtype=np.int64)
@@ -139,7 +139,7 @@ class OtherStorage:
         return found
 
     def _serves(self, items: Sequence[Storage], counts: Counts, like: Run) -> Flags:
-        """Return whether units of each item serve the job, whatever they take or cost."""
+        """Whether units of each item serve the job, whatever they take or cost."""
         case, rows = self.case, {item.id: n for n, item in enumerate(self.case.storage)}
         units = np.array([like.units.get(o.id, 0) for o in (*case.systems, *case.storage)])
         columns = np.tile(units[:, None], (1, len(items)))
@@ -155,7 +155,7 @@ class OtherStorage:
         return fine if least is None else fine & (goodput >= least)
 
     def _least_goodput(self, like: Run) -> float | None:
-        """Return the least goodput with which the GPUs of a run do enough work, if that counts."""
+        """The least goodput with which the GPUs of a run do enough work, if that counts."""
         case, share = self.case, 1.0 - self.within - 1e-9
         if case.objective in RATIOS:
             return share * self.chosen.useful_gpus / like.gpus * self._rate(like)
@@ -167,13 +167,13 @@ class OtherStorage:
         return share * self.bound / like.gpus / each
 
     def _rate(self, like: Run) -> float:
-        """Return the rate of the plan's GPUs over that of another number of them, where tokens are
+        """The rate of the plan's GPUs over that of another number of them, where tokens are
         paid for."""
         hours = self.case.objective == "usd_per_useful_gpu_hour"
         return 1.0 if hours else self.chosen.tflops_per_gpu / like.tflops_per_gpu
 
     def _run(self, item: Storage, count: int, like: Run) -> Run | None:
-        """Return the run on such a purchase if it serves the job and may be ordered."""
+        """The run on such a purchase if it serves the job and may be ordered."""
         case = self.case
         units = {**like.units, item.id: max(count, item.low)}
         if not is_orderly(case, units):
@@ -191,7 +191,7 @@ def _most(item: Storage) -> int:
 
 
 def _falls(item: Storage) -> bool:
-    """Return whether more units bring less bandwidth somewhere, by a table of sizes."""
+    """Whether more units bring less bandwidth somewhere, by a table of sizes."""
     reads, writes = [0.0], [0.0]
     for piece in item.segments:
         wide = piece.high - piece.low

@@ -63,8 +63,8 @@ class Program(Rows):
         self.case, self.job, self.team = case, case.job, team
         self.useful = UsefulWork(case, team)
         self.sizes_fall = sizes_fall(case)
-        self.systems = [system for system, _ in team.running]
-        self.ways, policy = team.ways, case.policy
+        self.systems, self.ways = [system for system, _ in team.running], team.ways
+        policy = case.policy
         self.named = {name for ids in policy.required for name in ids}
         self.named |= {name for split in policy.splits for name, _ in split.weights}
         self.offers = [offer for offer in case.offers() if self._may_be_bought(offer)]
@@ -78,7 +78,10 @@ class Program(Rows):
         self.tangents = 0
 
         # Variables
-        self.units = self._counts_of_offers()
+        self.units = {
+            offer.id: self.whole(f"x_{offer.id}", self.tops[offer.id], float(offer.low))
+            for offer in self.offers
+        }
         self.count.know(self.units)
         self.used = {
             each.id: self.whole(f"used_{each.id}", max(1, self.tops[each.id]), 1.0)
@@ -86,7 +89,8 @@ class Program(Rows):
         }
         self.gpus_of = {way.id: self._gpus_in_use(system.id, way) for system, way in team.running}
         self.gpus = lpSum(self.gpus_of.values())
-        self.most_gpus = self._most_gpus()
+        most = sum(float(way.usable_gpus * self.tops[s.id]) for s, way in team.running)
+        self.most_gpus = min(most, self.useful.gpus_range[1])
         self.serves = {family.id: self.whole(f"family_{family.id}", 1) for family in self.families}
         self.bandwidth = Bandwidth(self, case, self.storage, self.units, self.tops)
         self.write = self.safe_write = self.number("write_gb_per_s")
@@ -148,20 +152,7 @@ class Program(Rows):
             most = min(most, cap_in_use(self.case, in_use))
         return max(most, offer.low)
 
-    def _most_gpus(self) -> float:
-        most = sum(float(way.usable_gpus * self.tops[s.id]) for s, way in self.team.running)
-        return min(most, self.useful.gpus_range[1])
-
     # Variables
-
-    def _counts_of_offers(self) -> dict[str, Expression]:
-        """x_k: units of each offer in the cluster, between what is demanded and its top."""
-        found = {}
-        for offer in self.offers:
-            found[offer.id] = self.whole(f"x_{offer.id}", self.tops[offer.id], float(offer.low))
-            if offer.high is not None and offer.low > offer.high:
-                self.row(f"demanded_{offer.id}", found[offer.id] <= offer.high)
-        return found
 
     def _gpus_in_use(self, system_id: str, way: Any) -> Expression:
         """N_k = g_k u_k, or whole replicas: m v <= g u <= m v + g - 1, the fewest systems."""
@@ -182,7 +173,7 @@ class Program(Rows):
         self.row(name, delivered - limit <= 0.0)
 
     def standing_at_the_set_point(self) -> None:
-        """Systems that are provisioned for another power than their own: all of the way in use."""
+        """Systems provisioned for another power than their own: all of the way in use."""
         chosen = {way.id for way in self.ways}
         for name, (system, way) in self.case.capped.items():
             place = self.count[system.place] if name in chosen else 0.0
@@ -257,7 +248,11 @@ class Program(Rows):
                 self.row(f"none_or_{offer.id}", units - most * some <= 0.0)
 
     def demanded_items(self) -> None:
-        """At least one unit, and the MOQ, of storage that a question is about."""
+        """No plan where more is demanded than there may be; at least one unit of storage that a
+        question is about, and its MOQ."""
+        for offer in self.offers:
+            if offer.high is not None and offer.low > offer.high:
+                self.row(f"demanded_{offer.id}", self.units[offer.id] <= offer.high)
         for item in self.storage:
             if item.id in self.case.must_use:
                 least = float(max(1, item.min_units))
@@ -288,20 +283,27 @@ class Program(Rows):
         """B <= f C for every family that serves: C is what the GPU systems in use move, f of it
         through the family's clients. Where one replica writes or reads, C is that of its systems.
         """
-        writes = {system.id: system.client_write_gb_per_s for system in self.systems}
-        reads = {system.id: system.client_read_gb_per_s for system in self.systems}
-        of_write = {family.id: family.write_factor for family in self.families}
-        of_read = {family.id: family.read_factor for family in self.families}
-        one_writes, one_reads = self.job.one_replica_writes, self.job.one_replica_reads
-        self._clients("write", self.write, self._base(writes, one_writes), of_write)
-        self._clients("read", self.read, self._base(reads, one_reads), of_read)
+        self._clients("write", self.write, one_replica=self.job.one_replica_writes)
+        self._clients("read", self.read, one_replica=self.job.one_replica_reads)
         if self.data is not self.read:
-            self._clients("data", self.data, self._base(reads, one_replica=False), of_read)
+            self._clients("data", self.data, one_replica=False)
 
-    def _clients(
-        self, side: str, moved: Expression, base: Clients, factors: Mapping[str, float]
-    ) -> None:
-        clients, most = base
+    def _clients(self, side: str, moved: Expression, *, one_replica: bool) -> None:
+        field = "write" if side == "write" else "read"
+        factors = {each.id: getattr(each, f"{field}_factor") for each in self.families}
+        # A system that moves more than all appliances together is never the limit.
+        every = [f for each in self.families for f in (each.write_factor, each.read_factor)]
+        enough = max(*self.bandwidth.most, 1.0) / min(1.0, *every)
+        limits = {s.id: min(getattr(s, f"client_{field}_gb_per_s"), enough) for s in self.systems}
+        if one_replica:
+            most = min(
+                math.ceil((way.replica_gpus or 0) / way.usable_gpus) * limits[system.id]
+                for system, way in self.team.running
+            )
+            clients: Expression = LpAffineExpression(constant=most)
+        else:
+            most = sum(limit * max(1, self.tops[name]) for name, limit in limits.items())
+            clients = lpSum(limit * self.used[name] for name, limit in limits.items())
         least, highest = min(factors.values(), default=1.0), max(factors.values(), default=1.0)
         if least == highest:
             self._at_most(moved, least * clients, f"client_{side}")
@@ -310,23 +312,6 @@ class Program(Rows):
             room = (highest - factor) * most  # where the family does not serve
             limit = factor * clients + room - room * self.serves[family]
             self._at_most(moved, limit, f"client_{side}_{family}")
-
-    def _base(self, limits: Mapping[str, float], one_replica: bool) -> Clients:
-        """Return what clients move before a family's factor, and the most that is, GB/s.
-
-        A system that moves more than all appliances together is never the limit.
-        """
-        factors = [f for each in self.families for f in (each.write_factor, each.read_factor)]
-        enough = max(*self.bandwidth.most, 1.0) / min(1.0, *factors)
-        limits = {name: min(limit, enough) for name, limit in limits.items()}
-        if not one_replica:
-            most = sum(limit * max(1, self.tops[name]) for name, limit in limits.items())
-            return lpSum(limit * self.used[name] for name, limit in limits.items()), most
-        each = min(
-            math.ceil((way.replica_gpus or 0) / way.usable_gpus) * limits[system.id]
-            for system, way in self.team.running
-        )
-        return LpAffineExpression(constant=each), each
 
     def write_endurance(self) -> None:
         """V <= sum_k endurance_k x_k, TB a day; a unit of an item that states none lifts it."""
@@ -475,11 +460,11 @@ class Program(Rows):
         N E >= U,  N E >= E_min N,  PFLOP/s >= F,  TCO <= c h N E,  TCO <= c t PFLOP/s
         """
         limits, case = self.case.limits, self.case
-        if limits["min_goodput"] is not None:
-            row = self.useful_work("gpus") - limits["min_goodput"] * self.gpus
-            self.row("min_goodput", row >= 0.0)
-        if limits["min_useful_gpus"] is not None:
-            self.row("min_useful_gpus", self.useful_work("gpus") >= limits["min_useful_gpus"])
+        share, least = limits["min_goodput"], limits["min_useful_gpus"]
+        if share is not None:
+            self.row("min_goodput", self.useful_work("gpus") - share * self.gpus >= 0.0)
+        if least is not None:
+            self.row("min_useful_gpus", self.useful_work("gpus") >= least)
         floor = case.useful_pflops_floor()
         if floor is not None:
             self.row("min_useful_pflops", self.useful_work("pflops") >= floor)
@@ -492,14 +477,13 @@ class Program(Rows):
             self.useful_work(MEASURES[case.objective])
 
     def ratios(self) -> Iterable[tuple[str, Measure, float]]:
-        """Yield each ratio of money to work, its measure, and what one unit of it is in the term:
-        GPU-hours, or million tokens."""
+        """Each ratio of money to work: measure, GPU-hours or million tokens of one unit."""
         yield "per_useful_gpu_hour", "gpus", self.case.rates.hours
         if self.job.active_parameters is not None:
             yield "per_million_tokens", "pflops", self.case.million_tokens_per_pflops()
 
     def useful_work(self, measure: Measure) -> Expression:
-        """Return useful work; without a law of scale one measure is a multiple of the other."""
+        """Useful work; without a law of scale one measure is a multiple of the other."""
         if measure == "pflops" and self.job.scale is None:
             return self.useful.pflops_per_gpu(1.0) * self.useful_work("gpus")
         if measure not in self.work:
@@ -517,8 +501,7 @@ class Program(Rows):
         return found
 
     def delivered(self, values: Mapping[str, float], *, whole: bool = True) -> Point:
-        """Return the operating point of a solution: what its purchase delivers, whatever less the
-        solver was content with."""
+        """The operating point of a solution: all that its purchase delivers."""
         found, known = {}, dict(values)
         for name, variable in self.coordinates.items():
             if name == "gpus":
@@ -547,10 +530,9 @@ class Program(Rows):
                 kept[name] = slope
                 right -= slope * at
         largest = max([1.0, *map(abs, kept.values())])
-        variables = self.coordinates
-        row = (1.0 / largest) * self.work[measure]
-        row = row - lpSum((slope / largest) * variables[name] for name, slope in kept.items())
+        sloped = lpSum((s / largest) * self.coordinates[name] for name, s in kept.items())
         self.tangents += 1
+        row = (1.0 / largest) * self.work[measure] - sloped
         self.row(f"work_{measure}_{self.tangents}", row <= right / largest)
 
     @cached_property
@@ -564,22 +546,21 @@ class Program(Rows):
         """With D = S/B*:  eta D sum_k burst_k x_k >= S,  eta sum_k (buffer_k + D write_k) x_k >= S,
         eta I sum_k write_k x_k >= S: buffers take a checkpoint, and are empty by the next."""
         share, size_gb = self.case.delivered_write, self.job.checkpoint_gb
-        drain_s = size_gb / at.write
-        burst: list[Expression] = []
-        held: list[Expression] = []
-        sustained: list[Expression] = []
-        for item in self.storage:
-            units, write = self.units[item.id], self.bandwidth.nameplate[item.id][1]
-            burst.append(item.burst_gb_per_s * units if item.burst_gb_per_s else write)
-            held.append((item.buffer_gb / drain_s) * units + write)
-            sustained.append(write)
-        self.row("burst", share * lpSum(burst) >= at.write)
-        self.row("buffer", share * lpSum(held) >= at.write)
+        sustained = self.bandwidth.total[1]
+        buffers = lpSum(i.buffer_gb * at.write / size_gb * self.units[i.id] for i in self.storage)
+        burst = lpSum(
+            item.burst_gb_per_s * self.units[item.id]
+            if item.burst_gb_per_s
+            else self.bandwidth.nameplate[item.id][1]
+            for item in self.storage
+        )
+        self.row("burst", share * burst >= at.write)
+        self.row("buffer", share * (buffers + sustained) >= at.write)
         less = size_gb / remote_interval_s * (1.0 - ROUNDING)
-        self.row("burst_recovery", share * lpSum(sustained) >= less)
+        self.row("burst_recovery", share * sustained >= less)
 
     def operate_at(self, at: Point) -> None:
-        """N = N*, B >= B*, Q >= Q*, V >= V*: an operating point, or more than that."""
+        """N = N*, B >= B*, Q >= Q*, V >= V*: an operating point at least."""
         self.row("at_gpus", self.gpus == at.gpus)
         self.row("at_write", self.write >= at.write)
         self.row("at_read", self.read >= at.read)
@@ -591,7 +572,7 @@ class Program(Rows):
     # Objectives
 
     def sum(self, figure: str, scale: float = 1.0) -> Expression:
-        """Return a sum over the bill, in so many of its unit."""
+        """A sum over the bill, in a scale."""
         terms = weights(self.case, figure, self.count, self.bought)
         return lpSum((factor / scale) * count for factor, count in terms)
 
@@ -622,9 +603,6 @@ class Program(Rows):
         return self.sum("tco_usd", MILLION) - (ratio * each / MILLION) * work, MILLION
 
     def disliked(self) -> Expression:
-        """Return the units from vendors that are not preferred."""
+        """Units from vendors that are not preferred."""
         ids = self.case.policy.disliked
         return lpSum(self.units[name] for name in ids if name in self.units)
-
-
-Clients = tuple[Expression, float]

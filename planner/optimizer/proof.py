@@ -73,7 +73,7 @@ class DisagreementError(VerificationError):
 
 
 def team_of(case: Case, run: Run) -> Team:
-    """Return how a plan runs its job."""
+    """The team of a plan: types, ways, mode and spares."""
     running = tuple(case.in_use(run.used, run.ways))
     batches = [way.gpus_max and max(1, way.gpus_max // run.gpus) for _, way in running]
     even = case.job.scale is not None and case.job.scale.even
@@ -82,7 +82,7 @@ def team_of(case: Case, run: Run) -> Team:
 
 
 def point_of(case: Case, run: Run) -> Point:
-    """Return the operating point of a plan."""
+    """The operating point of a plan."""
     endured = 0.0
     for item in case.bought(run.units):
         each = item.endurance_tb_per_day

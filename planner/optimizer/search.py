@@ -53,7 +53,7 @@ class Worth(NamedTuple):
     column: int = 0
 
     def of(self, corner: Corner) -> Numbers:
-        """Return the worth of corners, -inf where the job cannot run."""
+        """The worth of corners, -inf where the job cannot run."""
         if self.kind == "work":
             return corner.score
         if self.kind == "ratio":
@@ -68,7 +68,7 @@ class Worth(NamedTuple):
         return np.where(np.isfinite(corner.score), value, -np.inf)
 
     def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
-        """Return how much of its column purchases of a score may take to be worth more than so
+        """The most of its column that purchases of a score may take to be worth more than so
         much; None where that is not limited."""
         if self.kind == "least":
             return -least
@@ -105,7 +105,7 @@ class Point(NamedTuple):
         return found
 
     def operated(self) -> Run | None:
-        """Return how the purchase runs, with a local level at the k that is best."""
+        """The operation of the purchase, with a local level at the best k."""
         if self.run is not None:
             return self.run
         space, case = self.space, self.space.of_every
@@ -164,7 +164,7 @@ class Search:
     def run(
         self, known: Iterable[Point] = (), begin: Sequence[tuple[Space, Boxes]] | None = None
     ) -> list[Answer]:
-        """Return an answer for each scenario.
+        """An answer for each scenario.
 
         Args:
             known: purchases to begin with, of the same spaces.
@@ -225,7 +225,7 @@ class Search:
         return not space.takes[: space.first_store, self.worth.column].any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
-        """Return boxes with no less than what their scenarios demand."""
+        """Boxes with no less than what their scenarios demand."""
         if self.demands is None:
             return boxes
         boxes = boxes._replace(low=np.maximum(boxes.low, self.demands[:, boxes.owner]))
@@ -241,21 +241,21 @@ class Search:
         return [Answer(*one) for one in each]
 
     def _near_best(self, more: float) -> Numbers:
-        """Return the best found and so much more, as ``gap`` counts it."""
+        """The best found and so much more, as ``gap`` counts it."""
         width = more * np.maximum(np.abs(self.best), 1e-9) if self.relative else more
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(self.best), self.best + width, -np.inf)
 
     def _enough(self) -> Numbers:
-        """Return how high a bound may be for the best found to be good enough."""
+        """The bound at which the best found is within the gap."""
         return self._near_best(self.gap)
 
     def _of_use(self) -> Numbers:
-        """Return how high the bounds of boxes are that are looked into, or kept."""
+        """The bounds above which boxes are looked into, or kept."""
         return self.best if self.keep is None else self._near_best(-self.keep)
 
     def _left(self, space: Space, boxes: Boxes) -> Boxes:
-        """Return the boxes that may hold something better; what the others hold is passed."""
+        """The boxes that may hold something better; what the others hold is passed."""
         open_ = boxes.bound > self._enough()[boxes.owner]
         gone = boxes.at(~open_)
         np.maximum.at(self.passed, gone.owner, gone.bound)
@@ -269,7 +269,7 @@ class Search:
                 self.kept.append((space, kept))
 
     def kept_boxes(self) -> list[tuple[Space, Boxes]]:
-        """Return what was kept of each space, for a question of another worth."""
+        """The boxes kept of each space, for a question of another worth."""
         floor, found = self._of_use(), []
         for space in self.spaces:
             parts = [boxes for of, boxes in self.kept if of is space]
@@ -282,7 +282,7 @@ class Search:
     # Bounds.
 
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
-        """Return boxes cut to what fits, with their bounds, without those that hold nothing."""
+        """Boxes cut to what fits, with their bounds, without those that hold nothing."""
         boxes = space.shared_out(boxes)
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
@@ -321,7 +321,7 @@ class Search:
     def _rate_of_money(
         self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers, begun: Numbers
     ) -> Numbers:
-        """Return the most work for money by the rate of one more GPU system; infinite where it is
+        """The most work for money by the rate of one more GPU system; infinite where it is
         not known.
 
         Where work still rises at the GPUs of the lowest count n0, no n systems do more than n times
@@ -361,7 +361,7 @@ class Search:
         return np.where(known, most + ROUNDING, np.inf)
 
     def _with_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Return boxes bounded by what is still missing at their lowest corners, too: with less
+        """Boxes bounded by what is still missing at their lowest corners, too: with less
         room than that costs at the best rates, the job does not reach what is held.
 
         Args:
@@ -381,7 +381,7 @@ class Search:
         return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
     def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Return boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
+        """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
         asks for storage for all of them."""
         alone = np.flatnonzero(~space.work.several[boxes.team])
         rows = space.work.rows_padded[0, boxes.team[alone]]
@@ -406,7 +406,7 @@ class Search:
     def _less_room(
         self, space: Space, boxes: Boxes, corner: Corner, room: Numbers, begun: Numbers
     ) -> Numbers | None:
-        """Return the room where work is worth only so much money; None where no less of it."""
+        """The room where work is worth only so much money; None where no less of it."""
         less = room.copy()
         asked = [(self.worth, self._of_use()[boxes.owner])]
         asked += [(worth, least[boxes.owner]) for worth, least in self.held]
@@ -470,7 +470,7 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
 
 
 def as_team(point: Point) -> Point | None:
-    """Return a purchase as several types run it; None where they cannot."""
+    """A purchase as several types run it; None where they cannot."""
     space, case, team = point.space, point.space.case, int(point.box.team[0])
     work, counts, near = space.work, point.box.low[:, 0], int(point.corner.gpus[0])
     tco_usd = None
@@ -502,7 +502,7 @@ def as_team(point: Point) -> Point | None:
 
 
 def score_of(case: Case, run: Run) -> float:
-    """Return the score of work of an operation, as arrays have it."""
+    """The score of work of an operation, as arrays have it."""
     if case.objective == "gpus":
         return float(run.gpus)
     each = run.useful_pflops(case.job.mfu or 0.0)

@@ -187,7 +187,7 @@ class _Asked:
 
 
 def _most_delivered(program: Program) -> Point | None:
-    """Return the most of everything that work depends on, of fractions of units; None without any
+    """The most of everything that work depends on, of fractions of units; None without any
     purchase."""
     found = {"gpus": 1.0}
     for name, variable in program.coordinates.items():
@@ -231,7 +231,7 @@ def _modes(case: Case, running: tuple[tuple[System, Way], ...]) -> Iterator[Team
 
 
 def _halves(team: Team) -> list[Team]:
-    """Return a part in two; nothing where its ranges are single numbers."""
+    """A part in two; nothing where its ranges are single numbers."""
     if team.spares < team.spares_counted:
         middle = (team.spares + team.spares_counted) // 2
         return [replace(team, spares_counted=middle), replace(team, spares=middle + 1)]

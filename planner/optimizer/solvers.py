@@ -238,7 +238,7 @@ class Relaxation:
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
-    """Return a PuLP problem as HiGHS takes it, and by what its objective is scaled."""
+    """A PuLP problem as HiGHS takes it, and by what its objective is scaled."""
     column_of = {variable.name: column for column, variable in enumerate(variables)}
     index = {v: column_of[asked.same.get(v.name, v.name)] for v in problem.variables()}
     costs = np.zeros(len(variables))
@@ -370,7 +370,7 @@ def _is_empty(variable: Any) -> bool:
 
 
 def _read_log(problem: Any, log: str, variables: list[Any]) -> Solved:
-    """Return what CBC found; where it is done it proved its solution to the gap asked."""
+    """The answer of CBC; where it ended it proved its solution to the gap."""
     if problem.status == pulp.LpStatusInfeasible:
         return Solved("infeasible")
     if problem.status == pulp.LpStatusUnbounded:

@@ -87,7 +87,7 @@ class Boxes(NamedTuple):
     owner: Places
 
     def at(self, places: Places | Flags) -> Boxes:
-        """Return some of them."""
+        """Some of them."""
         low, high = self.low[:, places], self.high[:, places]
         return Boxes(
             self.team[places],
@@ -125,7 +125,7 @@ class Corner(NamedTuple):
     systems: Numbers
 
     def at(self, places: Places | Flags) -> Corner:
-        """Return some of them."""
+        """Some of them."""
         return Corner(
             self.score[places],
             self.gpus[places],
@@ -136,7 +136,7 @@ class Corner(NamedTuple):
 
 
 def _rounds_up(offer: Offer) -> bool:
-    """Say whether more of an offer may take less than so much each: of begun racks and packs."""
+    """Whether more of an offer may take less than so much each: of begun racks and packs."""
     shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
     return shares or not offer.sold_plainly
 
@@ -185,7 +185,7 @@ class Space:
         self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
 
     def _takes_each(self) -> Numbers:
-        """Return what one more unit takes at least, whatever else there is: a row each."""
+        """The least consumption of one more unit of each column, beside any others."""
         columns = self.columns
         numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
         takes = np.zeros((len(self.offers), len(columns.names)))
@@ -229,7 +229,7 @@ class Space:
 
     @staticmethod
     def _gives(item: Storage) -> tuple[float, ...]:
-        """Return what a unit of an item gives at most, by ``GOODS``."""
+        """The most that a unit of an item provides, by ``GOODS``."""
         endured = min(endurance_tb_per_day(item), ENDLESS)
         bulk = (item.bulk_read_gb_per_s, item.bulk_tb)
         read, write = most_each(item)
@@ -238,7 +238,7 @@ class Space:
         return (read, write, item.usable_tb, endured, units, *bulk, *burst)
 
     def _groups(self) -> list[Group]:
-        """Return the families that may serve together; those that must are in each."""
+        """The families that may serve together; those that must are in each."""
         case, names = self.case, [family.id for family in self.families]
         sizes = range(1, min(case.max_families, len(names)) + 1)
         if case.exact_families is not None:
@@ -297,7 +297,7 @@ class Space:
         return box if self._complete()[team[0]] else None
 
     def boxes_like(self, box: Boxes) -> Boxes:
-        """Return a purchase once for each team that has the same types."""
+        """A purchase once for each team that has the same types."""
         rows = {*self.work.rows_of[int(box.team[0])]}
         teams = [team for team, of in enumerate(self.work.rows_of) if {*of} == rows]
         alike = box.at(np.zeros(len(teams), dtype=np.int64))
@@ -329,7 +329,7 @@ class Space:
         return low, np.where(refused[team], 0, high)
 
     def _refuses(self, team: int, system_id: str) -> bool:
-        """Say whether a replica, spread as the team does, finds no place on a GPU system."""
+        """Whether a replica, spread as the team does, finds no place on a GPU system."""
         ways = (self.case.ways[way].id for way in self.work.teams[team])
         return any(system_id in self.case.unplaced.get(way, ()) for way in ways)
 
@@ -346,7 +346,7 @@ class Space:
     def taken(
         self, boxes: Boxes, counts: Counts, *, least: bool, most: Counts | None = None
     ) -> tuple[Numbers, Bills]:
-        """Return what purchases take of each column, a row each, and their bills.
+        """Consumption of purchases by column, a row each, and their bills.
 
         Args:
             counts: a row for each offer, a column for each box.
@@ -370,7 +370,7 @@ class Space:
         return np.asarray(self.case.delivered_write * written)
 
     def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
-        """Return what purchases take by rounding up alone: more may take so much less than each by
+        """Consumption of purchases by rounding up alone: more may take so much less than each by
         itself does. What is owned and not in the cluster is in place already."""
         columns, found = self.columns, np.zeros((len(self.columns.names), counts.shape[1]))
         for offer, row in self.rounding:
@@ -388,7 +388,7 @@ class Space:
         return np.asarray(found / columns.scale[:, None] + self.takes.T @ idle)
 
     def cut(self, boxes: Boxes, room: Numbers) -> Boxes:
-        """Return boxes with no more of anything than there is room for.
+        """Boxes with no more of anything than there is room for.
 
         Args:
             room: what may be taken beside the lowest corners, a row for each column.
@@ -409,7 +409,7 @@ class Space:
         return boxes._replace(high=np.where(few, 0, high))
 
     def cut_systems(self, boxes: Boxes, most: Numbers, *, fits: bool = False) -> Boxes:
-        """Return boxes with no more of a GPU system than fits by the least bill, which never falls
+        """Boxes with no more of a GPU system than fits by the least bill, which never falls
         where more is bought, and knows what comes with systems.
 
         Args:
@@ -459,7 +459,7 @@ class Space:
         return np.asarray(few if fits else many - 1)
 
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
-        """Return what boxes do at most, with what their lowest corners take."""
+        """The top corners of boxes, with the consumption of their lowest corners."""
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
         count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
@@ -470,7 +470,7 @@ class Space:
         return Corner(score, gpus, taken, goods, running)
 
     def top_stores(self, boxes: Boxes, room: Numbers) -> Stores:
-        """Return what the storage of boxes gives at most."""
+        """The most that the storage of boxes provides."""
         return self._stores_of(boxes, self._top_goods(boxes, room))
 
     def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
@@ -492,7 +492,7 @@ class Space:
         return Stores(*sides, plate, bulk_read, usable, bulk_tb)
 
     def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
-        """Return the most GPUs of teams where several types share the room."""
+        """The most GPUs of teams where several types share the room."""
         found = most.copy()
         for place in np.unique(boxes.team[self.work.several[boxes.team]]).tolist():
             here, rows = np.flatnonzero(boxes.team == place), self.work.rows_of[place]
@@ -509,7 +509,7 @@ class Space:
         return found
 
     def _by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
-        """Return the most GPUs in use where a rule asks for bandwidth for all in the cluster."""
+        """The most GPUs in use where a rule asks for bandwidth for all in the cluster."""
         rule = self.case.rule
         if rule is None:
             return most
@@ -545,7 +545,7 @@ class Space:
         return score, gpus
 
     def _running(self, team: Places, counts: Counts) -> Numbers:
-        """Return the systems of the types that run the job, where they are counted."""
+        """The systems of the types that run the job, where they are counted."""
         if not self.in_use:
             return np.zeros(len(team))
         return np.array(
@@ -558,7 +558,7 @@ class Space:
     def points(
         self, boxes: Boxes, limits: Numbers, useful: Callable[[Boxes, Corner], Flags]
     ) -> tuple[Boxes, Corner]:
-        """Return the lowest corners of boxes that may be made and are of use, exactly.
+        """The lowest corners of boxes that may be made and are of use, exactly.
 
         Args:
             limits: of each owner, a column each.
@@ -576,7 +576,7 @@ class Space:
         return boxes, corner
 
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:
-        """Return what the lowest corners do, by what they take."""
+        """The lowest corners, by their consumption."""
         stores = stored(self.case, boxes.low[self.first_store :])
         fine = self.serves(boxes.low, stores)
         count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
@@ -591,7 +591,7 @@ class Space:
     def _most_in_use(
         self, team: Places, count: Counts, most: Counts, stores: Stores, best: Counts
     ) -> Counts:
-        """Return the most GPUs that may be in use: from the best on useful work falls."""
+        """The most GPUs that may be in use: from the best on useful work falls."""
         step = self.work.step[team]
         low, high = np.zeros_like(best), np.asarray((most - best) // step)
         while (low < high).any():
@@ -624,7 +624,7 @@ class Space:
         return fine
 
     def shared_out(self, boxes: Boxes) -> Boxes:
-        """Return boxes as vendors' shares leave them: the others have at least what goes with the
+        """Boxes as vendors' shares leave them: the others have at least what goes with the
         fewest of one, and one no more than goes with the most of the others."""
         low, high = boxes.low, boxes.high
         for split in self.vendors.splits:
@@ -638,7 +638,7 @@ class Space:
         return boxes._replace(low=low, high=high)
 
     def samples(self, boxes: Boxes, limits: Numbers) -> Boxes:
-        """Return purchases that may be good: each storage item alone, in numbers that double, with
+        """Purchases that may be good: each storage item alone, in numbers that double, with
         as many GPU systems as fit."""
         some, rows, counts = list[int](), list[int](), list[int]()
         for place in range(boxes.size):
@@ -670,7 +670,7 @@ class Space:
     # Dividing boxes.
 
     def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
-        """Return the two halves of each box, across its widest side: GPU systems first or last.
+        """The two halves of each box, across its widest side: GPU systems first or last.
 
         Very many systems that do nearly the same are as one until storage is decided: the last of
         them are spares, or stay in hand where most of the work is lost.

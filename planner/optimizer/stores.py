@@ -41,12 +41,12 @@ class Stores:
     bulk_tb: Numbers
 
     def at(self, places: Places | Flags) -> Stores:
-        """Return some of them."""
+        """Some of them."""
         return Stores(*(getattr(self, each.name)[places] for each in fields(self)))
 
 
 def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the (read, write) nameplate bandwidth of an item's units, GB/s."""
+    """The (read, write) nameplate bandwidth of an item's units, GB/s."""
     if not item.segments:
         return item.read_gb_per_s * units, item.write_gb_per_s * units
     known, read, write = (np.array(side, dtype=float) for side in zip(*ends(item), strict=True))
@@ -72,7 +72,7 @@ def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def stored(case: Case, counts: Counts) -> Stores:
-    """Return what storage gives.
+    """Bandwidth, capacity and endurance of storage.
 
     Args:
         counts: a row for each storage item of the case, a column for each purchase.
@@ -111,14 +111,14 @@ def stored(case: Case, counts: Counts) -> Stores:
 
 
 def stored_of(case: Case, units: Mapping[str, int]) -> Stores:
-    """Return what the storage of one purchase gives."""
+    """Bandwidth, capacity and endurance of the storage of one purchase."""
     return stored(case, np.array([[units.get(item.id, 0)] for item in case.storage], np.int64))
 
 
 def with_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the nameplate bandwidth at which checkpoints are taken, GB/s, and the shortest
+    """The nameplate bandwidth at which checkpoints are taken, GB/s, and the shortest
     interval that drives endure and in which buffers recover, s; see `bandwidth.bursting`."""
     checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
     write = bandwidth.bursting(sustained, burst, buffer_gb, checkpoint_gb, share)
@@ -127,19 +127,19 @@ def with_bursts(
 
 
 def endurance_tb_per_day(item: Storage) -> float:
-    """Return the writes a day that a unit endures, TB; infinite where it is not rated."""
+    """The writes a day that a unit endures, TB; infinite where it is not rated."""
     rated = item.endurance_tb_per_day
     return np.inf if rated is None else rated
 
 
 def worn_interval_s(case: Case, endured_tb_per_day: Numbers) -> Numbers:
-    """Return the shortest interval that drives endure, s; 0 where they set none."""
+    """The shortest interval that drives endure, s; 0 where they set none."""
     with np.errstate(divide="ignore"):
         worn = case.job.checkpoint_gb / 1e3 * DAY_S / endured_tb_per_day
     return np.where(endured_tb_per_day > 0, worn, 0.0)
 
 
 def staged(case: Case, stores: Stores) -> Numbers:
-    """Return the training data that comes from the bulk tier to flash, GB/s."""
+    """The training data that comes from the bulk tier to flash, GB/s."""
     write = case.job.staged_share * case.delivered_write * stores.sustained
     return np.asarray(np.minimum(case.delivered_read * stores.bulk_read, write))

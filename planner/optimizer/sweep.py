@@ -75,7 +75,7 @@ class Sweep:
     known: Sequence[Run] = ()
 
     def answers(self) -> list[SweepAnswer]:
-        """Return an answer for each scenario, in order."""
+        """An answer for each scenario, in order."""
         case = without_dominated(self.case)
         if not case.systems or not case.storage:
             return [SweepAnswer(None, -math.inf, -math.inf, "search") for _ in self.limits]
@@ -103,7 +103,7 @@ class Sweep:
         return np.argsort(-share.sum(axis=1), kind="stable")
 
     def _answers_with_ties(self) -> list[SweepAnswer]:
-        """Return the answers with the plan that each scenario has by itself."""
+        """The answers with the plan that each scenario has by itself."""
         order, count = self._loosest_first(), FIRST
         found: list[SweepAnswer | None] = [None] * len(order)
         known: list[Point] = []
@@ -195,7 +195,7 @@ class Sweep:
             self.score[better], self.best[better] = value, len(self.points) - 1
 
     def _answers(self) -> list[SweepAnswer]:
-        """Return the answers: as few plans as are good enough, each where it is best."""
+        """The answers: as few plans as are good enough, each where it is best."""
         few = self._few()
         sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
         runs: dict[int, tuple[Run, float]] = {}
@@ -228,7 +228,7 @@ class Sweep:
         return float(self.question.worth.of(point.corner)[0])
 
     def _few(self) -> Places:
-        """Return the point of each scenario, -1 for none: of few that together are good enough the
+        """The point of each scenario, -1 for none: of few that together are good enough the
         best that fits, so that looser limits never show less."""
         if not self.points:
             return self.best

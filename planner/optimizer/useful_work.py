@@ -71,7 +71,7 @@ class Tangent(NamedTuple):
     slopes: Point
 
     def of(self, point: Point) -> float:
-        """Return what it allows at a point."""
+        """Its value at a point."""
         each = zip(self.slopes, point, self.at, strict=True)
         return self.value + sum(slope * (x - x0) for slope, x, x0 in each if slope)
 
@@ -124,17 +124,17 @@ class UsefulWork:
         return self.team.mode != "sync" and job.drain_slowdown == 0.0 and not shrinks and steady
 
     def value(self, at: Point, measure: Measure) -> float | None:
-        """Return the useful work on at most so many GPUs; None where limits leave no interval."""
+        """The useful work on at most so many GPUs; None where limits leave no interval."""
         found = float(self.values([at], measure)[0])
         return None if math.isnan(found) else found
 
     def goodput(self, at: Point) -> float | None:
-        """Return the share of time kept at the best interval; None where limits leave none."""
+        """The share of time kept at the best interval; None where limits leave none."""
         found = float(self._goodputs([at])[0])
         return None if math.isnan(found) else found
 
     def values(self, points: Sequence[Point], measure: Measure) -> Numbers:
-        """Return the useful work at points, nan where limits leave no interval."""
+        """The useful work at points, nan where limits leave no interval."""
         each = [
             p.gpus * (1.0 if measure == "gpus" else self.pflops_per_gpu(p.gpus)) for p in points
         ]
@@ -152,7 +152,7 @@ class UsefulWork:
         return np.where(there & (kept > 0.0), kept, np.nan)
 
     def interval_s(self, at: Point) -> float | None:
-        """Return the best interval; None where limits leave none."""
+        """The best interval; None where limits leave none."""
         gpus, write, read, safe_write, endured = np.array([at], dtype=float).T
         team, mean_s = np.array([self._place]), DAY_S / (self.failures_per_gpu_day * gpus)
         flow = Flow(write, read, safe_write, read, np.ones(1, dtype=bool))
@@ -161,7 +161,7 @@ class UsefulWork:
         return float(interval[0]) if there[0] else None
 
     def _waiting(self, gpus: Numbers) -> Numbers:
-        """Return the share of time that the job waits for repairs."""
+        """The share of time that the job waits for repairs."""
         repair = self.job.repair
         if repair is None or repair.shrinks:
             return np.zeros_like(gpus)
@@ -173,7 +173,7 @@ class UsefulWork:
         return erlang_b(spares, gpus * repair.load(rate, 1))
 
     def pflops_per_gpu(self, gpus: float) -> float:
-        """Return the rate of a GPU that never stops in a job of so many, PFLOP/s."""
+        """The rate of a GPU that never stops in a job of so many, PFLOP/s."""
         rates = (
             way.tflops_per_gpu * self._share_at_scale(place, way, gpus)
             for place, way in enumerate(self.team.ways)
@@ -181,7 +181,7 @@ class UsefulWork:
         return min(rates) * (self.job.mfu or 0.0) / 1000.0
 
     def _share_at_scale(self, place: int, way: Way, gpus: float) -> float:
-        """Return what the law of scale leaves of a GPU's rate in a job of so many."""
+        """The share of a GPU's rate in a job of so many, by the law of scale."""
         law = self.job.scale
         if law is None:
             return 1.0
@@ -193,18 +193,18 @@ class UsefulWork:
         return 1.0 / (1.0 + way.bubble * gpus)
 
     def stall_s(self, gpus: float) -> float:
-        """Return how long the GPUs stop for an asynchronous checkpoint, s."""
+        """The stall of an asynchronous checkpoint, s."""
         return max(bandwidth.stall_s(self.job, way, gpus) for way in self.team.ways)
 
     def longest_interval_s(self, gpus: float) -> float:
-        """Return the longest interval that the job may have, s."""
+        """The longest interval that the job may have, s."""
         rule = self.job.interval
         if rule.policy == "lost_work":
             return rule.kappa * mtti_s(self.failures_per_gpu_day, gpus)
         return rule.high_s
 
     def write_demand_gb_per_s(self, gpus: float) -> float:
-        """Return the least safe write bandwidth with which a checkpoint fits the longest interval.
+        """The least safe write bandwidth with which a checkpoint fits the longest interval.
 
         Convex in the GPUs in use; infinite where no bandwidth is enough.
         """
@@ -219,14 +219,14 @@ class UsefulWork:
         return job.checkpoint_gb / left_s if left_s > 0.0 else math.inf
 
     def volume_demand_tb_per_day(self, gpus: float) -> float:
-        """Return what checkpoints write a day at the longest interval, TB."""
+        """Checkpoints written a day at the longest interval, TB."""
         every = self.team.every if self.team.mode == "local" else 1
         return write_volume_tb_per_day(
             self.job.checkpoint_gb, every * self.longest_interval_s(gpus)
         )
 
     def tangent(self, at: Point, measure: Measure, most: Point) -> Tangent | None:
-        """Return the tangent at a point; None where limits leave no interval there.
+        """The tangent at a point; None where limits leave no interval there.
 
         Beyond the peak, where fewer GPUs would do more, work is concave until losses take twice
         what a GPU adds, and falls to nothing then. There the tangent is that at the peak, flat in
@@ -247,7 +247,7 @@ class UsefulWork:
         return found._replace(slopes=slopes)
 
     def _tangent(self, at: Point, measure: Measure) -> Tangent | None:
-        """Return the tangent by difference quotients, one-sided at the end of what is allowed."""
+        """The tangent by difference quotients, one-sided at the end of what is allowed."""
         names = [name for name in Point._fields if math.isfinite(getattr(at, name))]
         sides = [
             at._replace(**{name: getattr(at, name) * (1.0 + step)})
@@ -266,7 +266,7 @@ class UsefulWork:
         return Tangent(at, value * (1.0 + ABOVE), Point(**slopes))
 
     def _is_above(self, tangent: Tangent, measure: Measure, most: Point) -> bool:
-        """Return whether a tangent is above the work of any GPUs, at its bandwidth and the most."""
+        """Whether a tangent is above the work of any GPUs, at its bandwidth and the most."""
         low, high = self.gpus_range[0], max(most.gpus, tangent.at.gpus)
         if tangent.slopes.gpus * tangent.at.gpus < -tangent.value:
             return False
@@ -276,7 +276,7 @@ class UsefulWork:
         return bool((np.array([tangent.of(point) for point in points]) >= values).all())
 
     def _peak(self, at: Point, measure: Measure) -> float:
-        """Return the GPUs in use, at most those given, that do most; where nothing is left the peak
+        """The GPUs in use, at most those given, that do most; where nothing is left the peak
         is at fewer."""
         low, high = math.log(min(self.gpus_range[0], at.gpus)), math.log(at.gpus)
         for _ in range(PEAK_ROUNDS):
@@ -287,14 +287,14 @@ class UsefulWork:
         return math.exp((low + high) / 2.0) if low < high else math.exp(low)
 
     def _local_floor_s(self, gpus: float) -> float:
-        """Return the shortest local interval, s."""
+        """The shortest local interval, s."""
         ways = self.team.ways
         drained_s = max(bandwidth.local_drain_s(self.job, way, gpus) for way in ways)
         worn_s = max(bandwidth.worn_interval_s(self.job, way, gpus) for way in ways)
         return max(self.stall_s(gpus) + drained_s, worn_s)
 
     def _gpus_range(self) -> tuple[float, float]:
-        """Return the fewest and the most GPUs in use that no purchase changes.
+        """The fewest and the most GPUs in use that no purchase changes.
 
         Most of them are infinite where nothing but the purchase limits them. A local level needs
         room for its copies, and a restart from it within the time between failures; swaps must be
@@ -318,7 +318,7 @@ class UsefulWork:
         return low, min(highs)
 
     def _local_range(self, low: float) -> tuple[float, float]:
-        """Return the GPUs between room for local copies and a restart within the MTTI."""
+        """The GPUs between room for local copies and a restart within the MTTI."""
         job, high = self.job, math.inf
         rate = self.failures_per_gpu_day / DAY_S
         for way in self.team.ways:
@@ -339,7 +339,7 @@ class UsefulWork:
         return self._least_where_local_fits(low), high
 
     def _least_where_local_fits(self, low: float) -> float:
-        """Return the fewest GPUs whose local checkpoint is safe within the longest interval."""
+        """The fewest GPUs whose local checkpoint is safe within the longest interval."""
 
         def fits(gpus: float) -> bool:
             return self._local_floor_s(gpus) <= self.longest_interval_s(gpus) * (1.0 + ABOVE)

@@ -81,7 +81,7 @@ class Uses:
     every: Places | None = None
 
     def twice(self, some: Counts, others: Counts) -> Uses:
-        """Return the purchases with some GPUs in use, and after these with others."""
+        """The purchases with some GPUs in use, and after these with others."""
         places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
         cost = None if self.tco_usd is None else self.tco_usd[places]
         return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
@@ -127,7 +127,7 @@ def modes_of(case: Case) -> Iterator[tuple[Case, Mode]]:
 
 
 def teams_of(case: Case) -> list[tuple[int, ...]]:
-    """Return the places in `Case.ways` that can run the job together, single ways first.
+    """The places in `Case.ways` that can run the job together, single ways first.
 
     Types in use share one compute fabric, and are all that must be in use.
     """
@@ -226,7 +226,7 @@ class Work:
     # Bandwidth.
 
     def flow(self, use: Uses) -> Flow:
-        """Return the bandwidth that reaches the jobs."""
+        """The bandwidth that reaches the jobs."""
         case, stores, ports = self.case, use.stores, self.ports(use)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
         write = np.minimum(case.delivered_write * stores.write, most[0])
@@ -243,7 +243,7 @@ class Work:
         return Flow(write, read, safe_write, safe_read, moves)
 
     def ports(self, use: Uses) -> Ports:
-        """Return what clients in use can move, before the factors of storage families."""
+        """Bandwidth of the clients in use, before the factors of storage families."""
         if use.ports is not None:
             return use.ports
         job, team = self.case.job, use.team
@@ -254,7 +254,7 @@ class Work:
         return Ports(self.client_write[team] * writers, read * readers, read * used)
 
     def arrives(self, use: Uses) -> Numbers:
-        """Return the training data that arrives, GB/s; all systems in use read."""
+        """The training data that arrives, GB/s; all systems in use read."""
         most = self.ports(use).data * use.stores.read_factor
         arrives = np.minimum(self.case.delivered_read * use.stores.read, most)
         if self.case.job.bulk_needed_tb:
@@ -264,7 +264,7 @@ class Work:
     # Times.
 
     def stalls(self, team: Places, gpus: Numbers) -> Numbers:
-        """Return how long GPUs stop for an asynchronous checkpoint, s."""
+        """The stall of an asynchronous checkpoint, s."""
         job = self.case.job
         return job.stall_s + self.copy_s[team] / (1.0 if job.one_replica_writes else gpus)
 
@@ -276,7 +276,7 @@ class Work:
         worn_s: Numbers,
         every: Places | None = None,
     ) -> Times:
-        """Return the times of jobs with GPUs in use, at the bandwidth that reaches them."""
+        """The times of jobs with GPUs in use, at the bandwidth that reaches them."""
         job = self.case.job
         transfer = job.checkpoint_gb / flow.write
         stall = transfer if self.mode == "sync" else self.stalls(team, gpus)
@@ -288,7 +288,7 @@ class Work:
         return replace(found, low=self.shortest(found, job.checkpoint_gb / flow.degraded_write))
 
     def shortest(self, t: Times, drain_s: Numbers) -> Numbers:
-        """Return the shortest interval within the limits, s.
+        """The shortest interval within the limits, s.
 
         Args:
             t: the times, ``low`` the shortest interval that storage endures.
@@ -304,7 +304,7 @@ class Work:
         return np.maximum(np.maximum(t.low, t.stall + drain_s), overlapped)
 
     def interval(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """Return the best interval within the limits, and where there is any."""
+        """The best interval within the limits, and where there is any."""
         rule = self.case.job.interval
         low, there = self._bounds(t, mtti)
         if rule.policy != "optimal":
@@ -314,7 +314,7 @@ class Work:
         return np.clip(mtti * optimal_period(t.stopped / mtti), low, rule.high_s), there
 
     def _bounds(self, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """Return the shortest interval that may be chosen, or the one that is set, and where it is
+        """The shortest interval that may be chosen, or the one that is set, and where it is
         within the limits."""
         rule = self.case.job.interval
         if rule.policy != "optimal":
@@ -326,7 +326,7 @@ class Work:
     # Goodput.
 
     def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> JobRun:
-        """Return how purchases run at their best interval, or a given one.
+        """Operation of purchases at their best interval, or a given one.
 
         Args:
             use: the purchases.
@@ -374,7 +374,7 @@ class Work:
         )
 
     def most_goodput(self, team: Places, few: Counts, many: Counts, stores: Stores) -> Numbers:
-        """Return a bound on goodput with GPUs in use in a range, repairs not waited for: by the
+        """A bound on goodput with GPUs in use in a range, repairs not waited for: by the
         failures and reads of the fewest, the ports and stalls of the most."""
         job, none = self.case.job, np.zeros(len(team), dtype=np.int64)
         flow = self.flow(Uses(team, none, many, stores))
@@ -395,11 +395,11 @@ class Work:
         return steady and not shrinks and job.interval.policy == "optimal"
 
     def kept_by_swaps(self, mtti: Numbers) -> Numbers:
-        """Return the share that swaps leave; with two levels they are in the restarts."""
+        """The share that swaps leave; with two levels they are in the restarts."""
         return kept_by_swaps(None if self.drives is not None else self.case.job.repair, mtti)
 
     def rates(self, team: Places, gpus: Numbers, law: ScaleLaw | None) -> Numbers:
-        """Return the rate of a GPU of the slowest type in jobs of these sizes, TFLOP/s."""
+        """The rate of a GPU of the slowest type in jobs of these sizes, TFLOP/s."""
         if law is None:
             return np.asarray(self.tflops[team])
         found = np.full(len(team), np.inf)
@@ -417,7 +417,7 @@ class Work:
         return np.array(shares, dtype=float)[np.ravel(places)]
 
     def most_pflops(self, team: Places, gpus: Numbers) -> Numbers:
-        """Return the most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
+        """The most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
         return self.rates(team, gpus, self.concave) * self.pflops_each
 
     def _gpus_allowed(self, use: Uses) -> Flags:
@@ -434,7 +434,7 @@ class Work:
             yield np.flatnonzero(use.team == number), self.case.ways[number]
 
     def waiting(self, use: Uses, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """Return the share of time waited for repairs, and where there are enough spares."""
+        """The share of time waited for repairs, and where there are enough spares."""
         repair, waiting = self.case.job.repair, np.zeros_like(mtti)
         if repair is None:
             return waiting, np.ones(len(mtti), dtype=bool)
@@ -460,7 +460,7 @@ class Work:
         return waiting, mends
 
     def restarts(self) -> Restarts:
-        """Return the restarts of a job that goes on with fewer replicas, without reading back."""
+        """The restarts of a job that goes on with fewer replicas, without reading back."""
         job, repair = self.case.job, self.case.job.repair
         assert repair is not None
         grow_s = job.restart_s
@@ -471,7 +471,7 @@ class Work:
         return Restarts(repair.hardware_share, repair.repair_s, after, grow_s, 0.0)
 
     def _shrunk(self, use: Uses) -> Shrunk:
-        """Return the averages over the units out of jobs that go on with fewer replicas."""
+        """The averages over the units out of jobs that go on with fewer replicas."""
         repair, parts, places, how = self.case.job.repair, [], [], self.restarts()
         assert repair is not None
         for here, way in self._by_way(use):
@@ -489,7 +489,7 @@ class Work:
         return Shrunk.joined(parts, np.concatenate(places))
 
     def _at_most(self, use: Uses, t: Times, mtti: Numbers) -> tuple[Numbers, Flags]:
-        """Return a bound on the goodput of any fewer GPUs as a share of those in use, whatever
+        """A bound on the goodput of any fewer GPUs as a share of those in use, whatever
         units are out, and where there is an interval.
 
         Of N in use x do the work on average. At least those of x fail as work sees, and a restart
@@ -522,7 +522,7 @@ class Work:
     def _with_fewer(
         self, use: Uses, t: Times, mtti: Numbers, interval_s: Numbers | None
     ) -> tuple[Numbers, Numbers, Numbers, Numbers, Flags]:
-        """Return the goodput without units out, the share lost to these, the best interval or the
+        """The goodput without units out, the share lost to these, the best interval or the
         given one, the MTTI that work sees, and where there is an interval."""
         rule, repair, shrunk = self.case.job.interval, self.case.job.repair, self._shrunk(use)
         assert repair is not None
@@ -559,7 +559,7 @@ class Work:
     # Scores.
 
     def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
-        """Return the score of each use, -inf where it is not allowed, and its bound for any spares.
+        """The score of each use, -inf where it is not allowed, and its bound for any spares.
 
         Scores are logarithms of useful work, or GPUs in use.
         """
@@ -580,7 +580,7 @@ class Work:
         return np.where(allowed, score, -np.inf), self._patient(use, ran)
 
     def without_waiting(self, use: Uses) -> Numbers:
-        """Return the bound of `worth` for any spares."""
+        """The bound of `worth` for any spares."""
         return self._patient(use, self.run(use, waits=False))
 
     def _patient(self, use: Uses, ran: JobRun) -> Numbers:
@@ -596,7 +596,7 @@ class Work:
         return score
 
     def _may_cost(self, gpus: Numbers | None, pflops: Numbers | None) -> Numbers:
-        """Return the TCO that limits on money per useful work allow, USD; None is not known."""
+        """The TCO that limits on money per useful work allow, USD; None is not known."""
         most = np.full(1, np.inf)
         for usd, work in ((self.usd_per_gpu, gpus), (self.usd_per_pflops, pflops)):
             if usd is not None and work is not None:
@@ -604,7 +604,7 @@ class Work:
         return most
 
     def affordable(self, team: Places, score: Numbers) -> Numbers:
-        """Return the TCO that limits on money per useful work allow up to a score, USD; with a law
+        """The TCO that limits on money per useful work allow up to a score, USD; with a law
         of scale by the work that is scored alone."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             work = score if self.case.objective == "gpus" else np.exp(score)
@@ -617,7 +617,7 @@ class Work:
         return found
 
     def ports_of(self, team: int, used: Numbers) -> Ports:
-        """Return the ports of systems in use, a row for each use, a column for each type."""
+        """The ports of systems in use, a row for each use, a column for each type."""
         case, job = self.case, self.case.job
         types = [case.systems[row] for row in self.rows_of[team]]
         ways = [case.ways[way] for way in self.teams[team]]
@@ -647,7 +647,7 @@ RISING = 1e-4
 
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:
-    """Return the most systems that can be in use beside their hot spares."""
+    """The most systems that can be in use beside their hot spares."""
     if not (job.hot_spares or job.hot_share):
         return systems
     used = np.floor((systems - job.hot_spares) / (1.0 + job.hot_share)) + 1.0
@@ -658,7 +658,7 @@ def systems_in_use(job: Job, systems: Counts) -> Counts:
 
 
 def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
-    """Return the most GPUs that a job can use of so many systems beside its spares."""
+    """The most GPUs that a job can use of so many systems beside its spares."""
     repair, unit, step = job.repair, way.spare_unit, way.step_gpus
     used = systems.astype(float)
     if repair is not None and repair.spares is not None and not unit.in_rack:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from planner.currency import bare
 from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
@@ -19,6 +20,7 @@ from planner.outputs.words import (
     about,
     amount_of,
     duration,
+    given_away,
     listed,
     money,
     percent,
@@ -46,7 +48,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
         yield "answer", "The plan", _answer(plan, totals)
         yield "shares", "Money, power and time", _shares(plan, totals)
         if plan.storage_options is not None:
-            yield "storage", "Storage alternatives", [*storage_options.blocks(plan)]
+            (block,) = storage_options.blocks(plan)
+            yield "storage", "Storage alternatives", [replace(block, title="")]
         yield "bill", "Bill of materials", [_bill(plan)]
     yield "asked", "Problem", [Facts(tuple(_facts_of_plan(plan)))]
 
@@ -55,7 +58,11 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
     job = plan.jobs[0]
     goal = plan.objective
     shown = goal.name != HIDDEN_OBJECTIVE and goal.value is not None and goal.bound is not None
-    rows = [*answer_lines(plan, totals, job), ("Proof", proof(goal) if shown else "")]
+    rows = [
+        *answer_lines(plan, totals, job),
+        ("Tolerance", given_away(plan) or ""),
+        ("Proof", proof(goal) if shown else ""),
+    ]
     return [
         Text((_sentence(plan, totals, job),), style="answer"),
         Tiles(tuple(tiles(totals, job, _TILES))),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
+from planner.optimizer.bill import bill
 from planner.portfolio.inputs import SECONDS_PER_YEAR, Instance
 from planner.portfolio.schema import (
     InferenceJob,
@@ -155,7 +156,7 @@ class _Check:
         for name, place in self.site.items():
             for period in self.periods:
                 units = {sku: self.needed.get((name, sku, period), 0) for sku in place.offers}
-                counted = place.case.companions.values(units)
+                counted = bill(place.case, units, ()).counts
                 for item in place.case.companions.items:
                     said, own = self.needed.get((name, item.id, period), 0), counted[item.id]
                     if said != round(own):

@@ -148,6 +148,7 @@ class Program(Rows):
                 self.purchases(at, place, item_id)
         self.stock()
         self.assignment()
+        self.types_in_use()
         for column in instance.columns:
             self.runs_of(column)
         for at, place in enumerate(instance.places):
@@ -304,6 +305,23 @@ class Program(Rows):
             before = chosen
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
+
+    def types_in_use(self) -> None:
+        """No GPU system is bought at a site where no job ever runs on its type.
+
+        It would be idle; without it the program of an assignment has no fabric of that type.
+        """
+        for at, place in enumerate(self.instance.places):
+            for system in place.case.systems:
+                sku = system.id
+                new = [self.new[at, sku, p] for p in self.periods if (at, sku, p) in self.new]
+                runs: dict[Any, None] = {}
+                for (column, _), placed in self.placed.items():
+                    if (column.site, column.system.id) == (at, sku):
+                        runs[placed] = None
+                if new:
+                    most = float(place.tops[sku] * len(new)) * lpSum([*runs])
+                    self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
     def choices(self) -> list[list[dict[Any, float]]]:
         """Return the columns that each job may run in, in each period of one that may move.

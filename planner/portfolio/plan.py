@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from planner.case.money import weights
+from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
 from planner.optimizer.useful_work import Point
 from planner.portfolio.inputs import Instance, Place
@@ -123,7 +124,7 @@ class _Assembly:
     def _needed(self, at: int, place: Place, period: int) -> dict[str, int]:
         """Return the units in service of each item, 0 left out."""
         units = {sku: self.units[at, sku, period] for sku in place.offers}
-        counted = place.case.companions.values(units)
+        counted = bill(place.case, units, ()).counts
         found = {sku: round(counted[sku]) for sku in place.items if sku not in units}
         return {sku: count for sku, count in {**units, **found}.items() if count}
 
@@ -257,7 +258,7 @@ class _Assembly:
 
     def _sum(self, at: int, place: Place, period: int, figure: str) -> float:
         units = {sku: self.units[at, sku, period] for sku in place.offers}
-        counts = place.case.companions.values(units)
+        counts = bill(place.case, units, ()).counts
         return math.fsum(each * n for each, n in weights(place.case, figure, counts, counts))
 
     # Runs

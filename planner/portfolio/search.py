@@ -39,13 +39,13 @@ NOISE = 5e-7
 """So much overstated, where tangents change nothing more, is the solver's tolerance."""
 MET = 1e-7
 """By so much, as a share, a floor may be missed for rounding."""
-FOR_WORK, FOR_THE_END = 0.65, 0.08
+FOR_WORK, FOR_THE_END = 0.75, 0.08
 """Shares of a time limit for the most work, and for shares and order dates; the rest is for the
 cheapest plan."""
 MOST_CPU_S = 90.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
-FIRST_TRY, LONGER = 0.1, 3.0
+FIRST_TRY, LONGER = 0.2, 2.0
 """Share of the time left for the program of an assignment, and how much longer the next try is."""
 FOR_ASSIGNMENTS = 0.8
 """Share of the time left for assignments one after another."""
@@ -403,17 +403,20 @@ class Search:
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
         """Return the cheapest plan that does as much work.
 
-        Of a large one GPU systems stay at first, and who runs where does.
+        Of a large one GPU systems stay at first, then who runs where does; last all is free, so
+        that no type stays that another does the same work for less.
         """
-        kept: dict[Any, float] = {}
+        held: list[tuple[Any, ...]] = [()]
         if self.large:
             systems = [*self.program.gpu_systems(), *(run.systems for run in self.program.runs)]
-            held = {v: values[v.name] for v in (*self.skeleton, *systems)}
-            with self._fixed(held):
+            held = [(*self.skeleton, *systems), tuple(self.skeleton), ()]
+        whole = self.deadline
+        for number, kept in enumerate(held, 1):
+            self.deadline = whole if number == len(held) else self._until(0.5)
+            with self._fixed({v: values[v.name] for v in kept}):
                 values = self._best(self.program.total_capex, values, least=True).values or values
-            kept = {v: values[v.name] for v in self.skeleton}
-        with self._fixed(kept):
-            return self._best(self.program.total_capex, values, least=True).values or values
+            self.deadline = whole
+        return values
 
     def _most_of(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
         """Return the plan that does the most work with the same purchases."""

@@ -25,19 +25,18 @@ class Figure(NamedTuple):
 FIGURES = {
     # Inputs of the job.
     "async_stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
-    "drain_slowdown": Figure("Slowdown while draining", "", "pct"),
-    "failures_per_gpu_day": Figure("Failures per GPU and day", "1/day", "small"),
-    "restart_s": Figure("Restart, without the read", "s"),
-    "lost_time": Figure("Lost time besides failures", "", "pct"),
+    "drain_slowdown": Figure("", "", "pct"),
+    "failures_per_gpu_day": Figure("", "1/day", "small"),
+    "lost_time": Figure("", "", "pct"),
     "hardware_share": Figure("Interruptions with hardware out", "", "pct"),
     "swap_s": Figure("Replacement time", "s"),
     "hot_spares": Figure("Hot spares", "systems", "n0"),
-    "delivered_fraction_write": Figure("Delivered share of nameplate write", "", "pct"),
-    "delivered_fraction_read": Figure("Delivered share of nameplate read", "", "pct"),
+    "delivered_fraction_write": Figure("", "", "pct"),
+    "delivered_fraction_read": Figure("", "", "pct"),
     "client_write_gb_per_s": Figure("Client write limit", "GB/s", "n2"),
     "client_read_gb_per_s": Figure("Client read limit", "GB/s", "n2"),
-    "fill_limit": Figure("Largest share of the capacity in use", "", "pct"),
-    "tflops_per_gpu": Figure("Dense peak rate of a GPU", "TFLOP/s"),
+    "fill_limit": Figure("", "", "pct"),
+    "mfu": Figure("", "", "pct"),
     "tokens_trillion": Figure("Training tokens", "trillion", "n2"),
     "active_parameters_billion": Figure("Active parameters per token", "billion"),
     # How the job runs.
@@ -45,38 +44,17 @@ FIGURES = {
     "gpus_used": Figure("", "GPUs", "n0"),
     "nameplate_write": Figure("Nameplate write bandwidth", "GB/s"),
     "nameplate_read": Figure("Nameplate read bandwidth", "GB/s"),
-    "degraded_write_gb_per_s": Figure("Degraded write bandwidth", "GB/s"),
-    "degraded_read_gb_per_s": Figure("Degraded read bandwidth", "GB/s"),
-    "stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
-    "drain_s": Figure("Drain of a checkpoint", "s"),
-    "overlap": Figure("Checkpoint overlap", "", "pct2"),
-    "blocking": Figure("GPU stall share", "", "pct2"),
-    "degraded_drain_s": Figure("Write of a checkpoint, degraded", "s"),
+    "stall_s": Figure("", "s", "n2"),
     "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
-    "capacity_needed_tb": Figure("Capacity required", "TB"),
     "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
-    "useful_gpus": Figure("Effective GPUs", "GPUs"),
-    "loss.stall": Figure("GPU stall for checkpoints", "", "pct2"),
-    "loss.rework": Figure("Rework since the last checkpoint", "", "pct2"),
-    "loss.drain": Figure("Lost work, checkpoint in flight", "", "pct2"),
     # Power and cost.
     "pue": Figure("", "", "n2"),
-    "pue_liquid": Figure("PUE of liquid-cooled load", "", "n2"),
-    "electricity_usd_per_kwh": Figure("Electricity", "USD/kWh", "n4"),
+    "pue_liquid": Figure("", "", "n2"),
+    "electricity_usd_per_kwh": Figure("", "USD/kWh", "n4"),
     "years": Figure("", "years", "n2"),
     "discount_rate": Figure("", "per year", "pct"),
-    "colocation_usd_per_kw_month": Figure("Colocation", "USD/kW/month", "n2"),
-    "it_power_kw": Figure("IT load", "kW"),
-    "facility_power_kw": Figure("Facility power", "kW"),
-    "typical_power_kw": Figure("Typical IT load", "kW"),
-    "heat_liquid_kw": Figure("Liquid-cooled load", "kW"),
-    "heat_air_kw": Figure("Air-cooled load", "kW"),
+    "colocation_usd_per_kw_month": Figure("", "USD/kW/month", "n2"),
     "heat_btu_per_h": Figure("", "BTU/h", "n0"),
-    "support_usd_per_year": Figure("Support", "USD/year", "usd"),
-    "subscriptions_usd_per_year": Figure("Subscriptions", "USD/year", "usd"),
-    "energy_usd_per_year": Figure("Energy", "USD/year", "usd"),
-    "colocation_usd_per_year": Figure("Colocation", "USD/year", "usd"),
-    "opex_usd_per_year": Figure("Opex", "USD/year", "usd"),
     "discounted_years": Figure("Years of the term, discounted", "years", "n2"),
     "support_over_term": Figure("Support over the term", "USD", "usd"),
     "tco_usd": Figure("Total cost of ownership (TCO)", "USD", "usd"),
@@ -85,7 +63,7 @@ FIGURES = {
 }
 """By their name in formulas; all others are named as everywhere, with the look of their unit."""
 
-_LOOKS = {"share": "pct2", "USD": "usd"}
+_LOOKS = {"share": "pct2", "USD": "usd", "USD/year": "usd"}
 
 
 def _figure(name: str) -> Figure:

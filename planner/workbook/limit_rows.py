@@ -17,15 +17,6 @@ from planner.workbook.performance import Performance
 _LABEL, _REACHED, _ALLOWED, _USED = range(4)
 _OVER = 1 + 1e-6
 
-LABELS = {
-    "facility_power": "facility power",
-    "it_power": "IT load",
-    "overlap": "checkpoint overlap",
-    "blocking": "GPU stall share",
-    "drain_fits": "stall and drain per interval",
-}
-"""Of limits whose label is not the word of the field."""
-
 _OF_JOB = {"overlap": "max_overlap", "blocking": "max_blocking", "restore_time": "max_restore_s"}
 """Limits that are fields of the job, by the key of their edit."""
 
@@ -101,8 +92,7 @@ def _write(found: Performance, limit: LimitReport, reached: V | None) -> None:
 
 
 def _label(limit: LimitReport, money: Currency, *, as_planned: bool) -> str:
-    label = LABELS.get(limit.name, limit.label)
-    label = capital(label)
+    label = capital(limit.label)
     unit = "" if limit.unit in ("share", "1", "") else money.named(_unit(limit))
     said = unit.casefold() in label.casefold().split()
     sense = {"<=": "at most", ">=": "at least"}[limit.sense]

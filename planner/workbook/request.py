@@ -6,12 +6,14 @@ mapping. It names no product, no budget and no other vendor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
 import xlsxwriter
+from xlsxwriter.format import Format
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.quotes.answers import ANSWER_COLUMNS, QUESTIONS
 
@@ -52,111 +54,101 @@ def write_inquiry(stream: BinaryIO, inquiry: Inquiry, *, created: datetime) -> N
     """Write a request; the same input and date give the same bytes."""
     book = xlsxwriter.Workbook(stream, {"in_memory": True})
     book.set_properties({"title": inquiry.title, "created": created})
-    styles = {
-        "title": book.add_format({"bold": True, "font_size": 16}),
-        "head": book.add_format(
-            {"bold": True, "bg_color": "#DCE6F1", "border": 1, "text_wrap": True}
-        ),
-        "part": book.add_format({"bold": True, "bg_color": "#F2F2F2"}),
-        "open": book.add_format({"border": 1, "bg_color": "#FFFFE5"}),
-        "money": book.add_format({"border": 1, "bg_color": "#FFFFE5", "num_format": "#,##0.00"}),
-        "sum": book.add_format({"bold": True, "top": 1, "num_format": "#,##0.00"}),
-        "label": book.add_format({"bold": True, "valign": "top"}),
-        "text": book.add_format({"text_wrap": True, "valign": "top"}),
-    }
-    _needs(book.add_worksheet(NEEDS), inquiry, styles)
-    _answers(book.add_worksheet(ANSWERS), inquiry, styles)
-    _products(book.add_worksheet(PRODUCTS), styles)
+    looks = {name: book.add_format(look) for name, look in _LOOKS.items()}
+    _needs(book.add_worksheet(NEEDS), inquiry, looks)
+    _answers(book.add_worksheet(ANSWERS), inquiry, looks)
+    _products(book.add_worksheet(PRODUCTS), looks)
     book.close()
 
 
-def _needs(sheet: Any, inquiry: Inquiry, styles: dict[str, object]) -> None:
+_OPEN = {"border": 1, "bg_color": "#FFFFE5"}
+_LOOKS: Mapping[str, dict[str, Any]] = {
+    "title": {"bold": True, "font_size": 16},
+    "head": {"bold": True, "bg_color": "#DCE6F1", "border": 1, "text_wrap": True},
+    "part": {"bold": True, "bg_color": "#F2F2F2"},
+    "open": _OPEN,
+    "money": {**_OPEN, "num_format": "#,##0.00"},
+    "sum": {"bold": True, "top": 1, "num_format": "#,##0.00"},
+    "label": {"bold": True, "valign": "top"},
+    "text": {"text_wrap": True, "valign": "top"},
+}
+
+
+def _needs(sheet: Any, inquiry: Inquiry, looks: Mapping[str, Format]) -> None:
     sheet.set_column(0, 0, 26)
     sheet.set_column(1, 1, _LINE_CHARACTERS + 6)
-    sheet.write(0, 0, inquiry.title, styles["title"])
-    row = 2
-    for label, text in inquiry.facts:
-        sheet.write_string(row, 0, label, styles["label"])
-        _paragraph(sheet, row, text, styles)
-        row += 1
+    sheet.write(0, 0, inquiry.title, looks["title"])
+    # A row each: its look and label, and a text that wraps, in a row as high as its lines.
+    blank = ("label", "", "")
+    rows = [*(("label", label, text) for label, text in inquiry.facts), blank]
     for asked in inquiry.asked:
-        row += 1
-        sheet.write_string(row, 0, asked.name, styles["part"])
-        sheet.write_blank(row, 1, None, styles["part"])
-        for need in asked.needs:
-            row += 1
-            _paragraph(sheet, row, need, styles)
-    row += 2
-    sheet.write_string(row, 0, "How to answer", styles["part"])
-    sheet.write_blank(row, 1, None, styles["part"])
-    for text in inquiry.terms:
-        row += 1
-        _paragraph(sheet, row, text, styles)
-    _page(sheet, inquiry.title)
+        rows += [("part", asked.name, ""), *(("label", "", need) for need in asked.needs)]
+    rows.append(blank)
+    rows += [("part", "How to answer", ""), *(("label", "", text) for text in inquiry.terms)]
+    for row, (look, label, text) in enumerate(rows, start=2):
+        if label:
+            sheet.write_string(row, 0, label, looks[look])
+        if text:
+            sheet.write_string(row, 1, text, looks["text"])
+            sheet.set_row(row, _LINE_POINTS * -(-len(text) // _LINE_CHARACTERS))
+        elif label:
+            sheet.write_blank(row, 1, None, looks[look])
+    _print(sheet, inquiry.title)
     sheet.set_portrait()
     sheet.fit_to_pages(1, 1)
 
 
-def _paragraph(sheet: Any, row: int, text: str, styles: dict[str, object]) -> None:
-    """Write a text that wraps, its row as high as its lines."""
-    sheet.write_string(row, 1, text, styles["text"])
-    sheet.set_row(row, _LINE_POINTS * -(-len(text) // _LINE_CHARACTERS))
-
-
-def _answers(sheet: Any, inquiry: Inquiry, styles: dict[str, object]) -> None:
-    for label, row in (("Vendor", 0), ("Quote Date", 1), ("Valid until", 2), ("Currency", 3)):
-        sheet.write_string(row, 0, label, styles["label"])
-        sheet.write_blank(row, 2, None, styles["open"])
+def _answers(sheet: Any, inquiry: Inquiry, looks: Mapping[str, Format]) -> None:
+    for row, label in enumerate(("Vendor", "Quote Date", "Valid until", "Currency")):
+        sheet.write_string(row, 0, label, looks["label"])
+        sheet.write_blank(row, 2, None, looks["open"])
     if inquiry.currency:
-        sheet.write_string(3, 2, inquiry.currency, styles["open"])
-    head = 5
-    for column, (label, wide) in enumerate(ANSWER_COLUMNS):
-        sheet.set_column(column, column, wide)
-        sheet.write_string(head, column, label, styles["head"])
-    row = head + 1
-    amounts = _column(ANSWER_COLUMNS, "Ext. Net Price")
+        sheet.write_string(3, 2, inquiry.currency, looks["open"])
+    for column, (label, width) in enumerate(ANSWER_COLUMNS):
+        sheet.set_column(column, column, width)
+        sheet.write_string(_HEAD, column, label, looks["head"])
+    row = _HEAD + 1
     for number, asked in enumerate(inquiry.asked, 1):
-        sheet.write_string(row, 0, f"{number} {asked.name}", styles["part"])
-        for _ in range(_LINES):
-            row += 1
-            _line(sheet, row, styles)
-        row += 1
-    sheet.write_string(row, 2, "Total", styles["label"])
-    letter = chr(ord("A") + amounts)
-    sheet.write_formula(row, amounts, f"=SUM({letter}{head + 2}:{letter}{row})", styles["sum"], 0)
-    sheet.freeze_panes(head + 1, 0)
-    _page(sheet, inquiry.title)
+        sheet.write_string(row, 0, f"{number} {asked.name}", looks["part"])
+        for at in range(row + 1, row + 1 + _LINES):
+            _line(sheet, at, looks)
+        row += _LINES + 1
+    sheet.write_string(row, 2, "Total", looks["label"])
+    amounts = _AT["Ext. Net Price"]
+    cells = f"{xl_rowcol_to_cell(_HEAD + 1, amounts)}:{xl_rowcol_to_cell(row - 1, amounts)}"
+    sheet.write_formula(row, amounts, f"=SUM({cells})", looks["sum"], 0)
+    sheet.freeze_panes(_HEAD + 1, 0)
+    _print(sheet, inquiry.title)
 
 
-def _line(sheet: Any, row: int, styles: dict[str, object]) -> None:
-    for column, (label, _) in enumerate(ANSWER_COLUMNS):
-        sheet.write_blank(row, column, None, styles["money" if "Price" in label else "open"])
-    quantity, listed, off, net = (
-        f"{chr(ord('A') + _column(ANSWER_COLUMNS, label))}{row + 1}"
-        for label in ("Qty", "Unit List Price", "Discount %", "Unit Net Price")
-    )
-    each = f'=IF({listed}="","",{listed}*(1-{off}/100))'
-    total = f'=IF(OR({quantity}="",{net}=""),"",{quantity}*{net})'
-    for label, text in (("Unit Net Price", each), ("Ext. Net Price", total)):
-        sheet.write_formula(row, _column(ANSWER_COLUMNS, label), text, styles["money"], "")
+_HEAD = 5
+_AT = {label: at for at, (label, _) in enumerate(ANSWER_COLUMNS)}
 
 
-def _products(sheet: Any, styles: dict[str, object]) -> None:
+def _line(sheet: Any, row: int, looks: Mapping[str, Format]) -> None:
+    for label, column in _AT.items():
+        sheet.write_blank(row, column, None, looks["money" if "Price" in label else "open"])
+    names = ("Qty", "Unit List Price", "Discount %", "Unit Net Price")
+    quantity, listed, off, net = (xl_rowcol_to_cell(row, _AT[name]) for name in names)
+    formulas = {
+        "Unit Net Price": f'=IF({listed}="","",{listed}*(1-{off}/100))',
+        "Ext. Net Price": f'=IF(OR({quantity}="",{net}=""),"",{quantity}*{net})',
+    }
+    for label, text in formulas.items():
+        sheet.write_formula(row, _AT[label], text, looks["money"], "")
+
+
+def _products(sheet: Any, looks: Mapping[str, Format]) -> None:
     for column, question in enumerate(QUESTIONS):
         sheet.set_column(column, column, question.width)
-        sheet.write_string(0, column, question.label, styles["head"])
-    for row in range(1, 1 + 4 * _LINES):
-        for column in range(len(QUESTIONS)):
-            sheet.write_blank(row, column, None, styles["open"])
+        sheet.write_string(0, column, question.label, looks["head"])
+        for row in range(1, 1 + 4 * _LINES):
+            sheet.write_blank(row, column, None, looks["open"])
     sheet.freeze_panes(1, 2)
-    _page(sheet, PRODUCTS)
+    _print(sheet, PRODUCTS)
 
 
-def _column(columns: Sequence[tuple[str, int]], label: str) -> int:
-    return next(at for at, (name, _) in enumerate(columns) if name == label)
-
-
-def _page(sheet: Any, title: str) -> None:
+def _print(sheet: Any, title: str) -> None:
     sheet.set_landscape()
     sheet.set_paper(9)
     sheet.fit_to_pages(1, 0)

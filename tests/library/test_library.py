@@ -91,7 +91,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_returns_what_its_command_prints_as_json(
+def test_a_function_returns_what_its_command_prints_and_shows_it(
     name: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     function, options = FUNCTIONS[name]
@@ -103,11 +103,10 @@ def test_a_function_returns_what_its_command_prints_as_json(
     assert (command.code, command.err.count("error")) == (0, 0)
     plain = asdict(record) if is_dataclass(record) else json.loads(record.model_dump_json())
     assert json.loads(json.dumps(plain)) == json.loads(command.out)
+    shown_well(record)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_result_is_shown_as_text_as_a_page_and_as_frames(name: str, here: Path) -> None:
-    result = FUNCTIONS[name][0]()
+def shown_well(result: Any) -> None:
     said, page = str(result), result._repr_html_()
     assert said.count("\n") >= 3
     for columns in (60, 100):

@@ -14,7 +14,7 @@ import pytest
 from planner import api
 from planner.case import Case, resolve
 from planner.errors import InputError
-from planner.infeasible.moves import _movable, price_of, weighted_case
+from planner.infeasible.moves import movable_of, price_of, weighted_case
 from planner.infeasible.oracle import Oracle, off
 from planner.levers import levers
 from planner.limits import BY_NAME
@@ -165,7 +165,7 @@ def elastic(seed: int) -> Case | None:
     """Return a random problem whose limits may be missed at a price, most of them too tight."""
     inputs, draw = inputs_of(random_case(seed)), Random(seed)
     oracle = Oracle(inputs, Effort())
-    movable = _movable(oracle, levers(inputs))
+    movable = movable_of(oracle, levers(inputs))
     free = oracle.decided(off(movable))
     if free.case is None:
         return None

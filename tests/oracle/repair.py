@@ -15,7 +15,6 @@ from tests.oracle.money import Array
 from tests.oracle.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400.0
-YEAR_H = 8760.0
 
 
 @dataclass(frozen=True)

@@ -520,6 +520,8 @@ def test_library_solves_portfolios_by_their_own_function() -> None:
     assert plan.runs
     with pytest.raises(InputError, match="solve_portfolio"):
         planner.solve(path)
+    none = planner.solve_portfolio(path, settings={"sites.hall.facility_power": "300 kW"})
+    assert none.status == "infeasible" and none.relaxations
 
 
 def test_single_job_files_are_no_portfolios(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def cases(mean_s: float) -> list[tuple[JobRun, float]]:
     """Return jobs that are interrupted so often, with what the formula gives each."""
     found = []
     for share, stall, drain, restart in product(
-        (0.02, 0.1, 0.5), (0.002, 0.05, 0.2), (0.05, 0.6), (10.0, 600.0)
+        (0.02, 0.5), (0.002, 0.2), (0.05, 0.6), (10.0, 600.0)
     ):
         interval = share * mean_s
         found.append((interval, stall * interval, drain * interval, restart, False))

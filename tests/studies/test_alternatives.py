@@ -232,17 +232,6 @@ def test_command(
     assert all(way.label in texts for each in of_enterprise().alternatives for way in each.ways)
 
 
-@pytest.mark.exhaustive(keep=0)
-def test_infeasible_problems_end_as_they_do_with_solve(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ("--near", "1 %", str(ENTERPRISE), "--set", "site.racks=1", "-o", str(tmp_path))
-    code, out, _ = run(monkeypatch, capsys, *arguments)
-    assert code == 3
-    assert "no plan meets every limit" in " ".join(out.split())
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("within", ["0", "100 %", "2 kW", "lots"])
 def test_a_tolerance_that_is_none_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], within: str

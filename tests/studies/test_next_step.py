@@ -6,21 +6,18 @@ from functools import cache
 
 import pytest
 
-from planner import shipped
-from planner.api import Options, load, solve, solve_inputs
+from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.model import read
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.explain import PAYS, Best
+from planner.studies.explain import Best
 from tests.infeasible.plant import drawn
 from tests.studies.explaining import worths
 from tests.studies.test_marginal import truth
 
 CLOSE = 2e-5
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)
-PROBLEM = shipped.problem_files()["enterprise_1MW"]
-DAYS = "targets.max_days_to_train"
 
 
 def explained(inputs: Inputs) -> tuple[Best, list[Marginal]]:
@@ -43,38 +40,11 @@ def at(inputs: Inputs, lever: Lever, text: str) -> Inputs:
     return applied(inputs, lever.to(value))
 
 
-def objective(inputs: Inputs, setting: str) -> float:
-    """Return the best objective with a setting of the file."""
-    settings = ("objective.indifference=0", setting)
-    plan = solve(PROBLEM, settings=settings)
-    assert plan.status == "optimal"
-    assert plan.objective.value is not None
-    return plan.objective.value
-
-
 @cache
 def drawn_steps(seed: int) -> tuple[Inputs, Best, tuple[Marginal, ...]]:
     inputs = drawn(seed)
     base, rows = explained(inputs)
     return inputs, base, tuple(rows)
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_where_it_begins_to_pay_in_a_shipped_problem() -> None:
-    inputs = load(PROBLEM)
-    base, rows = explained(inputs)
-    (row,) = (row for row in rows if row.path == DAYS)
-    step = row.next_step
-    assert step is not None
-    assert base.value is not None
-    assert step.gain == pytest.approx(PAYS * base.value)
-    wanted = base.value - step.gain
-    assert objective(inputs, step.setting) <= wanted * (1 + CLOSE)
-    assert objective(inputs, f"{DAYS}={step.short_text}") > wanted * (1 - CLOSE)
-    # With the floor as a limit of the problem there is a plan, or none.
-    for text, status in ((step.to_text, "optimal"), (step.short_text, "infeasible")):
-        floor = (f"{DAYS}={text}", f"budget.capex={wanted:.2f} USD")
-        assert solve(PROBLEM, settings=floor, options=Options(explain=False)).status == status
 
 
 @pytest.mark.exhaustive(keep=3, most=7)

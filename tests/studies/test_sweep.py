@@ -107,16 +107,6 @@ def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path:
     assert one["it_power_kw"] / one["gpus"] < other["it_power_kw"] / other["gpus"]
 
 
-@pytest.mark.exhaustive(keep=0)
-def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Path) -> None:
-    for jobs in ("1", "2"):
-        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs),
-            "--workers", jobs)  # fmt: skip
-    for suffix in FILES:
-        one, two = ((tmp_path / jobs / f"problem{suffix}").read_bytes() for jobs in ("1", "2"))
-        assert one == two, suffix
-
-
 def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:
     done = ran("sweep", small, "--vary", "site.facility_power=200kW:400kW:50kW",
                "-o", str(tmp_path), "--workers", "1")  # fmt: skip

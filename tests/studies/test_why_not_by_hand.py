@@ -58,33 +58,6 @@ def test_a_plan_beside_the_best_buys_no_system_that_it_does_not_use(
     assert plan.units["gpu_box"] == systems
 
 
-def skus_at(list_usd: float) -> set[str]:
-    inputs, _ = solved()
-    price = inputs.prices[ASKED].model_copy(update={"list_usd": list_usd})
-    cheaper = replace(inputs, prices={**inputs.prices, ASKED: price})
-    return {line.sku for line in api.solve_with(cheaper, api.Options()).lines}
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_bought_just_below_the_break_even_price_and_not_above() -> None:
-    (item,) = [item for item in answered().items if item.asked]
-    price = item.break_even
-    assert price is not None
-    assert price.outcome == "found"
-    assert price.enters_at_list_usd is not None
-    assert price.not_at_list_usd is not None
-    assert price.enters_at_usd == pytest.approx(price.enters_at_list_usd * 0.8, abs=0.01)
-    assert price.not_at_list_usd <= price.enters_at_list_usd * 1.005
-    assert item.net_usd == 240_000.0
-    _, plan = solved()
-    assert plan.totals is not None
-    assert plan.totals.capex_usd is not None
-    assert price.units is not None
-    ties_usd = 1e-6 * plan.totals.capex_usd / price.units / 0.8  # costs closer than this are equal
-    assert ASKED in skus_at(price.enters_at_list_usd - ties_usd - 1.0)
-    assert ASKED not in skus_at(price.not_at_list_usd)
-
-
 def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
     kinds = {item.sku: item.kind for item in answered().items}
     assert kinds[ASKED] == "worse"

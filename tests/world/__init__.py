@@ -6,5 +6,4 @@
 - `shown`: plans for the workbook, files and screens.
 - `requests`: problems for answers worked out by hand; `random_cases`: one per seed.
 - `solved`, `commands`: shipped problems solved, and commands run, in this process.
-- `effort`: how much a piece of code does.
 """

@@ -144,8 +144,7 @@ def tiles(totals: Totals, job: JobPlan, most: int) -> list[tuple[str, str]]:
         value = getattr(job, name, None) or getattr(totals, name, None)
         if value is None or (name == "useful_gpus" and job.useful_pflops is not None):
             continue
-        label = "facility power" if name == "facility_power_kw" else FIGURES[name].label
-        found.append((_figure(name, value), label))
+        found.append((_figure(name, value), FIGURES[name].label))
     return found[:most]
 
 

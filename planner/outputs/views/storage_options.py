@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.currency import amount, bare, currency_of
 from planner.figures import RATIOS
-from planner.outputs.blocks import Block, Text
+from planner.outputs.blocks import Text
 from planner.outputs.words import about, listed, money, percent, so_many, years
 from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.plan import Plan
@@ -79,7 +79,7 @@ def _price_of(item: OptionItem) -> str:
     return f"{bare(item.unit_list_usd)}, expected {low} to {high}"
 
 
-def blocks(plan: Plan, *, detail: bool = False) -> Iterator[Block]:
+def blocks(plan: Plan, *, detail: bool = False) -> Iterator[Text]:
     """Yield requirement, deciding quote, and the break-even prices of every option."""
     found = plan.storage_options
     if found is None:
