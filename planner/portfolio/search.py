@@ -331,20 +331,15 @@ class Search:
         self.rounds += 1
         gap = self.gap * (0.6 if self.large else 0.25)
         solved = self._ask(goal, gap=gap, start=found.values or None)
-        if not self._learn(found, solved):
+        if solved.status == "infeasible":
+            found.infeasible = not found.values
+        elif solved.bound is not None:
+            found.bound = max(found.bound, solved.bound)
+        if not solved.values:
             return False
         self._take(found, goal, solved.values, least=least)
         self._tighten(solved.values)
         return True
-
-    def _learn(self, found: Found, solved: Solved) -> bool:
-        """Take the bound of a solve of the whole program; return whether there is a solution."""
-        if solved.status == "infeasible":
-            found.infeasible = not found.values
-            return False
-        if solved.bound is not None:
-            found.bound = max(found.bound, solved.bound)
-        return bool(solved.values)
 
     def _take(
         self, found: Found, goal: Expression, values: dict[str, float], *, least: bool
