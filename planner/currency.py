@@ -49,13 +49,13 @@ _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?
 
 @cache
 def _unit(decimals: int) -> Decimal:
-    """Return what has so many decimals and is least."""
+    """Smallest amount with this number of decimals."""
     return Decimal(1).scaleb(-decimals)
 
 
 @dataclass(frozen=True)
 class Currency:
-    """A currency: its code, what one of it is in USD, since when and by whom.
+    """A currency: its code, rate to USD, date and source.
 
     ``decimals`` are those of its smallest unit: two, but for those that have none, or three.
     """
@@ -72,7 +72,7 @@ class Currency:
 
     @property
     def name(self) -> str:
-        """What it is called, as a sentence begins with it: US dollars, euros; else its code."""
+        """Name for the start of a sentence: US dollars, euros; else its code."""
         called = NAMES.get(self.code, self.code)
         return called[0].upper() + called[1:]
 
@@ -198,7 +198,7 @@ def in_usd(unit: str, rates: Mapping[str, Currency]) -> tuple[str, float] | None
 
 
 def code_of(text: str) -> str | None:
-    """Return the currency of an amount as it is written, None of USD and of what is no amount."""
+    """Return the currency of an amount as it is written, None for USD and for no amount."""
     match = _IN_UNIT.search(text.strip())
     if match is None or match["code"] not in CODES or match["code"] == "USD":
         return None

@@ -11,7 +11,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing wrong with the input: where it is, what it is, what would be right."""
+    """One finding on the input: place, cause, fix."""
 
     code: str
     message: str
@@ -39,7 +39,7 @@ def clip(text: str, most: int = 60) -> str:
 
 
 class FixableError(ValueError):
-    """Something that cannot be; ``fix`` says what would be right."""
+    """Invalid value; ``fix`` is the remedy."""
 
     def __init__(self, message: str, fix: str | None = None) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class PlannerError(Exception):
     exit_code = 1
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what pickling needs: a process may raise it in another."""
+        """Arguments for pickling between processes."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -96,7 +96,7 @@ class InputError(PlannerError):
 
 
 class NoPlanError(PlannerError):
-    """There is no plan of what a study is about (exit code 3)."""
+    """A study has no feasible plan (exit code 3)."""
 
     exit_code = 3
 
@@ -110,7 +110,7 @@ class VerificationError(PlannerError):
 
 
 class StoppedError(PlannerError):
-    """The user has had enough; what is kept, and how to go on (exit code 130)."""
+    """Interrupted by the user, with the way to resume (exit code 130)."""
 
     exit_code = 130
 

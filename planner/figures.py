@@ -1,10 +1,10 @@
-"""Every figure of a plan and every objective, once: what it is called, its unit, how it reads.
+"""Every figure of a plan and every objective, once: label, unit, digits.
 
 Screens, sheets, pages, tables and studies read labels and units here; `tests/test_figures.py` walks
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
 Labels begin in lower case unless they are a name; `Figure.heading` is one as the head of a row or
-column. What catalogs state of one unit and a bill adds up is a row of ``STATED``, too.
+column. Sums of catalog figures over the bill are rows of ``STATED``, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
 
 
 class Figure(NamedTuple):
-    """A figure: what it is called, and how it reads.
+    """A figure: label, unit, digits, note.
 
     ``digits`` are the decimals of its headline, of a share's percentage; ``note`` says in a clause
     what the label leaves open. A limit on it, or an objective, asks for what it ``needs``.
@@ -80,7 +80,7 @@ def capital(text: str) -> str:
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for figure in (
-        # What the job does with the purchase.
+        # Work of the job.
         Figure("gpus", "GPUs in place", "GPUs", "work", 0, "bought or owned, used or not"),
         Figure("gpus_used", "GPUs in use", "GPUs", "work", 0),
         Figure("gpu_systems", "GPU systems", "systems", "work", 0),
@@ -180,7 +180,7 @@ FIGURES: dict[str, Figure] = {
                "the GPUs are slower while storage drains a checkpoint"),
         Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
                "fewer replicas run while units are out for repair"),
-        # Storage: what it is rated for, and what reaches the job.
+        # Storage: nameplate and delivered.
         Figure("read_gb_per_s", "nameplate read bandwidth", "GB/s", "storage", 1),
         Figure("write_gb_per_s", "nameplate write bandwidth", "GB/s", "storage", 1),
         Figure("delivered_read_gb_per_s", "delivered read bandwidth", "GB/s", "storage", 1),
@@ -268,7 +268,7 @@ FIGURES: dict[str, Figure] = {
 
 
 class Objective(NamedTuple):
-    """What a plan is best in: its name in the problem's file, the figure it is, and its sense.
+    """An objective: its name in the problem's file, its figure, and its sense.
 
     ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
     ``per`` of the objective's. A figure that is a sum over the bill (``planner.case.money.SUMS``)
@@ -283,7 +283,7 @@ class Objective(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called: as its figure."""
+        """Label of its figure."""
         return self.figure.label
 
     @property
@@ -293,7 +293,7 @@ class Objective(NamedTuple):
 
     @property
     def counted(self) -> str:
-        """What it is counted in: its unit of what it is, unless either tells the other."""
+        """Unit of its label, unless either contains the other."""
         unit_is_clear = self.figure.money or self.figure.names_unit(self.unit)
         return self.label if unit_is_clear else f"{self.unit} of {self.label}"
 
@@ -321,7 +321,7 @@ RATIOS = frozenset({"usd_per_useful_gpu_hour", "usd_per_million_tokens"})
 
 
 def objective_label(name: str) -> str:
-    """Return what an objective is called; of one that is none or hidden, its name in words."""
+    """Label of an objective; of a hidden or unknown one its name in words."""
     return OBJECTIVES[name].label if name in OBJECTIVES else name.replace("_", " ")
 
 
@@ -334,14 +334,14 @@ DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
 """Categories of which no unit draws power."""
 DRAW, TO_LIQUID = "consumes.it_power", "consumes.liquid_share"
 UNSTATED = {TO_LIQUID: 0.0}
-"""What an item has of a figure that it does not state, where that is known all the same."""
+"""Values of figures that an item need not state, such as no draw of a cable."""
 
 
 class Stated(NamedTuple):
-    """What one unit has by what catalogs state of it, and a bill adds up over all in place.
+    """A catalog figure of one unit that a bill sums over all in place.
 
     ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. It is
-    the product of what an item states at the paths ``of``, in the figure's unit; a bundle has what
+    the product of an item's figures at ``paths``, in the figure's unit; a bundle has what
     its components have. Of ``DRAW`` it is what counts as the draw of a unit, and a power cap scales
     the product as it does the draw. Units of the categories ``none_of`` have none of it. It need
     not be known: a limit on it then holds the known part, and where it is to be least only what
@@ -349,7 +349,7 @@ class Stated(NamedTuple):
     """
 
     name: str
-    of: tuple[str, ...]
+    paths: tuple[str, ...]
     none_of: frozenset[str] = DRAWLESS
 
     @property
@@ -360,12 +360,12 @@ class Stated(NamedTuple):
     @property
     def follows_draw(self) -> bool:
         """Whether it follows from the draw, as a power cap scales it."""
-        return DRAW in self.of
+        return DRAW in self.paths
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What an item has to state so that it is known."""
-        return tuple(path for path in self.of if path not in UNSTATED)
+        """Catalog path without which it is not known."""
+        return tuple(path for path in self.paths if path not in UNSTATED)
 
     @property
     def of_one(self) -> str:
@@ -390,7 +390,7 @@ STATED: dict[str, Stated] = {
 """By the name of the figure, in the order in which the bill has them."""
 
 ITEM_UNITS = {
-    **{path: row.figure.unit for row in STATED.values() for path in row.of if len(row.of) == 1},
+    **{row.paths[0]: row.figure.unit for row in STATED.values() if len(row.paths) == 1},
     "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
     "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
     "consumes.racks": "racks", "consumes.typical_power": "kW",

@@ -1,4 +1,4 @@
-"""Every limit of a problem once: what it compares, where the file gives it, and how it gives way.
+"""Every limit of a problem once: its figure, its path in the file, and its relaxation.
 
 Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
 the sheet ``Performance``, groups of sweeps, verification and the table in ``docs/model.md`` follow
@@ -19,11 +19,11 @@ from planner.paths import job_path
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
 """``supply`` is used up by a purchase alone, a ``ratio`` is money per useful work."""
 Elastic = Literal["share", "floor", "log", ""]
-"""How a miss counts: as a share of a ceiling or of a whole floor, by the logarithm, or not."""
+"""Measure of a miss: share of a ceiling or of a whole floor, logarithm, or none."""
 
 COUNTED = 1e-9
 TIMED = 1e-7
-"""How far a value may pass a limit, as a share: sums of the bill, and what comes of logarithms."""
+"""How far a value may pass a limit, as a share: sums of the bill, and results of logarithms."""
 COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families"})
 """Units of limits in whole numbers."""
 MILLION = 1e6
@@ -34,10 +34,10 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
-    Of a ``known_part`` what nobody states counts for nothing, and the plan says so: else there is
+    Of a ``known_part`` missing figures count as 0, with a note: else there is
     no number to report. Draw, money and racks are always known of what is planned with.
 
-    ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
+    ``figure`` is the compared figure, by its name in a plan's totals or job; ``path`` where the
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
     and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
     Without ``reported`` it bounds a variable and stands in no plan. An ``editable`` limit is an
@@ -61,7 +61,7 @@ class Limit:
 
     @property
     def known_part(self) -> bool:
-        """Whether it holds what is known of its figure, which a catalog need not state."""
+        """True if it limits the known part of its figure, which a catalog need not state."""
         return self.figure in STATED
 
     @property
@@ -275,7 +275,7 @@ def known(name: str) -> Limit | None:
 
 
 def path_of(name: str) -> str:
-    """Return where a problem file gives a limit, by its name in a plan; "" where it does not.
+    """Path of a limit in a problem file, by its name in a plan; "" where it does not.
 
     Raises:
         KeyError: there is no such limit.
@@ -291,4 +291,4 @@ def of_group(*groups: Group) -> tuple[Limit, ...]:
 
 
 SUPPLIES = of_group("supply")
-"""What a purchase alone uses up."""
+"""Limits on sums over a purchase."""

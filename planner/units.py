@@ -26,7 +26,7 @@ HUGE = 1e21
 
 
 class Dimension(NamedTuple):
-    """A kind of quantity: its canonical unit, how users write it, and what none can exceed.
+    """A kind of quantity: its canonical unit, its written units, and its maximum.
 
     ``least`` is the smallest amount that is not nothing: below it a slip of the keyboard, and
     numbers that no solver can weigh against the others. Bare numbers below ``least_bare`` need a
@@ -122,7 +122,7 @@ _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?
 
 
 class QuantityError(ValueError):
-    """A quantity that cannot be read; ``fix`` says what would be right."""
+    """A quantity that cannot be read; ``fix`` is the remedy."""
 
     def __init__(self, message: str, fix: str) -> None:
         super().__init__(message)
@@ -130,7 +130,7 @@ class QuantityError(ValueError):
 
 
 def _factor(unit: str, canonical: str, rates: Rates) -> float | None:
-    """Return how many canonical units one ``unit`` is, or None where they do not convert."""
+    """Factor from ``unit`` to the canonical unit, None where they do not convert."""
     other = currency.in_usd(unit, rates) if canonical.startswith("USD") else None
     if other is None:
         return _ratio(unit, canonical)
@@ -178,8 +178,8 @@ def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float
     """Return ``value`` in the canonical unit of ``dimension``.
 
     Args:
-        value: what stood in the file: a string with a unit, or a number where that is enough.
-        dimension: what is expected.
+        value: the file's value: a string with a unit, or a number where that is enough.
+        dimension: the expected dimension.
         rates: the currencies that can be read beside USD, by code.
 
     Raises:
@@ -214,7 +214,7 @@ def canonical(value: float, dimension: Dimension) -> float:
 
 
 def rate_wanted(code: str) -> str:
-    """Return what to write where the rate of a currency is missing."""
+    """Fix for a missing exchange rate."""
     return f"add exchange: {{{code}: {{usd: 1.08, on: 2026-11-20, source: ...}}}}, usd what it is"
 
 

@@ -50,7 +50,7 @@ def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
 def _product(part: Item, inputs: Inputs, row: Stated) -> float | None:
     """A figure of an item without parts: 0 where a factor is 0, whatever the others."""
     product: float | None = 1.0
-    for path in row.of:
+    for path in row.paths:
         figure = _draw(part, inputs) if path == DRAW else _at_path(path)(part)
         factor = UNSTATED.get(path) if figure is None else figure.value
         if factor == 0.0:

@@ -227,7 +227,7 @@ def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) 
 
 
 def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
-    """Return what no limit can help, and why products are not on offer where none is."""
+    """Causes that no limit can remove, such as no product on offer."""
     reasons: list[str] = []
     case = oracle.case(())
     if case is None:
@@ -259,7 +259,7 @@ def _left_out(inputs: Inputs, kind: str) -> str:
 
 
 def _other_vendors(inputs: Inputs, kind: str) -> str | None:
-    """Return what to add where only vendors are considered that sell nothing of a kind."""
+    """Fix where the considered vendors sell nothing of a kind."""
     considered = inputs.problem.consider.vendors
     items = [item for item in inputs.items if item.category == kind]
     if considered is None or not items or any(item.vendor in considered for item in items):

@@ -79,7 +79,7 @@ def grid(change: float, value: float, unit: str, money: Currency) -> float:
 
 
 def _scales(unit: str) -> tuple[Dimension, tuple[tuple[float, str], ...]]:
-    """Return how the file reads a unit, and in which units it is written."""
+    """Dimension of a unit in the file, and its written units."""
     return _SCALES.get(unit) or (_DIMENSIONS[unit], ((0.0, unit),))
 
 

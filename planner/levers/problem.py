@@ -57,7 +57,7 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
 
 
 def _place_in_file(limit: Limit) -> int:
-    """Return where the schema of a site has a limit."""
+    """Path of a limit in the schema of a site."""
     keys = [field.alias or name for name, field in Site.model_fields.items()]
     return keys.index(limit.path.split(".")[1])
 
@@ -147,14 +147,14 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
 
 
 def _replicas_matter_not(job: Job) -> bool:
-    """Return whether a smaller replica allows every plan that a larger one does."""
+    """True if a smaller replica allows every plan that a larger one does."""
     readers, writers = job.restore.readers, job.checkpoint.writers
     alike = job.restore.fan_out == "broadcast" and not job.whole_replicas
     return alike and (readers, writers) == ("all", "all")
 
 
 def _fewest_stages(inputs: Inputs) -> int:
-    """Return how few stages hold the weights in every GPU in which they are held now."""
+    """Fewest pipeline stages that hold the weights in every GPU type that holds them now."""
     job = inputs.problem.job
     need_gb = weights_gb_per_gpu(job)
     if need_gb is None or job.parallelism is None:

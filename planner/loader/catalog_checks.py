@@ -220,7 +220,7 @@ def _running(item: Item) -> Iterator[Fault]:
 
 def _components(item: Item, shelf: Shelf) -> Iterator[Fault]:
     consumed = (f"consumes.{name}" for name in Consumes.model_fields if name != "racks")
-    summed = dict.fromkeys((*consumed, *(path for row in STATED.values() for path in row.of)))
+    summed = dict.fromkeys((*consumed, *(path for row in STATED.values() for path in row.paths)))
     if item.components and any(attrgetter(path)(item) is not None for path in summed):
         first, *others = summed
         *others, last = (path.removeprefix("consumes.") for path in others)

@@ -19,7 +19,7 @@ from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.goodput import kept_by_swaps
 from planner.optimizer.stores import Stores, stored_of
-from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, Ports, Ran, Uses, Work
+from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.availability import Restarts, Shrunk
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
@@ -215,7 +215,7 @@ class _Single:
         )
         return cls(case, work, use, running, units, used)
 
-    def record(self, ran: Ran, place: int = 0) -> Run:
+    def record(self, ran: JobRun, place: int = 0) -> Run:
         """Return every figure of the run of an entry."""
 
         def at(figures: NDArray[Any]) -> float:

@@ -35,7 +35,7 @@ NEAR = 0.5
 """How much of the gap a search leaves open: what it proves serves others, too."""
 
 
-class Found(NamedTuple):
+class SweepAnswer(NamedTuple):
     """A scenario's answer: the plan to take, its score, and what no plan's score passes.
 
     Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
@@ -74,11 +74,11 @@ class Sweep:
     ties: bool = False
     known: Sequence[Run] = ()
 
-    def answers(self) -> list[Found]:
+    def answers(self) -> list[SweepAnswer]:
         """An answer for each scenario, in order."""
         case = without_dominated(self.case)
         if not case.systems or not case.storage:
-            return [Found(None, -math.inf, -math.inf, "search") for _ in self.limits]
+            return [SweepAnswer(None, -math.inf, -math.inf, "search") for _ in self.limits]
         self.question = Question(case, self.gap, Effort(), ties=self.ties)
         columns = self.question.columns
         most = np.tile(columns.limits(case), (len(self.limits), 1))
@@ -102,10 +102,10 @@ class Sweep:
         share = self.most[:, limited] / loosest[limited]
         return np.argsort(-share.sum(axis=1), kind="stable")
 
-    def _answers_with_ties(self) -> list[Found]:
+    def _answers_with_ties(self) -> list[SweepAnswer]:
         """The answers with the plan that each scenario has by itself."""
         order, count = self._loosest_first(), FIRST
-        found: list[Found | None] = [None] * len(order)
+        found: list[SweepAnswer | None] = [None] * len(order)
         known: list[Point] = []
         while True:
             left = order[[found[place] is None for place in order.tolist()]]
@@ -123,17 +123,17 @@ class Sweep:
             known = known[-KNOWN:]
             count = min(2 * count, TOGETHER)
 
-    def _found_of(self, settled: Settled) -> Found:
+    def _found_of(self, settled: Settled) -> SweepAnswer:
         first = settled.first
         if first.point is None:
-            return Found(None, -math.inf, first.bound, "search")
+            return SweepAnswer(None, -math.inf, first.bound, "search")
         ask, sign = self.question, 1.0 if self.case.maximise else -1.0
         runs = [of_whole(self.case, ask.run_of(a.point)) for a in (settled.taken, first)]
         score, best = [sign * ask.value(run) for run in runs if run is not None]
         bound = max(score, best) + max(first.bound - first.value, 0.0)
-        return Found(runs[0], score, bound, "search", settled.endless, max(score, best))
+        return SweepAnswer(runs[0], score, bound, "search", settled.endless, max(score, best))
 
-    def _reuse(self, place: int, settled: Settled, found: list[Found | None]) -> None:
+    def _reuse(self, place: int, settled: Settled, found: list[SweepAnswer | None]) -> None:
         """Take an answer over where limits are no looser and all that it follows from fits."""
         answer = found[place]
         if answer is None or not settled.first.ended or not settled.complete or settled.endless:
@@ -194,7 +194,7 @@ class Sweep:
             self.points.append(point)
             self.score[better], self.best[better] = value, len(self.points) - 1
 
-    def _answers(self) -> list[Found]:
+    def _answers(self) -> list[SweepAnswer]:
         """The answers: as few plans as are good enough, each where it is best."""
         few = self._few()
         sign, of = (1.0 if self.case.maximise else -1.0), measure(self.case, self.case.objective)
@@ -213,12 +213,12 @@ class Sweep:
             how: Literal["search", "reused"] = "search" if self.worked[row] else "reused"
             bound = float(self.bound[row])
             if place < 0:
-                found.append(Found(None, -math.inf, bound, how))
+                found.append(SweepAnswer(None, -math.inf, bound, how))
                 continue
             run, score = runs[place]
             # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
             proven = score + (max(bound, self._value(place)) - self._value(place))
-            found.append(Found(run, score, proven, how, place in endless, score))
+            found.append(SweepAnswer(run, score, proven, how, place in endless, score))
         return found
 
     def _value(self, place: int) -> float:

@@ -98,7 +98,7 @@ class Flow(NamedTuple):
     moves: Flags
 
 
-class Ran(NamedTuple):
+class JobRun(NamedTuple):
     """How purchases run.
 
     ``allowed`` is where every limit on times and counts is met. ``patient`` is goodput without
@@ -325,7 +325,7 @@ class Work:
 
     # Goodput.
 
-    def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> Ran:
+    def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> JobRun:
         """Operation of purchases at their best interval, or a given one.
 
         Args:
@@ -368,7 +368,7 @@ class Work:
         each = most_each = self.rates(team, gpus, job.scale) * self.pflops_each
         if self.concave is not job.scale:
             most_each = self.rates(team, gpus, self.concave) * self.pflops_each
-        return Ran(
+        return JobRun(
             *(allowed & (goodput > 0), goodput, patient, interval, each, most_each),
             *(waiting, mtti, flow, t),
         )
@@ -583,7 +583,7 @@ class Work:
         """The bound of `worth` for any spares."""
         return self._patient(use, self.run(use, waits=False))
 
-    def _patient(self, use: Uses, ran: Ran) -> Numbers:
+    def _patient(self, use: Uses, ran: JobRun) -> Numbers:
         return self._score(use, ran.patient, ran.most_pflops_per_gpu)
 
     def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:

@@ -1,4 +1,4 @@
-"""What users write and what planner writes back: pydantic models, unknown keys forbidden.
+"""Input and output records: pydantic models, unknown keys forbidden.
 
 No module here imports `annotations` from the future: pydantic would compile each at every start.
 """

@@ -1,4 +1,4 @@
-"""What every schema shares: the strict model, the quantity types, and what results are made of."""
+"""Shared by every schema: the strict model, quantity types, base of results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Unit:
     open_low: bool = False
 
     def read(self, value: object, info: ValidationInfo) -> float:
-        """Return ``value`` in the dimension's canonical unit; raise what pydantic expects."""
+        """Return ``value`` in the dimension's canonical unit; raise the errors of pydantic."""
         try:
             if info.context is CANONICAL and isinstance(value, (int, float)):
                 number = units.canonical(value, self.dimension)
@@ -226,8 +226,8 @@ AnyT = TypeVar("AnyT")
 class Visible:
     """Mark of a field of a plan that leaves the house, where an edition shows such prices.
 
-    What has no mark stays inside. Free text has none but the names of products and what is called
-    public: a typed field can be decided once, a sentence cannot.
+    Fields without a mark stay internal. Free text has none but names of products and public texts:
+    a typed field can be decided once, a sentence cannot.
     """
 
     prices: Prices = "none"

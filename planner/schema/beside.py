@@ -12,7 +12,7 @@ NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_b
 class CableEnd:
     """A device, where it stands and its port; a place is None where nobody gives racks.
 
-    ``position_ru`` is the lowest rack unit of the device, None for what has no height; ``position``
+    ``position_ru`` is the lowest rack unit of the device, None without height; ``position``
     where its rack stands, in a hall of several groups of positions.
     """
 
@@ -50,7 +50,7 @@ class Cable:
 
 @dataclass(frozen=True)
 class CableSchedule:
-    """All cables of a plan, and what should be known of them."""
+    """All cables of a plan, with notes."""
 
     cables: tuple[Cable, ...]
     notes: tuple[str, ...]
@@ -59,7 +59,7 @@ class CableSchedule:
 class OptionItem(PlanModel):
     """So many units of a storage item, ``purchased`` of them bought, and what a quote may ask.
 
-    Prices are list prices of a unit, USD; ``basis`` says what its bandwidth is.
+    Prices are list prices of a unit, USD; ``basis`` is the basis of its bandwidth.
     """
 
     sku: str
@@ -109,9 +109,9 @@ class StorageOption(PlanModel):
 
 
 class StorageOptions(PlanModel):
-    """What the plan's operation needs of storage, whoever sells it, and who could.
+    """Storage demand of the plan's operation, and candidates by vendor.
 
-    ``counted`` says which money: what is paid at once, or with support and subscriptions over the
+    ``counted`` is the measure of money: capex, or with support and subscriptions over the
     term. Options are in the order of their money at list prices, everything else counted in.
     ``choice`` is the vendor who is cheapest wherever quotes come in, None where prices decide;
     ``settled_by`` are the items of whose quotes each alone could settle it.

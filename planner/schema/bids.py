@@ -1,4 +1,4 @@
-"""Bids on one problem, side by side: what each is worth, what it lacks, what it takes to win.
+"""Bids on one problem side by side: value, exclusions, break-even.
 
 Additive changes only, as with the plan.
 """
@@ -19,7 +19,7 @@ BidLot = Literal["gpu_system", "storage", "others"]
 
 
 class BidMeasure(Record):
-    """What bids are ranked by; ``sense`` says whether more of it is better."""
+    """Ranking criterion of bids; ``sense`` is maximize or minimize."""
 
     name: str
     label: str
@@ -28,9 +28,9 @@ class BidMeasure(Record):
 
 
 class BidFigures(Record):
-    """What a bid comes to on the problem: the figures of its plan; None where not known.
+    """Figures of a bid's plan on the problem; None where not known.
 
-    ``years_usd`` is what ``tco_usd`` has beside ``capex_usd``: support, subscriptions, energy and
+    ``years_usd`` is ``tco_usd`` less ``capex_usd``: support, subscriptions, energy and
     colocation over the term, discounted.
     """
 
@@ -52,7 +52,7 @@ class BidFigures(Record):
 
 
 class BidLine(Record):
-    """A product of a bid's bill: what the cluster needs of it, what is quoted, what it costs.
+    """A product of a bid's bill: demand, quote, cost.
 
     ``priced_by`` is "quote", "book", or "more": units beyond those that are quoted, at the quoted
     price. ``usd`` is paid at once, ``years_usd`` for support and subscriptions over the term. At
@@ -83,9 +83,9 @@ class BidCharge(Record):
 
 
 class Lack(Record):
-    """Something that the cluster needs and a bid does not have, and what it is counted at.
+    """An item that the cluster needs and a bid lacks, and its cost.
 
-    ``usd`` is everything it costs, over the term where that is what counts.
+    ``usd`` is its whole cost, over the term where the ranking is by TCO.
     """
 
     sku: str
@@ -120,7 +120,7 @@ class TraceRow(Record):
 
 
 class BreakEven(Record):
-    """The price of a whole bid at which it is first: the share of what it quotes, and in USD.
+    """Break-even price of a whole bid: share of its quote, and USD.
 
     At ``share`` of its prices the bid was planned again and is first, at ``not_at`` it is not. Both
     are None where no price does it, or any; ``reason`` then says why.
@@ -140,7 +140,7 @@ class Remedy(Record):
 
 
 class Holding(Record):
-    """How a bid's rank holds over what is not quoted: share of draws in which it is first."""
+    """Robustness of a bid's rank to unquoted items: share of draws ranked first."""
 
     first: float
     best_rank: int
@@ -150,10 +150,10 @@ class Holding(Record):
 class Bid(Record):
     """One bid, evaluated on the problem.
 
-    ``quoted_usd`` is what its file comes to without taxes, ``stated_usd`` the file's own last
-    total. ``state`` is "open" where what it offers is not known well enough to be judged; ``open``
-    then says why. ``breaches`` are the limits it breaks, ``against`` what else it goes against.
-    ``lacks_usd`` is what is counted at the book's rates, of everything that counts.
+    ``quoted_usd`` is the total of its file without taxes, ``stated_usd`` the file's own last
+    total. ``state`` is "open" where its offer is not known well enough for evaluation; ``open``
+    then says why. ``breaches`` are the limits it breaks, ``against`` other rules it breaks.
+    ``lacks_usd`` is the cost of missing items at the book's rates.
     ``unread`` are cells of lines that were not understood, and of totals that the lines read do
     not add up to: money that is in no figure of the bid.
     """
@@ -195,7 +195,7 @@ class Award(Record):
 
 
 class Mix(Record):
-    """The best award of lots among the bids, and the proof: what was tried, what cannot be.
+    """The best award of lots among the bids, and its proof.
 
     ``tried`` awards were planned, ``possible`` of them meet every limit. ``proven`` says that each
     was planned to its best by the problem's objective, or proven to have no plan; ``bound`` is what

@@ -31,7 +31,7 @@ class QuoteLine(Record):
     """One row of a quote.
 
     Amounts are in the quote's currency; ``cells`` names the cell that each figure was read from.
-    ``currency`` is that of the line itself where it names one, and ``remarks`` what it says there.
+    ``currency`` is that of the line itself where it names one, and ``remarks`` its text.
     ``hidden`` rows are not seen by who opens the file. ``remarks`` say what is odd about it.
     """
 
@@ -58,7 +58,7 @@ class QuoteLine(Record):
 
 
 class QuoteSum(Record):
-    """What was read, added up, against a total of the quote's own."""
+    """Sum of the lines read, against a total of the quote."""
 
     label: str
     cell: str

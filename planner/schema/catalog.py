@@ -1,4 +1,4 @@
-"""Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
+"""Catalogs: products, with source and confidence of every figure. No prices."""
 
 from functools import cache
 from itertools import pairwise
@@ -52,7 +52,7 @@ NO_PART_NUMBER = "none public"
 
 
 class Source(Model):
-    """Where a figure comes from, and when it was published; ``read`` is of what bears no date."""
+    """Source of a figure and its publication date; ``read`` for sources without a date."""
 
     title: Text
     date: Date | None = None
@@ -76,7 +76,7 @@ class Figure(Model, Generic[T]):
 
 @cache
 def _kind(figure: type[Figure[Any]]) -> str:
-    """Return what tells one kind of figure from all others: those of any unit share their name."""
+    """Key of a kind of figure; figures of any unit share their name."""
     value = figure.model_fields["value"]
     return f"{figure.__name__}: {value.annotation} {value.metadata}"
 
@@ -95,7 +95,7 @@ def _kinds() -> dict[str, type[Figure[Any]]]:
 
 
 class Throughput(Figure[Bandwidth]):
-    """A bandwidth that says what it is: its basis, and of a measured one by which benchmark.
+    """A bandwidth with its basis and, if measured, its benchmark.
 
     Without a basis it is taken for a nameplate.
     """
@@ -105,9 +105,9 @@ class Throughput(Figure[Bandwidth]):
 
 
 class Provides(Model):
-    """What one unit gives: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
+    """Supply of one unit: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
 
-    ``write`` is what it sustains, ``burst_write`` what it takes until its buffers are full, for
+    ``write`` is sustained, ``burst_write`` the rate until its buffers are full, for
     ``burst_window``. They empty at the sustained rate. Without a window nothing is planned with
     bursts.
     """
@@ -124,10 +124,10 @@ class Provides(Model):
 
 
 class Consumes(Model):
-    """What one unit takes: maximum and typical draw, height, weight, whole racks.
+    """Demand of one unit: nameplate and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
-    ``design_power`` is what a reference design provides for it, where that is more than its draw.
+    ``design_power`` is the provision of a reference design, where it exceeds the draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -186,7 +186,7 @@ class Ports(Model):
 
 
 class Link(Model):
-    """What a link of a switch is made of; an end without a transceiver is part of the cable."""
+    """Parts of a link of a switch; an end without a transceiver is part of the cable."""
 
     cable: Identifier
     links: PositiveWhole = 1
@@ -233,10 +233,10 @@ class PortGroup(Model):
 
 
 class PowerPoint(Model):
-    """A power set point of a GPU system, as published: what a cap of its GPUs leaves.
+    """A published power set point of a GPU system: throughput under a GPU power cap.
 
     ``power`` is the share of the system's rated power that is provisioned then; where it is not
-    given it follows from the GPUs' rated power. ``throughput`` is what is left of a job's rate,
+    given it follows from the GPUs' rated power. ``throughput`` is the share left of a job's rate,
     ``low`` to ``high`` where that is uncertain. ``precision`` is named where it holds for one
     alone.
     """
@@ -272,7 +272,7 @@ class Achieved(Model):
 
 
 class Switch(Model):
-    """What a switch connects: its protocol and its port groups, each the whole front panel."""
+    """Protocol and port groups of a switch, each the whole front panel."""
 
     protocol: Protocol
     ports: tuple[PortGroup, ...] = Field(min_length=1)
@@ -282,14 +282,14 @@ class Switch(Model):
 
 
 class Licence(Model):
-    """What software is licensed by, and whose items need it (all vendors' by default)."""
+    """License unit of software, and the vendors whose items need it (all by default)."""
 
     per: Literal["gpu", "gpu_system", "storage_unit", "usable_tb"]
     vendors: tuple[Text, ...] | None = None
 
 
 class ServiceCount(Model):
-    """What a service is counted by: one for the order, one for each unit, rack, cable or kW.
+    """Counting unit of a service: per order, unit, rack, cable or kW.
 
     ``hardware`` counts every 100 USD that the hardware costs, so that the price of the service is a
     percentage; ``of`` names the categories that count, all but software and services by default.
@@ -321,9 +321,9 @@ class Gpu(Model):
 
 
 class LocalDrives(Model):
-    """Drives in a GPU system that hold checkpoints: what they sustain, all of one system together.
+    """Checkpoint drives of a GPU system: sustained rates of one system.
 
-    ``copy`` is what one GPU copies to the memory of its host.
+    ``copy`` is the rate of one GPU to the memory of its host.
     """
 
     write: Figure[Bandwidth] | None = None
@@ -333,20 +333,20 @@ class LocalDrives(Model):
 
 
 class SpareUnit(Model):
-    """What of a GPU system fails and is swapped by itself: a tray of so many GPUs."""
+    """Replaceable part of a GPU system: a tray with its number of GPUs."""
 
     tray: Figure[PositiveWhole]
 
 
 class ClientLimits(Model):
-    """What one GPU system can write and read as a storage client."""
+    """Client write and read limit of one GPU system."""
 
     write: Figure[Bandwidth] | None = None
     read: Figure[Bandwidth] | None = None
 
 
 class ClientFactor(Model):
-    """What a family's client software multiplies the client limits by."""
+    """Factor of a family's client software on the client limits."""
 
     write: Figure[Number]
     read: Figure[Number]
@@ -427,7 +427,7 @@ class ClusterPart(Model):
 
 
 class Cluster(Model):
-    """How many units make up one cluster at most, and what each cluster needs for itself.
+    """Maximum units of one cluster, and the parts of each cluster.
 
     A plan may hold several. So many units as ``alone`` need none of the parts.
     """
@@ -440,7 +440,7 @@ class Cluster(Model):
 class Family(Model):
     """One file system: the items that can serve one namespace together.
 
-    ``max_units`` is the most that a plan may hold; ``cluster`` says what its clusters are like.
+    ``max_units`` is the most that a plan may hold; ``cluster`` describes its clusters.
     """
 
     id: Identifier
@@ -458,7 +458,7 @@ Warranty = Annotated[float, Unit(units.NUMBER, high=20.0)]
 
 
 class Trade(Model):
-    """What a buyer, the customs and the warranty department ask of a product.
+    """Trade data of a product: purchase, customs, warranty.
 
     ``origin`` is a country (ISO 3166), ``hs_code`` of the Harmonized System, ``export_class`` what
     it falls under for export control, ``warranty`` years from delivery.
@@ -526,7 +526,7 @@ class Item(Model):
 
     @property
     def is_percentage(self) -> bool:
-        """Whether a price of it is a percentage of what hardware costs, which no cents round."""
+        """True if its price is a percentage of hardware cost, not rounded to cents."""
         return self.service is not None and self.service.per == "hardware"
 
 

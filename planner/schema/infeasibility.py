@@ -35,10 +35,10 @@ class Conflict(Record):
 
 
 class Step(Record):
-    """One value changed: from what to what, as the file has them.
+    """One changed value: old and new, as in the file.
 
     ``least`` is proven to be enough and ``not_enough`` not to be, with everything else as the
-    change has it; both in ``unit``, None for a choice. ``what`` says a choice in words.
+    change has it; both in ``unit``, None for a choice. ``what`` is the text of a choice.
     ``settings`` are for ``--set``. ``because`` names, for the first changes, what asks for no
     less: with ``not_enough`` these cannot hold.
     """

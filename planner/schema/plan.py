@@ -54,7 +54,7 @@ def _is_default_gap(value: object) -> bool:
 
 
 class PriceNote(PlanModel):
-    """Where a unit price comes from, and between what a quote may come in, list and a year's.
+    """Source of a unit price and the expected range of a quote, list and per year.
 
     An end that is not known is the price itself. ``currency`` is that of the list price where it is
     not USD.
@@ -81,9 +81,9 @@ class Line(PlanModel):
     ``quantity`` is in place, ``idle`` of them owned units outside the cluster: they draw power and
     take racks, but give nothing. ``purchased`` are the units bought, cold ``spares`` and whole
     packs included, less what is installed. Cables, racks and software draw nothing: 0, not None.
-    ``role`` says what a companion is for. ``support_share`` is support per year as a share of the
+    ``role`` is the purpose of a companion. ``support_share`` is support per year as a share of the
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
-    ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
+    ``support_from_years`` on, after the included support. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
     ``support_level`` is the kind of support, where price book or problem name one; ``lifecycle`` is
     told where it is not available, ``min_order`` where there is one. ``public_notes`` stand in
@@ -164,11 +164,11 @@ class Line(PlanModel):
 
 
 class PartByLength(PlanModel):
-    """So many of one part in one length, which is ordered for what a line of the bill counts.
+    """Quantity of one part in one length, within a line of the bill.
 
     ``counted_as`` is the SKU of that line: its own, or that of the fibres in whose place copper
     goes, ``in_place_of`` of them for each. ``length_m`` is as sold, None of a transceiver and of a
-    link whose end has no place. ``unit_net_usd`` is what one costs; the money is in the line.
+    link whose end has no place. ``unit_net_usd`` is its net price; the money is in the line.
     """
 
     counted_as: Customer[str]
@@ -353,7 +353,7 @@ class LocalPlan(PlanModel):
 
 
 class StallPlan(PlanModel):
-    """What a derived stall is made of: the copy of a GPU's part to its host, and what comes on top.
+    """Parts of a derived stall: copy of a GPU's part to its host, and the rest.
 
     ``copy_gb_per_s`` is the slowest type's.
     """
@@ -365,14 +365,14 @@ class StallPlan(PlanModel):
 
 
 class ShrunkPlan(PlanModel):
-    """What a job does on average that goes on with fewer replicas where units are short.
+    """Average of a job in elastic training with fewer replicas while units are in repair.
 
     ``running`` is the share of its replicas that run, over all time, and ``failing`` the share of
     the failures of all of them that the work of those sees: the job's ``mtti_s`` counts these. For
     ``short_h_per_year`` fewer than all replicas run, for ``stopped_h_per_year`` fewer than
     ``least_replicas`` could, so that none does. ``restarts_per_year`` bring replicas back: each is
     planned, at a capture, and takes ``restart_s`` until it is safe and the job computes again.
-    ``late`` is what is lost while units that are back wait for that capture, or a failure, as a
+    ``late`` is the loss while units that are back wait for that capture, or a failure, as a
     share of the work of all replicas.
     """
 
@@ -387,16 +387,16 @@ class ShrunkPlan(PlanModel):
 
 
 class Repair(PlanModel):
-    """Hardware out for repair, and what stands by for it.
+    """Hardware in repair, and its spares.
 
-    ``unit`` is what fails and is swapped, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
+    ``unit`` is the repair unit, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
     ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
     system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
     would be out on average if the job never waited, ``units_out`` how many are. A job that goes
     on with fewer replicas is ``shrunk``: ``availability`` and ``waiting_h_per_year`` then count
     what that takes of the work of all replicas, as if the whole job waited for so long.
     ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
-    the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
+    the restart longer by ``swap_s``. ``next_spare_gpus`` is the gain of one more spare to the
     useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares;
     where they are decided, ``other_waiting_h_per_year`` is what the same purchase would wait if
     ``other_unit`` were swapped instead: whole systems for trays, or trays where they are known.
@@ -618,7 +618,7 @@ class JobPlan(PlanModel):
 
 
 class LimitReport(PlanModel):
-    """One limit: what the plan reaches, what is allowed, whether it binds. An ``exact`` one asks
+    """One limit: value, bound, whether it binds. An ``exact`` one asks
     for equality.
 
     ``sense`` is "<=" or ">="; ``slack`` is never negative in a verified plan. ``binding`` is True
@@ -639,7 +639,7 @@ class LimitReport(PlanModel):
 
 
 class StepNeed(PlanModel):
-    """What a limit would have to allow for the next step, in the limit's unit."""
+    """Bound of a limit that the next step needs, in the limit's unit."""
 
     name: str
     label: str
@@ -667,7 +667,7 @@ class NextStep(PlanModel):
 
 
 class ProgramReport(PlanModel):
-    """What the integer program proved of the plan.
+    """Proof of the plan by the integer program.
 
     With ``form`` tangents useful work is bounded by tangents, and ``bound`` is of every plan that
     runs in the way and with the spares of the best one; with demands the program was asked for the
@@ -717,7 +717,7 @@ class ObjectiveReport(PlanModel):
 
 
 class Verdict(PlanModel):
-    """What speaks against a plan, with its cause.
+    """A violation of a plan, with its cause.
 
     Nobody would build it for its ``goodput`` (under 80 %), a ``supply`` of which more than a
     quarter is unused though no limit binds, or its ``storage`` (over a tenth of capex); the
@@ -749,7 +749,7 @@ class NotConsidered(PlanModel):
 
 
 class IdleUnits(PlanModel):
-    """Owned units that stand idle: why, and what would use them or let them go."""
+    """Installed idle units: cause, and changes that would use or retire them."""
 
     sku: Customer[str]
     units: Customer[int]
@@ -758,7 +758,7 @@ class IdleUnits(PlanModel):
 
 
 class Provenance(PlanModel):
-    """What made this plan. ``seconds`` is None where reproducible bytes are asked for.
+    """Provenance of a plan. ``seconds`` is None for reproducible bytes.
 
     ``gap`` is the largest MIP gap asked for, as a share; a file states it unless it is the default.
     """
@@ -778,7 +778,7 @@ class Provenance(PlanModel):
 
 
 class Site(PlanModel):
-    """What the outputs need to know of the site, the budget and the term."""
+    """Site, budget and term for the outputs."""
 
     pue: Customer[float]
     it_power_limit_kw: Customer[float | None]
@@ -798,10 +798,10 @@ class Site(PlanModel):
 class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
-    ``not_counted`` is what the bill leaves out because the problem does not ask for it.
+    ``not_counted`` lists exclusions: items the problem does not ask for.
     ``searched`` are the SKUs of GPU systems and storage that the search chose from.
 
-    Its file holds what it takes to check it anywhere: ``inputs`` are problem, catalogs and prices,
+    Its file is self-contained for checks: ``inputs`` are problem, catalogs and prices,
     compressed (zlib, base64); ``checksums`` are of every other part of the file, by its name. They
     show that something was changed, and are no signature.
     """

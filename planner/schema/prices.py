@@ -59,7 +59,7 @@ ForeignCode = Annotated[CurrencyCode, AfterValidator(_foreign)]
 
 
 class ExchangeRate(Model):
-    """What one unit of a currency is in USD, on which day, and who says so."""
+    """Exchange rate of a currency to USD, its day and source."""
 
     usd: Number
     on: Day
@@ -74,7 +74,7 @@ Exchange = dict[ForeignCode, ExchangeRate]
 
 
 class ShownIn(PlanModel):
-    """The currency in which a result shows money: what one is in USD, since when, who says so.
+    """The currency of a result: exchange rate to USD, its day and source.
 
     Figures whose names have ``usd`` are in USD all the same; texts are in this currency.
     """
@@ -167,7 +167,7 @@ def _either_way(schema: dict[str, Any]) -> None:
 
 
 class SupportLevel(Model):
-    """What support of one level costs, and for how many years it is in the list price."""
+    """Price of one support level, and the years included in the list price."""
 
     per_year: Support
     included_years: Years = 0.0
@@ -196,10 +196,10 @@ class Rent(Model):
 
 
 class Price(Model):
-    """The list price of one item, what it costs to keep, and how it is sold.
+    """List price of one item, its yearly cost, and terms of sale.
 
     ``per_year`` is a subscription; ``support_included_years`` are paid with the list price;
-    ``pack`` and ``min_order`` are what one must buy at least, ``stock`` what there is. A quote may
+    ``pack`` and ``min_order`` (MOQ) are the smallest purchase, ``stock`` the largest. A quote may
     come in anywhere from ``low`` to ``high``, a subscription from ``per_year_low`` to
     ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
     amounts, date, source and confidence follow from the rates.
@@ -370,7 +370,7 @@ class Discount(Model):
 
 
 class Rate(Model):
-    """What prices are built from: so much for every TB or unit, once or every year.
+    """Rates of built prices: per TB or unit, once or per year.
 
     ``per`` is ``unit`` (each), ``raw_tb`` (of the drives), ``usable_tb``, or ``used_tb``: capacity
     in use, which no more can be than is usable and is counted so. With ``flash`` it is the price of
@@ -405,8 +405,8 @@ class PriceBook(Model):
     time, pack, minimum order and stock.
 
     ``ranges`` is how far a quote may lie from a price of each confidence where the price itself
-    does not say; without it a price is what it is. ``currency`` is the one in which plans made with
-    the book show money where the problem names none; ``exchange`` what currencies are in USD.
+    does not say; without it a price has no range. ``currency`` is that of plans made with the
+    book where the problem names none; ``exchange`` the rates of currencies to USD.
     """
 
     price_book: Text

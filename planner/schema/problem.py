@@ -98,7 +98,7 @@ class ReadWrite(Model):
 
 
 class ClientLimit(Model):
-    """What one GPU system can write and read, before the storage client's factor."""
+    """Client write and read limit of one GPU system, before the storage client's factor."""
 
     write: Bandwidth | None = None
     read: Bandwidth | None = None
@@ -129,9 +129,9 @@ class DriveWrites(Model):
 
 
 class Storage(Model):
-    """How storage is judged: what it delivers, how full it may be, which rule sizes it.
+    """Storage requirements: delivered fraction, fill limit, sizing rule.
 
-    ``endurance`` limits what is written a day: by the figure that a catalog states, else
+    ``endurance`` limits daily writes: by the figure that a catalog states, else
     ``derived`` from the raw capacity of flash and ``dwpd``; ``stated`` alone; or it is ``off``.
     """
 
@@ -147,7 +147,7 @@ class Storage(Model):
 
 
 class Quantity(Model):
-    """What the user demands of one item's count, and what is owned of it.
+    """Bounds on one item's count, and its installed units.
 
     Installed units stay where they are, in use or idle, unless they are retired. ``spares`` is the
     share of the item that lies in store besides, in place of that of its category. A
@@ -243,7 +243,7 @@ class OptimalInterval(Model):
 
 
 def _with_policy(value: Any) -> Any:
-    """Return what was given, bounds alone as those of the interval that is chosen by default."""
+    """Given values; bounds alone belong to the default interval."""
     bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
     return {"policy": "optimal", **value} if bounds else value
 
@@ -277,7 +277,7 @@ class Checkpoint(Model):
 
     @property
     def known_stall_s(self) -> float:
-        """The stall as far as the problem tells it: of a derived one, what comes with the copy."""
+        """The given stall; of a derived one, the part besides the copy."""
         return (self.stall_overhead_s or 0.0) if self.stall_s == "derived" else self.stall_s
 
 
@@ -318,7 +318,7 @@ PerSystem = Annotated[
 
 
 class GpuRange(Model):
-    """Bounds on the GPUs in use, and in what steps they are used.
+    """Bounds and steps of the GPUs in use.
 
     ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for:
     those count GPUs, too, that no replica holds. ``per_system`` is the most GPUs of one system
@@ -556,7 +556,7 @@ Minimized = Literal[
 
 
 class Objective(Model):
-    """What is best: exactly one of the two; plans within ``indifference`` of it count as equal.
+    """Objective: exactly one of the two; plans within ``indifference`` count as equal.
 
     The cheapest of these is taken. Where money itself is minimised, nothing is given away unless
     asked for.
@@ -613,7 +613,7 @@ class Targets(Model):
 
 
 class Manager(Model):
-    """What the fabric manager takes of a compute fabric; ``transceiver`` is at its own end."""
+    """Links of the fabric manager in a compute fabric; ``transceiver`` is at its own end."""
 
     slots: Whole = 0
     ports: Whole = 0
@@ -649,7 +649,7 @@ class ComputeFabric(Model):
 
 
 class Edge(Model):
-    """Links to the customer's own network; what is at their far end is the customer's."""
+    """Links to the customer's own network; the far end is the customer's."""
 
     ports: PositiveWhole
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
@@ -684,7 +684,7 @@ class OutOfBand(Model):
 
 
 class Network(Model):
-    """The fabrics that come with the systems; what is left out is not in the bill."""
+    """Fabrics of the systems; an omitted fabric is not in the bill."""
 
     compute: ComputeFabric | None = None
     storage: StorageFabric | None = None
@@ -726,7 +726,7 @@ class Prefer(Model):
 
 
 class Policy(Model):
-    """What the buyer wants of vendors, beyond numbers."""
+    """Vendor policy of the buyer."""
 
     require_vendors: tuple[Text, ...] = ()
     forbid_vendors: tuple[Text, ...] = ()
@@ -737,7 +737,7 @@ class Policy(Model):
 class Problem(Model):
     """One problem file.
 
-    ``currency`` is the one in which money is shown, ``exchange`` what currencies are in USD: an
+    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD: an
     amount may be in any of them. ``public_notes`` stand in every edition of the offer; all other
     notes stay inside.
     """

@@ -60,7 +60,7 @@ StandingBy = Annotated[
 
 
 class Repair(Model):
-    """How failed hardware is mended, and what stands by for it meanwhile.
+    """Repair of failed hardware, and spares.
 
     ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average, whatever
     the law of that time; ``classes`` give both by kind of failure. The unit is a GPU system, or the
@@ -222,7 +222,7 @@ LostTime = Annotated[
 
 
 class ReplicaMemory(Model):
-    """What a replica takes of the memory of its GPUs, in bytes for each parameter.
+    """Memory of a replica on its GPUs, bytes per parameter.
 
     ``held`` is in every replica (weights, gradients), ``shared`` is spread over all of them (an
     optimizer that is sharded), ``activations`` come on top in each GPU. A replica fits where all
@@ -244,7 +244,7 @@ class Parallelism(Model):
     others over tensor and context: a replica is the smallest group of GPUs that is whole in both.
 
     At least ``min_replicas`` run, those of all GPU types together; where ``memory`` is given, at
-    least as many as its shared part needs. ``factor`` is what is left of the rate.
+    least as many as its shared part needs. ``factor`` is the remaining share of the rate.
     """
 
     tensor: PositiveWhole
@@ -275,7 +275,7 @@ class Parallelism(Model):
         return self.experts * (self.expert_tensor or self.tensor)
 
     def parameters_per_gpu(self, parameters: float) -> float:
-        """Return how many of so many parameters a GPU holds, of those in experts its part."""
+        """Number of parameters that a GPU holds; of those in experts its part."""
         inside = self.expert_parameters or 0.0
         each = (parameters - inside) / self.tensor + inside / self.expert_gpus
         return each / self.pipeline
@@ -292,7 +292,7 @@ class Parallelism(Model):
 
     @property
     def name(self) -> str:
-        """What tells this option from others: 't8p16'."""
+        """Key of this option: 't8p16'."""
         context = f"c{self.context}" if self.context > 1 else ""
         experts = f"e{self.experts}" if self.expert_parameters is not None else ""
         if self.expert_tensor is not None and self.expert_tensor != self.tensor:
@@ -329,7 +329,7 @@ Options = Annotated[
 
 
 class CurvePoint(Model):
-    """A power set point of the user's own: what a cap of the GPUs leaves of throughput.
+    """A user's power set point: throughput under a GPU power cap.
 
     ``power`` is the share of the system's rated power that is provisioned; where it is not given
     it follows from the GPUs' share of the system's draw. ``low`` and ``high`` are the range in
@@ -400,14 +400,14 @@ class PowerPoints(Model):
 
 
 class ScaleRow(Model):
-    """What a GPU does in a job of so many GPUs, as a share of what it does in a small one."""
+    """Scaling efficiency at a number of GPUs, relative to a small job."""
 
     gpus: PositiveWhole
     share: PositiveShare
 
 
 class Scale(Model):
-    """What more GPUs in one job cost each of them: exactly one of three laws.
+    """Scaling efficiency curve: exactly one of three laws.
 
     ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at so many
     GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
@@ -455,7 +455,7 @@ ASSUMED_AT_GPUS = 1024
 
 
 class Training(Model):
-    """What is trained, and how fast a GPU is at it: for days to train and useful FLOP/s.
+    """Model and rate of training: for days to train and useful FLOP/s.
 
     Either ``mfu``, a share of the peak of every type, or ``model``: the rates measured with that
     model or class of models (``dense``, ``moe``), which the catalogs list as ``achieved``. A type

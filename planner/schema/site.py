@@ -32,9 +32,9 @@ class Pdu(Model):
 
 
 class Rack(Model):
-    """One rack position: what it may hold, and what a product that is a rack may draw.
+    """One rack position: its limits, and the power limit of a product that is a rack.
 
-    ``item`` and ``pdu`` name what is bought for every rack; without them racks are the site's.
+    ``item`` and ``pdu`` are bought for every rack; without them racks are the site's.
     """
 
     height_ru: RackUnits = Field(alias="height")
@@ -46,7 +46,7 @@ class Rack(Model):
 
     @property
     def whole_rack_limit_kw(self) -> float | None:
-        """What a product that is a rack of its own may draw; the power of any rack by default."""
+        """Power limit of a product that is a rack; by default that of any rack."""
         return self.power_kw if self.whole_rack_power_kw is None else self.whole_rack_power_kw
 
 
@@ -69,7 +69,7 @@ class RackClasses(Model):
 class RackPositions(Model):
     """So many positions of a hall where a rack may draw so much and be so high.
 
-    Positions are numbered group after group; ``name`` is what theirs begin with.
+    Positions are numbered group after group; ``name`` is their prefix.
     """
 
     count: PositiveWhole
@@ -114,7 +114,7 @@ AnyPue = Annotated[
 
 
 class Feeds(Model):
-    """The feeds of the hall: what is left when one (N+1) or half of them (2N) fail."""
+    """Feeds of the hall: remaining power when one (N+1) or half of them (2N) fail."""
 
     count: PositiveWhole
     power_kw: Power = Field(alias="power")
@@ -130,13 +130,13 @@ class Feeds(Model):
 
     @property
     def usable_kw(self) -> float:
-        """What the hall may draw with the redundancy kept, kW."""
+        """Power limit of the hall with redundancy kept, kW."""
         left = {"N": self.count, "N+1": self.count - 1, "2N": self.count // 2}
         return self.power_kw * left[self.redundancy]
 
 
 class Cooling(Model):
-    """CDUs for what is cooled by liquid, and what the plant can take away; no liquid: 0 kW."""
+    """CDUs of liquid cooling, and limits of the plant; no liquid: 0 kW."""
 
     cdu: Identifier | None = None
     redundancy: Redundancy = "N"
@@ -164,7 +164,7 @@ class Floor(Model):
 class Site(Model):
     """Where the cluster stands: the power feed, its overhead and the room.
 
-    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    With ``power_basis: design`` items draw their provision in reference designs, where known.
     """
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
@@ -193,20 +193,20 @@ class Site(Model):
 
     @property
     def weakest_position_kw(self) -> float | None:
-        """What a rack may draw at every position: how racks are filled that say nothing else."""
+        """Power limit of a rack at every position, the default for filling racks."""
         known = [group.power_kw for group in self.positions if group.power_kw is not None]
         return min(known, default=None)
 
     @property
     def whole_rack_limit_kw(self) -> float | None:
-        """What a product that is a rack may draw: as its racks say, else the strongest position."""
+        """Power limit of a product that is a rack: its own, else the strongest position."""
         if self.rack is None or self.rack.whole_rack_power_kw is not None or not self.positions:
             return None if self.rack is None else self.rack.whole_rack_limit_kw
         known = [group.power_kw for group in self.positions]
         return None if None in known else max(power for power in known if power is not None)
 
     def class_power_kw(self, own: RackClass) -> float | None:
-        """Return what a rack of a class may draw, None for no limit."""
+        """Power limit of a rack class, kW; None for no limit."""
         given = (
             self.rack.power_kw if self.rack is not None and own.power_kw is None else own.power_kw
         )
@@ -214,21 +214,21 @@ class Site(Model):
 
     @property
     def pue_air(self) -> float:
-        """PUE of what heats the air."""
+        """PUE of the air-cooled load."""
         return self.pue.air if isinstance(self.pue, Pue) else self.pue
 
     @property
     def pue_liquid(self) -> float:
-        """PUE of what heats a liquid."""
+        """PUE of the liquid-cooled load."""
         return self.pue.liquid if isinstance(self.pue, Pue) else self.pue
 
     @property
     def facility_limit_kw(self) -> float | None:
-        """What the site may draw at the meter: the limit given, or what its feeds leave, kW."""
+        """Facility power limit, given or by redundancy of the feeds, kW."""
         return self.left_at_meter_kw(self.facility_power_kw)
 
     def left_at_meter_kw(self, stated_kw: float | None) -> float | None:
-        """Return what the site may draw at the meter where so much were stated as its limit, kW."""
+        """Facility power limit for another stated limit, kW."""
         limits = [stated_kw, self.feeds.usable_kw if self.feeds else None]
         return min((limit for limit in limits if limit is not None), default=None)
 

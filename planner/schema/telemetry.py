@@ -1,4 +1,4 @@
-"""What storage telemetry says of checkpoints and jobs.
+"""Results of storage telemetry: checkpoints and jobs.
 
 Additive changes only, as with the plan. Checkpoints are many and stand in a table beside the
 record (Parquet, CSV): one row per burst of writing, with the columns of ``CHECKPOINT_COLUMNS``.
@@ -96,7 +96,7 @@ class JobFound(Record):
 
 
 class ClusterFound(Record):
-    """One cluster's trace: how it was sampled, and what is in it.
+    """One cluster's trace: sampling and contents.
 
     ``missing`` are samples that should be there and are not; ``steps`` sudden changes of the clock,
     ``resets`` of counters. ``window_s`` is the time over which each sample is a mean, as told or as
@@ -128,8 +128,8 @@ class ClusterFound(Record):
 class Override(Record):
     """A measured figure as a change of a problem.
 
-    ``setting`` is what ``--set`` takes, ``distribution`` a ``--vary`` of
-    ``sweep --mode uncertain``, None where the range is not known. ``now`` is what the problem says.
+    ``setting`` is the argument of ``--set``, ``distribution`` a ``--vary`` of
+    ``sweep --mode uncertain``, None where the range is not known. ``now`` is the problem's value.
     """
 
     path: str
@@ -143,7 +143,7 @@ class Override(Record):
 
 
 class Calibration(Record):
-    """What measurements say of a problem's inputs, as overrides; and what they do not say."""
+    """Measured inputs of a problem as overrides, and inputs not measured."""
 
     job: str
     problem: str
@@ -214,7 +214,7 @@ class ClusterStorage(Record):
 
     ``demand_gb_per_s`` is the largest sum over jobs at one time that keeps overlaps at the limit,
     ``seen_gb_per_s`` the largest sample. ``enough_kw`` is the power of the storage with the least
-    power that delivers the demand, ``seen_kw`` of that which delivers what was seen;
+    power that delivers the demand, ``seen_kw`` of that which delivers the observed bandwidth;
     ``gpus_more`` are the GPUs that the difference powers. None without a problem, or where it has
     no such storage.
     """
@@ -253,7 +253,7 @@ class FleetStudy(Record):
 class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry.
 
-    ``clock`` says what times count from: seconds since 1970 (UTC), or since the zero of a trace
+    ``clock`` is the origin of times: seconds since 1970 (UTC), or since the zero of a trace
     that has no dates. ``kind`` is how the figures in the trace were read.
     """
 

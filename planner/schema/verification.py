@@ -1,4 +1,4 @@
-"""What a plan file, and an edited workbook, was found to be worth when it was checked.
+"""Results of checking a plan file and an edited workbook.
 
 Additive changes only, as with the plan.
 """
@@ -18,7 +18,7 @@ AUDIT_SCHEMA_VERSION = 1
 
 
 class Check(Record):
-    """One thing that was checked: ``text`` says what and how it came out; ``findings`` are the
+    """One check: ``text`` is its subject and result; ``findings`` are the
     figures that are wrong and the limits that are broken, each with its place in the plan.
     """
 
@@ -31,7 +31,7 @@ class Check(Record):
 class Verification(Shown, Record):
     """A plan file, checked.
 
-    ``result`` is "fails" where any check fails; what could not be checked is not counted.
+    ``result`` is "fails" where any check fails; undone checks are not counted.
     ``solver`` is the one that was asked for the bound again, None where none was; ``value`` and
     ``bound`` are its own, in the objective's unit.
     """
@@ -50,7 +50,7 @@ class Verification(Shown, Record):
 class Edit(Record):
     """A cell that holds something else than the solved plan had there.
 
-    ``kind`` is what it is an input of: a line (``key`` is the catalog id), a line of one's own
+    ``kind`` is the owner of the input: a line (``key`` is the catalog id), a line of one's own
     (``key`` is its section, number and column), a figure of the model or a limit (``key`` is its
     name).
     """
@@ -71,7 +71,7 @@ class Edit(Record):
 class Breach(Record):
     """A limit that the edited plan does not keep.
 
-    ``value`` is what it reaches, None where a figure is not known; ``over`` is by how much it goes
+    ``value`` is None where a figure is not known; ``over`` is by how much it goes
     too far, never negative.
     """
 

@@ -30,7 +30,7 @@ from planner.optimizer import bill as bills
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, share, share_given_away
-from planner.optimizer.sweep import Found, Sweep
+from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.outputs.words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import RowStatus
@@ -211,7 +211,7 @@ def solve(asked: Prepared) -> list[Answer]:
     return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]
 
 
-def _answer(case: Case, gap_asked: float, scenario: Scenario, found: Found) -> Answer:
+def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer) -> Answer:
     if found.endless:
         return Answer(scenario, "unbounded", certificate=found.certificate)
     if found.operation is None:

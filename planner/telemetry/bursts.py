@@ -1,6 +1,6 @@
 """Bursts of traffic above the background: where they begin and end, how much they move.
 
-The background is what is written besides: its level along the trace, and how much it scatters.
+The background is other traffic: its level along the trace, and how much it scatters.
 
 Samples may be means over more than the time between them: `rate(...[5m])` every 10 s spreads each
 drain over five minutes more. A sum over a moving window changes by what comes in, less what came in
@@ -38,7 +38,7 @@ class Bursts:
 
     Attributes:
         start_s, end_s: where the traffic begins and ends, within their samples by what is in them.
-        size_gb: what was moved above the background.
+        size_gb: volume above the background.
         peak: largest bandwidth of a sample above the background, GB/s.
         height: the usual one.
         span_s: all samples that stand out, from the start of the first to the end of the last.
@@ -137,7 +137,7 @@ def _measure(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
 def _sizes(
     samples: _Samples, found: _Stretches, hole: NDArray[np.bool_]
 ) -> tuple[Numbers, Numbers]:
-    """Return what each burst moved, and half of the range that the background's scatter leaves.
+    """Volume of each burst, and half of its range by the background's scatter.
 
     A sample on either side may hold the rest of an edge that is too small to stand out.
     """
@@ -162,7 +162,7 @@ def _edges(
     final: Places,
     sample_s: float,
 ) -> tuple[Numbers, Numbers]:
-    """Return where bursts begin and end: a sample at the edge is filled in part.
+    """Starts and ends of bursts; a sample at the edge is filled in part.
 
     One that lies in a single sample is put in its middle, as long as its size and bandwidth say.
     """
@@ -176,7 +176,7 @@ def _edges(
 
 
 def _is_nobodys(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return whether the sample beside a burst is there, known and no other burst's."""
+    """True if the sample beside a burst exists, is known and is no other burst's."""
     inside = (place >= 0) & (place < len(hole)) & (place != other)
     return np.asarray(inside & ~hole[np.clip(place, 0, len(hole) - 1)])
 
@@ -191,7 +191,7 @@ def _empty(edge: Numbers, height: Numbers) -> Numbers:
 
 
 def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:
-    """Return what a sample at the edge of a burst has at least."""
+    """Least value of a sample at the edge of a burst."""
     return np.minimum(np.maximum(_NOISY * noise, _EDGE * peak), _MOST_EDGE * peak)
 
 
@@ -235,7 +235,7 @@ def background(rate: Numbers, sample_s: float) -> Background:
     """Return the background of a trace; NaN samples say nothing.
 
     First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
-    the mean and the scatter of what is left.
+    the mean and the scatter of the rest.
 
     Args:
         rate: bandwidth by sample, GB/s.
@@ -284,7 +284,7 @@ def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
 
 
 def _fill_in(values: Numbers) -> Numbers:
-    """Return values with what is not known drawn between its neighbours."""
+    """Interpolate unknown values between their neighbours."""
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return np.zeros(len(values))
@@ -336,7 +336,7 @@ def window_of(rate: Numbers, found: BurstsFound, sample_s: float) -> float | Non
 
     Args:
         rate: bandwidth by sample.
-        found: what stands out of it, and the background.
+        found: bursts and background.
         sample_s: the usual width of a sample.
     """
     level, noise = found.background.level[:_MOST_SAMPLES], found.background.noise[:_MOST_SAMPLES]

@@ -1,4 +1,4 @@
-"""A job's own log: measured figures as changes of a problem, and what it says of repair.
+"""A job's own log: measured figures as changes of a problem, and repairs.
 
 A log may have the events ``unit_out`` and ``unit_back``, and the columns ``unit``, ``level`` (of a
 ``resume``: local or remote) and ``class`` (of a ``failure``).
@@ -51,7 +51,7 @@ class LogRow(Protocol):
 
     @property
     def event(self) -> str:
-        """What happened."""
+        """Event."""
 
     @property
     def unit(self) -> str:
@@ -64,7 +64,7 @@ class LogRow(Protocol):
 
 @dataclass(frozen=True)
 class LoggedRepairs:
-    """What a log says of hardware and of kinds of failures; None or empty where it says too little.
+    """Hardware and failure classes in a log; None or empty where data are too few.
 
     Attributes:
         repair_s: mean time that a unit is out.
@@ -80,7 +80,7 @@ class LoggedRepairs:
 
 
 def logged_repairs(rows: Sequence[LogRow]) -> LoggedRepairs:
-    """Return what a job's log says of hardware and kinds of failures.
+    """Hardware and failure classes in a job's log.
 
     Time that units are still out at the end of the log counts, so that long repairs are not left
     out: the mean is all time out over the repairs that ended.
@@ -141,7 +141,7 @@ _JOB = job_path()
 
 @dataclass(frozen=True)
 class JobLog:
-    """What a log says of one job; None where it says too little.
+    """One job in a log; None where data are too few.
 
     Attributes:
         job: its name there.
@@ -149,7 +149,7 @@ class JobLog:
         restart_s: from a failure until computing goes on, the restoring read included.
         local_restart_s: the same of restarts from the local level, ``remote_restart_s`` of those
             from storage; None where the log does not tell the levels.
-        repairs: what it says of repairs and kinds of failures.
+        repairs: repairs and failure classes.
         mtti_s: wall-clock time per failure.
         failures, checkpoints: how many the log has.
         start_s, end_s: its first and last event, on its own clock.
@@ -256,7 +256,7 @@ RESTART = ("failure", "resume", ("stop", "end"))
 def _spans(
     rows: list[_Row], first: str, last: str, broken: tuple[str, ...], level: str = ""
 ) -> list[float]:
-    """Return how long it takes from one event to another; the last of several first ones counts.
+    """Durations from one event to another; the last of several first ones counts.
 
     Args:
         rows: of a job, in order.
@@ -283,7 +283,7 @@ def _usual(spans: list[float]) -> Measured | None:
 
 @dataclass(frozen=True)
 class Known:
-    """What telemetry cannot tell.
+    """Inputs that telemetry cannot measure.
 
     Attributes:
         gpus: GPUs that the job ran on.
@@ -302,7 +302,7 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
 
     Args:
         name: the problem's file, for the record.
-        known: what telemetry cannot tell.
+        known: inputs that telemetry cannot measure.
     """
     job = problem.job
     made: list[Override] = []

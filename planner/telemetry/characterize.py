@@ -31,7 +31,7 @@ class ClusterTrace:
         trace: the samples in order.
         writes: bursts of writing and their background.
         reads: bursts of reading, None where the trace has none.
-        record: what is said of it.
+        record: its result.
         jobs: its jobs.
         table: its checkpoints by column.
     """
@@ -106,7 +106,7 @@ def _raws(paths: Sequence[Path], options: ReadOptions) -> Iterator[Raw]:
 
 
 def cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
-    """Return what the trace of one cluster shows.
+    """Result of one cluster's trace.
 
     Raises:
         InputError: there is too little of it.
@@ -155,7 +155,7 @@ def _tracks(writes: BurstsFound, trace: Series) -> list[Track]:
 def _sampling(
     found: Sequence[Track], writes: BurstsFound, trace: Series, given_s: float | None
 ) -> Sampling:
-    """Return how a trace was sampled.
+    """Sampling of a trace.
 
     Raises:
         InputError: bursts are shorter than the window that samples are said to be means over.
@@ -173,7 +173,7 @@ def _sampling(
 
 
 def _holes(trace: Series) -> Holes:
-    """Return what is not known of a trace: long gaps, and steps of its clock."""
+    """Unknown parts of a trace: long gaps, and steps of its clock."""
     hole = np.isnan(trace.write)
     stepped = np.flatnonzero(np.diff(trace.clock_s) <= 0) + 1
     start = np.concatenate((trace.start_s[hole], trace.start_s[stepped]))

@@ -1,4 +1,4 @@
-"""What the checkpoints of a job say of it, and the table of all checkpoints.
+"""Figures of a job by its checkpoints, and the table of all checkpoints.
 
 Three things tell how long the writing of one takes: where the edges of each burst lie within their
 samples, if it is written at one rate; how many samples stand out, which is a window longer on
@@ -80,7 +80,7 @@ def job(
     Args:
         found: its gaps and interruptions.
         sampling: how the trace was sampled.
-        bytes_per_parameter: what its size is divided by for the parameters implied.
+        bytes_per_parameter: divisor of its size for the implied parameters.
         aborted: how many checkpoints it began and did not finish.
     """
     alone = track.places[track.kinds == WHOLE]
@@ -134,7 +134,7 @@ def _size(own: Bursts) -> Measured:
 
 
 def _size_of_parts(track: Track) -> Measured:
-    """Return the size of checkpoints of which none stands alone: what others leave of bursts."""
+    """Checkpoint size where all overlap: the rest of bursts without the others."""
     half = Z * track.spread * track.size_gb / np.sqrt(len(track.times))
     return Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
 
@@ -167,7 +167,7 @@ def _segments(clock: Numbers, begun: Numbers, drain_s: float) -> tuple[Segment, 
 
 
 def _restores(found: Breaks, reads: Bursts | None, sampling: Sampling) -> dict[str, Measured]:
-    """Return what restores read, how long they take and at which bandwidth."""
+    """Volume, duration and bandwidth of restores."""
     if reads is None or not len(found.reads):
         return {}
     some = found.reads
@@ -197,7 +197,7 @@ def drain_of(own: Bursts, size: Measured, sampling: Sampling, others: float = 0.
 
     Args:
         own: bursts that hold one checkpoint, or one restore, each.
-        size: what each moves.
+        size: volume of each.
         sampling: how the trace was sampled.
         others: share of the checkpoints that were written together with other jobs' and are not
             among the bursts; they may have taken longer.
@@ -224,7 +224,7 @@ def _in_few_samples(own: Bursts, size: Measured, sample_s: float) -> tuple[Measu
 
 
 def _by_shape(own: Bursts, edges: Measured, sampling: Sampling, others: float) -> Drain:
-    """Return the drain by its edges, its range widened by what its shape leaves open."""
+    """Return the drain by its edges, its range widened by the uncertainty of its shape."""
     low, high = edges.low or 0.0, edges.high or edges.value
     latest = 0.5 / max(1.0 - others, 0.5)
     high = max(high, float(np.quantile(own.duration_s, latest)))
@@ -271,7 +271,7 @@ def _through_window(own: Bursts, sampling: Sampling, window_s: float) -> Drain:
 def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float, float]:
     """Return for how long bursts stand out in the mean, and half of its range.
 
-    What is farther from the usual than scatter and a window has other traffic at its end.
+    A drain farther from the usual than scatter and a window has other traffic at its end.
 
     In the mean over checkpoints that begin anywhere in a sample that is a window longer than the
     drain. Where they begin at the same place in each the mean may be off by half a sample.

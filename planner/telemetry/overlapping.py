@@ -1,6 +1,6 @@
 """Bursts that hold several checkpoints, or other traffic besides: which checkpoints are in them.
 
-Checkpoints written at the same time are separated by what the jobs' rhythms expect; then all are
+Checkpoints written at the same time are separated by the jobs' rhythms; then all are
 placed where the traffic suits them.
 """
 
@@ -77,7 +77,7 @@ def _take(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places,
 def _choose(
     found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.intp]
 ) -> NDArray[np.intp]:
-    """Return how many checkpoints of each job a burst holds: those expected whose sizes add up to
+    """Number of checkpoints of each job in a burst: those expected whose sizes add up to
     it.
 
     Args:
@@ -169,7 +169,7 @@ _DOUBT = 0.15
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is moved above the background by sample, GB/s: ``rest`` is what no checkpoint accounts
+    """Traffic above the background by sample, GB/s: ``rest`` is what no checkpoint accounts
     for yet; where samples begin, and how long they are."""
 
     rest: Numbers
@@ -184,7 +184,7 @@ def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[
     part is taken away before the next.
 
     Args:
-        traffic: what is written above the background; changed.
+        traffic: writes above the background; changed.
     """
     result = list(found)
     order = sorted(range(len(found)), key=lambda one: -found[one].size_gb / found[one].drain_s)
@@ -209,7 +209,7 @@ def _doubtful(track: Track, bursts: Bursts) -> NDArray[np.bool_]:
 
 
 def _place(track: Track, times: Numbers, event: int, bursts: Bursts, traffic: Traffic) -> float:
-    """Return where a checkpoint begins in its burst, and take its part from the traffic."""
+    """Start of a checkpoint in its burst; its part is taken from the traffic."""
     burst = track.places[event]
     low, high = float(bursts.start_s[burst]), float(bursts.end_s[burst])
     first = max(int(np.searchsorted(traffic.start_s, low, "right")) - 1, 0)

@@ -35,7 +35,7 @@ def median_with_range(values: Numbers, error: float = 0.0) -> Measured:
 
 
 def scatter(values: Numbers) -> float:
-    """Return how much values scatter about their median, as a standard deviation."""
+    """Scatter of values about their median, as a standard deviation."""
     return MAD * float(np.median(np.abs(values - np.median(values))))
 
 
@@ -51,7 +51,7 @@ def ratio(over: Measured, under: Measured) -> Measured:
 
 
 def _share(low: float | None, high: float | None) -> float:
-    """Return how far apart two ends are on a logarithmic scale; 0 where one is not known."""
+    """Logarithmic distance of two ends; 0 where one is not known."""
     if low is None or high is None or high <= 0:
         return 0.0
     return math.log(high / low) if low > 0 else math.inf
@@ -111,10 +111,10 @@ class ReadOptions:
         unit: of the figures, a bandwidth or a size; None reads it from the column's name or cells.
         decimal: the mark before the decimals of figures in text; None finds it out.
         time_format: how times are written, as strptime has it; None knows ISO 8601 and its kin.
-        read_as: what the figures are; None finds out by the unit and how they run.
+        read_as: kind of the figures; None finds out by the unit and how they run.
         stamp: whether a time is the start or the end of its sample.
         window_s: the time over which each sample is a mean; None finds out.
-        bytes_per_parameter: what a job's size is divided by for the parameters implied.
+        bytes_per_parameter: divisor of a job's size for the implied parameters.
     """
 
     time: str | None = None
@@ -166,14 +166,14 @@ Figures = NDArray[np.floating]
 
 
 def stretches_of(mask: NDArray[np.bool_]) -> tuple[Places, Places]:
-    """Return where the stretches of True begin, and end (one behind the last)."""
+    """Starts and ends (one behind the last) of the stretches of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
     return edges[::2], edges[1::2]
 
 
 @dataclass(frozen=True)
 class Raw:
-    """What a file says of one cluster, row by row.
+    """Rows of one cluster in a file.
 
     Attributes:
         cluster: its name.
@@ -203,13 +203,13 @@ def refusal(
 
 
 def too_long(cluster: str, file: str, most: int = MOST_SAMPLES) -> InputError:
-    """Return what to say of a trace that is too long."""
+    """Message on a trace that is too long."""
     message = f"cluster '{cluster}' has more than {most:,} samples"
     return refusal(file, message, "give a shorter stretch, or fewer samples a minute")
 
 
 def unreadable(path: Path, error: Exception) -> InputError:
-    """Return what to say of a file that cannot be read at all."""
+    """Message on an unreadable file."""
     if isinstance(error, FileNotFoundError):
         return InputError(Finding("file", "no such file", str(path)))
     reason = getattr(error, "strerror", None) or " ".join(str(error).split())

@@ -44,7 +44,7 @@ class Holes:
     end_s: Numbers
 
     def within(self, start_s: Numbers, end_s: Numbers) -> NDArray[np.bool_]:
-        """Return which stretches of time have one in them."""
+        """Mask of time stretches that contain one."""
         begun = np.searchsorted(self.start_s, end_s)
         ended = np.searchsorted(np.sort(self.end_s), start_s)
         return np.asarray(begun > ended)
@@ -95,14 +95,14 @@ class Breaks:
 def find_breaks(
     tracks: Sequence[Track], holes: Holes, busy: Bursts, reads: Bursts | None, lasts_s: float
 ) -> list[Breaks]:
-    """Return where jobs were interrupted.
+    """Interruptions of jobs.
 
     A gap of several intervals is no interruption where a hole hides the checkpoints in it, or
     where other traffic does at the time of each: those that were told apart from others' are no
     gap. A restoring read is one job's only.
 
     Args:
-        holes: what is not known of the trace.
+        holes: unknown parts of the trace.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
         lasts_s: how long the trace is.
@@ -198,7 +198,7 @@ def _gaps(track: Track, holes: Holes, busy: Bursts) -> Breaks:
 
 
 def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
-    """Return how many intervals each gap is, 0 where the rhythm breaks.
+    """Number of intervals in each gap, 0 where the rhythm breaks.
 
     An event that was put too late or too early leaves a long gap and a short one which together
     keep the rhythm; a job that was interrupted leaves no short one.
@@ -250,7 +250,7 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
 
 
 def _bunched(together: NDArray[np.int64], chance: float) -> float:
-    """Return how many interruptions come together: so many times the count scatters more.
+    """Mean group size of interruptions: the factor on the variance of their count.
 
     Where one comes soon after another more often than chance has it, fewer of them say something
     of their own.
@@ -342,7 +342,7 @@ class _Pairs:
 
 
 def restores(jobs: Sequence[JobGaps], reads: Bursts, lasts_s: float) -> list[Restores]:
-    """Return which reads are whose restores.
+    """Assignment of reads to jobs, as restores.
 
     Args:
         lasts_s: how long the trace is.
@@ -391,7 +391,7 @@ def _pairs(jobs: Sequence[JobGaps], reads: Bursts) -> _Pairs:
 def _usual(
     number: int, job: JobGaps, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
 ) -> float:
-    """Return what a restore of a job reads, over its checkpoint's size; 0 where none shows.
+    """Read volume of a job's restore over its checkpoint size; 0 without restores.
 
     The size that lies in its breaks more often than chance would have it. A read behind which the
     rhythm starts anew counts twice, one that is rather another job's hardly at all.
@@ -414,7 +414,7 @@ def _usual(
 
 
 def _within(values: Numbers, weight: Numbers, around: Numbers) -> Numbers:
-    """Return how much weight lies near each of some values."""
+    """Weight near each of some values."""
     order = np.argsort(values, kind="stable")
     total = np.concatenate(([0.0], np.cumsum(weight[order])))
     ordered, reach = values[order], np.exp(_ALIKE)
@@ -449,6 +449,6 @@ def _larger(pairs: _Pairs, owner: Places, usual: Numbers) -> Places:
 
 
 def _count(number: int, job: JobGaps, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
-    """Return how many of some rows lie in each gap of a job."""
+    """Number of rows in each gap of a job."""
     own = rows[pairs.job[rows] == number]
     return np.bincount(pairs.gap[own], minlength=len(job.start_s)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A trace put in order: elapsed time, the width of each sample, bandwidth; what is missing is said.
+"""A trace put in order: elapsed time, the width of each sample, bandwidth, gaps.
 
 Rows that come late or twice are dropped, steps of the clock are taken out of the elapsed time,
 counters become rates, and where samples are missing one sample stands for the gap.
@@ -140,7 +140,7 @@ def _order(raw: Raw) -> Raw:
 
 
 def _kept(raw: Raw, usual: float) -> NDArray[np.bool_]:
-    """Return which rows neither are there twice nor came late."""
+    """Mask of rows that are neither duplicate nor late."""
     step = np.diff(raw.time_s)
     kept = np.concatenate(([True], step != 0))
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
@@ -174,7 +174,7 @@ def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
 
 
 def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
-    """Return how many of the dropped rows differ from the one kept for their time."""
+    """Number of dropped rows that differ from the row kept for their time."""
     dropped = np.flatnonzero(~kept)
     if not len(dropped):
         return 0
@@ -201,7 +201,7 @@ def _local_usual(step: Numbers, usual: float) -> Numbers:
 
 
 def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
-    """Return what the figures are: by the unit, and whether they hardly ever fall."""
+    """Kind of the figures: by unit, and by their monotony."""
     if options.read_as is not None:
         if raw.is_rate != (options.read_as == "rate"):
             unit = "a bandwidth" if raw.is_rate else "a size"

@@ -1,6 +1,6 @@
 """Jobs among bursts: those of one size that keep a rhythm, taken out one after another.
 
-What makes bursts a job's are sizes that return and a rhythm in their times. The strongest rhythm at
+A job's bursts recur in size and rhythm. The strongest rhythm at
 the narrowest scatter of sizes is followed first. Events of one size and one rhythm that overlap in
 time belong to several jobs; those that follow one another to one, with an interruption between
 them. Each job's rhythm is then followed through bursts that are not its own yet.
@@ -90,7 +90,7 @@ def groups(size_gb: Numbers, scale: float) -> Iterator[Places]:
 
 
 def _basin(density: Numbers, peak: int, reach: int) -> tuple[int, int]:
-    """Return how far down a peak goes on either side."""
+    """Depth of a peak's flanks."""
     left, right = peak, peak
     while left > 0 and peak - left < reach and density[left - 1] < density[left]:
         left -= 1
@@ -183,7 +183,7 @@ def _candidates(times: Numbers, sample_s: float) -> list[float]:
 
 
 def _judged(times: Numbers, interval_s: float, sample_s: float) -> Rhythm:
-    """Return how well events keep an interval; the tolerance follows their own scatter."""
+    """Fit of events to an interval; the tolerance follows their own scatter."""
     wide = min(max(_SAMPLES * sample_s, 0.5 * _WIDEST * interval_s), _MOST_OFF * interval_s)
     first, second = linked(times, interval_s, wide)
     if len(first) >= _LEAST_LINKS:
@@ -260,7 +260,7 @@ class Track:
         spread: scatter of its sizes, as a share.
         times: when its checkpoints begin, elapsed s.
         places: the burst of each.
-        kinds: what each is.
+        kinds: kind of each.
         hints: times at which further ones were made out before all jobs were known.
     """
 
@@ -276,7 +276,7 @@ class Track:
 
     @property
     def seen(self) -> Numbers:
-        """When its checkpoints begin; what was made out before where none is sure yet."""
+        """Start times of its checkpoints; earlier estimates where none is sure yet."""
         return self.times if len(self.times) else self.hints
 
     @property
@@ -302,7 +302,7 @@ class Track:
         )
 
     def multiples(self, slack_s: Numbers | None = None) -> NDArray[np.int64]:
-        """Return how many intervals each gap is, 0 where it is no multiple.
+        """Number of intervals in each gap, 0 where it is no multiple.
 
         Args:
             slack_s: how far each gap may be from one interval, by default the tolerance.
@@ -329,7 +329,7 @@ class Track:
         return np.asarray(np.interp(np.arange(len(gaps)), around, np.median(windows, axis=1)))
 
     def expected(self) -> Numbers:
-        """Return when the rhythm asks for checkpoints that are not among the events, in order."""
+        """Times of checkpoints in the rhythm that are not among the events, in order."""
         if not len(self.times):
             return self.hints
         count, local_s = self.multiples(), self.local_interval_s()
@@ -355,7 +355,7 @@ class Track:
         return np.asarray(times[~near])
 
     def is_steady(self) -> bool:
-        """Return whether the rhythm is kept more often than broken: else chance made it."""
+        """True if the rhythm is kept more often than broken."""
         kept = self.multiples() > 0
         return bool(len(kept) and np.mean(kept) >= 0.5)
 
@@ -384,7 +384,7 @@ class Track:
 
 @dataclass
 class Pool:
-    """What is left of bursts while jobs are found: ``free`` are no job's, ``left_gb`` is what the
+    """Rest of bursts while jobs are found: ``free`` are no job's, ``left_gb`` is what the
     checkpoints found in a burst do not account for."""
 
     free: NDArray[np.bool_]
@@ -501,7 +501,7 @@ def _add_singles(
 
 
 def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
-    """Return which of some times are no nearer to the job's events than its rhythm allows.
+    """Mask of times no nearer to the job's events than its rhythm allows.
 
     Of those that are too near to one another the first is taken.
     """
@@ -548,7 +548,7 @@ def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     another job's. Round by round, since an event that is found tells where the next may be.
 
     Args:
-        pool: what is left of them; changed.
+        pool: the rest of them; changed.
         sample_s: the usual width of a sample.
     """
     for _ in range(_ROUNDS):
@@ -605,7 +605,7 @@ def _fold(found: Sequence[Track], join: Callable[[Track, Track], Track | None]) 
 
 
 def _alike(track: Track, other: Track) -> bool:
-    """Return whether the checkpoints of two jobs are of one size."""
+    """True if the checkpoints of two jobs have one size."""
     reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
     return abs(other.size_gb / track.size_gb - 1) <= reach
 
@@ -625,7 +625,7 @@ def _one_job(track: Track, other: Track) -> bool:
 
 
 def _stray(track: Track, other: Track) -> bool:
-    """Return whether a few bursts only look like a job, because another's were disturbed."""
+    """True if a few bursts only look like a job, because another's were disturbed."""
     few = len(other.times) <= _STRAYS * len(track.times)
     near = abs(other.size_gb / track.size_gb - 1) <= _STRAY_SIZE
     slack = _BESIDE * track.interval_s
@@ -655,7 +655,7 @@ def join_interleaved(found: Sequence[Track]) -> list[Track]:
 
 
 def _phases(track: Track, other: Track) -> Numbers:
-    """Return where in a job's gaps another's checkpoints lie, as shares; none if not comparable."""
+    """Positions of another job's checkpoints in a job's gaps, as shares; none if not comparable."""
     if not _alike(track, other) or abs(other.interval_s / track.interval_s - 1) > _ALIKE:
         return np.zeros(0)
     before, after = neighbours(track.times, other.times)

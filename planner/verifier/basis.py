@@ -297,10 +297,10 @@ class Basis:
             return 0.0
 
         def own(part: Item) -> float | None:
-            known = {path: value(_at(part, path)) for path in row.of}
+            known = {path: value(_at(part, path)) for path in row.paths}
             factors = [UNSTATED.get(p) if own is None else own for p, own in known.items()]
-            if DRAW in row.of:
-                factors[row.of.index(DRAW)] = self._own_kw(part)
+            if DRAW in row.paths:
+                factors[row.paths.index(DRAW)] = self._own_kw(part)
             if 0.0 in factors:
                 return 0.0
             return None if None in factors else math.prod(f for f in factors if f is not None)

@@ -139,7 +139,7 @@ def _amount(found: Explanation, value: float) -> str:
 
 
 def _matters(found: Explanation, moved: Moved) -> bool:
-    """Return whether a move changes the best objective, or what is possible at all."""
+    """True if a move changes the best objective, or what is possible at all."""
     if moved.known in ("no_plan", "not_decided"):
         return True
     return moved.change is not None and not _is_same(found, moved.change)

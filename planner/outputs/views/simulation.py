@@ -165,7 +165,7 @@ def _checkpoint(job: JobSimulated) -> str:
 
 
 def _advice(study: Simulation) -> str:
-    """Return whether another interval is better."""
+    """True if another interval is better."""
     if not study.intervals:
         return ""
     if study.best is None:

@@ -351,7 +351,7 @@ def _holes(
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:
-    """Return whether two inputs are numbers whose pairs fill at least half of a grid."""
+    """True if two inputs are numbers whose pairs fill at least half of a grid."""
     if not all(numeric(rows, column) for column in inputs):
         return False
     sides = [len(set(rows[column.name])) for column in inputs]

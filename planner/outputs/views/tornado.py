@@ -113,7 +113,7 @@ def charts(study: Tornado) -> tuple[Chart, ...]:
 
 
 def _moves(study: Tornado, swing: Swing) -> bool:
-    """Return whether an input changes the objective at an end, or leaves no plan there."""
+    """True if an input changes the objective at an end, or leaves no plan there."""
     return any(change is None or change for change in changes(study, swing))
 
 

@@ -184,7 +184,7 @@ def _changes(found: Audit, edited: Plan) -> Iterator[str]:
 
 
 def _standing(found: Audit, edited: Plan) -> str:
-    """Return whether the edited plan keeps the limits, and its distance from the best."""
+    """True if the edited plan keeps the limits, and its distance from the best."""
     goal, count = edited.objective, len(found.breaches)
     broken = "keeps every limit"
     if count:
