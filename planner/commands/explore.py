@@ -87,8 +87,8 @@ _TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "days_to_train
 _BETTER = {"useful_pflops": 1, "useful_gpus": 1, "goodput": 1, "gpus_used": 0}
 """Whether more is better (1) or neither; of all other figures less is."""
 _SECURITY = {
-    "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; style-src "
-    "'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "content-security-policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
