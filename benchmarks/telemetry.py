@@ -2,7 +2,7 @@
 
     python benchmarks/telemetry.py [--cases 120] [--seed 1] [--kinds one,two] [--write FOLDER]
 
-Cases are drawn from a seed by class (``tests/telemetry/cases.py``), so that any of them can be
+Cases are drawn from a seed by class (``tests/telemetry/truth.py``), so that any of them can be
 made again by its name: `--only restarts-7`. With ``--write`` traces of one and two jobs are also
 stored as CSV, with their truth, for ``telemetry_ftio.py``.
 """
@@ -12,174 +12,116 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Measured
-from planner.telemetry import ReadOptions, characterize
-from tests.telemetry.cases import CLASSES, random_case
-from tests.telemetry.files import table, write_csv, write_parquet
-from tests.telemetry.sampling import Trace
-from tests.telemetry.score import JobScore, Score, score
-from tests.telemetry.truth import Case, Truth, made
+from planner.schema.telemetry import JobFound
+from planner.telemetry.characterize import cluster
+from planner.telemetry.raw import Raw, ReadOptions
+from tests.telemetry.truth import CLASSES, Trace, TrueJob, counted, made, matched, random_case
 
-NOTHING = (
-    Characterization(
-        traces=(), clock="unix", read_as="rate", clusters=(), jobs=(), bursts=0, checkpoints=0
-    ),
-    {name: np.zeros(0) for name in CHECKPOINT_COLUMNS},
-)
 HEAD = (
-    f"{'class':12}{'cases':>6}{'pass':>6}{'jobs':>6}"
-    f"{'size %':>14}{'interval %':>14}{'overlap pt':>14}"
-    f"{'found %':>15}{'false %':>14}{'own %':>8}{'restarts':>13}{'MTTI':>6}{'held %':>10}{'s':>7}"
+    f"{'class':12}{'cases':>6}{'jobs right':>12}{'size %':>14}{'interval %':>14}{'overlap pt':>14}"
+    f"{'found %':>10}{'false %':>10}{'restarts':>12}{'MTTI held %':>13}{'s':>7}"
 )
 
 
 @dataclass(frozen=True)
 class Run:
-    """A case, how its result scored, how long it took, and what was missed (nothing: a pass)."""
+    """A case: true jobs beside found ones; writes wanted, found, rows, false ones; seconds."""
 
-    case: Case
-    truth: Truth
-    score: Score
+    name: str
+    trace: Trace
+    sample_s: float
+    pairs: tuple[tuple[TrueJob, JobFound | None], ...]
+    jobs_found: int
+    writes: tuple[int, int, int, int]
     seconds: float
-    missed: str
 
     @property
     def kind(self) -> str:
-        return self.case.name.rsplit("-", 1)[0]
+        return self.name.rsplit("-", 1)[0]
 
 
-def stored(folder: Path, case: Case, trace: Trace) -> Path:
-    """Write a trace in one of several forms, by the case's seed."""
-    path = folder / case.name
-    rate = trace.form == "rate"
-    turn = case.seed % 5
-    if turn == 1:
-        return write_csv(path.with_suffix(".csv"), table(trace))
-    if turn == 2 and rate:
-        names = ("timestamp", "write_bytes_per_s", "read_bytes_per_s")
-        return write_csv(path.with_suffix(".csv"), table(trace, names, "iso", 1e9))
-    if turn == 4:
-        return write_parquet(path.with_suffix(".parquet"), table(trace, time="timestamp"))
-    return write_parquet(path.with_suffix(".parquet"), table(trace))
-
-
-def run(case: Case, folder: Path) -> Run:
-    trace, truth = made(case)
-    path = stored(folder, case, trace)
+def run(kind: str, seed: int) -> Run:
+    case = random_case(kind, seed)
+    trace, truth = made(case, seed)
+    is_rate = case.form == "rate"
+    scale = 1.0 if is_rate else 1e-9
+    write, read = trace.write * scale, trace.read * scale
     started = time.perf_counter()
-    options = ReadOptions(stamp=case.sampling.stamp)
-    try:
-        found = characterize([path], options)
-    except Exception as error:  # a case that cannot be done is one that fails
-        return Run(case, truth, score(truth, *NOTHING), 0.0, f"{type(error).__name__}: {error}")
-    lasted = time.perf_counter() - started
-    path.unlink()
-    result = score(truth, found.record, found.table)
-    return Run(case, truth, result, lasted, "; ".join(result.misses()))
+    raw = Raw(kind, "trace", trace.time_s, write, read, is_rate, True)
+    found = cluster(raw, ReadOptions(stamp=case.stamp))
+    seconds = time.perf_counter() - started
+    pairs = tuple(zip(truth.jobs, matched(truth, found.jobs), strict=True))
+    writes = counted(truth, found.table)
+    return Run(f"{kind}-{seed}", trace, case.sample_s, pairs, len(found.jobs), writes, seconds)
 
 
-def _worst(errors: Iterable[float | None], digits: int = 1) -> str:
-    """Return the median and the worst of some relative errors."""
-    known = [100 * abs(error) for error in errors if error is not None]
-    if not known:
-        return "-"
-    return f"{np.median(known):.{digits + 1}f} / {max(known):.{digits}f}"
-
-
-def _both(pooled: float, worst: float) -> str:
-    return f"{100 * pooled:.2f} / {100 * worst:.1f}"
+def _worst(errors: Iterable[float]) -> str:
+    """Median and worst of some relative errors, %."""
+    known = [100 * abs(error) for error in errors]
+    return f"{np.median(known):.2f} / {max(known):.1f}" if known else "-"
 
 
 def line(label: str, runs: Sequence[Run]) -> str:
-    """Return a row of the table: pooled over jobs and checkpoints, with the worst case."""
-    jobs = [job for r in runs for job in r.score.jobs]
-    wanted = sum(r.score.checkpoints_true for r in runs)
-    rows = sum(r.score.rows for r in runs)
-    found = sum(r.score.found * r.score.checkpoints_true for r in runs) / max(wanted, 1)
-    false = sum(r.score.false * r.score.rows for r in runs) / max(rows, 1)
-    own = np.mean([r.score.assigned for r in runs])
-    breaks = sum(job.true.breaks for job in jobs if job.matched)
-    restarts = sum(job.true.restarts for job in jobs if job.matched)
-    seen = sum(job.matched.restarts for job in jobs if job.matched)
-    mtti = [
-        job.matched.mtti_s.value / job.true.mtti_s
-        for job in jobs
-        if job.matched and job.matched.mtti_s and job.true.mtti_s
+    """Row of the table: pooled over jobs and checkpoints, with the worst case."""
+    both = [(true, found) for r in runs for true, found in r.pairs if found is not None]
+    wanted, hit, rows, false = (sum(r.writes[place] for r in runs) for place in range(4))
+    right = sum(r.jobs_found == len(r.pairs) for r in runs)
+    held = [
+        (found.mtti_s.low or 0.0) <= true.mtti_s <= (found.mtti_s.high or np.inf)
+        for true, found in both
+        if found.mtti_s is not None and true.mtti_s
     ]
+    restarts = f"{sum(f.restarts for _, f in both)}/{sum(t.restarts for t, _ in both)}"
+    sizes = (found.size_gb.value / true.size_gb - 1 for true, found in both)
+    intervals = (found.interval_s.value / true.interval_s - 1 for true, found in both)
+    overlaps = (found.overlap.value - true.drain_s / true.interval_s for true, found in both)
     return (
-        f"{label:12}{len(runs):6}{sum(not r.missed for r in runs):6}"
-        f"{sum(r.score.counted_right for r in runs):6}"
-        f"{_worst(j.size_error for j in jobs):>14}{_worst(j.interval_error for j in jobs):>14}"
-        f"{_worst(j.overlap_error for j in jobs):>14}"
-        f"{_both(found, min(r.score.found for r in runs)) if wanted else '-':>15}"
-        f"{_both(false, max(r.score.false for r in runs)) if rows else '-':>14}"
-        f"{100 * own:8.1f}{f'{seen}/{restarts}({breaks})':>13}"
-        f"{f'{np.median(mtti):.2f}' if mtti else '-':>6}{_held(jobs):>10}"
+        f"{label:12}{len(runs):6}{right:12}{_worst(sizes):>14}{_worst(intervals):>14}"
+        f"{_worst(overlaps):>14}{100 * hit / max(wanted, 1):10.2f}"
+        f"{100 * false / max(rows, 1):10.2f}"
+        f"{restarts:>12}{f'{100 * np.mean(held):.0f}' if held else '-':>13}"
         f"{sum(r.seconds for r in runs):7.1f}"
     )
 
 
-def _held(jobs: Sequence[JobScore]) -> str:
-    """Return how many ranges of drains, and of MTTI, hold the truth."""
-    pairs = [(job.true, job.matched) for job in jobs if job.matched]
-    drains = [_within(found.drain_s, true.drain_s) for true, found in pairs]
-    mtti = [
-        _within(found.mtti_s, true.mtti_s) for true, found in pairs if found.mtti_s and true.mtti_s
-    ]
-    return " / ".join(f"{100 * np.mean(held):.0f}" if held else "-" for held in (drains, mtti))
-
-
-def _within(found: Measured, truth: float) -> bool:
-    low, high = found.low or 0.0, np.inf if found.high is None else found.high
-    return bool(low <= truth <= high)
-
-
 def shown(runs: Sequence[Run]) -> Iterator[str]:
-    """Return the table by class, and what failed."""
+    """The table by class."""
     yield HEAD
     for kind in dict.fromkeys(r.kind for r in runs):
         yield line(kind, [r for r in runs if r.kind == kind])
     yield line("all", runs)
-    yield ""
-    yield (
-        "Errors and shares: median or pooled / worst. jobs: cases with the right number of jobs,"
-        "\nown: checkpoints given to the right job, restarts: found / true (true gaps with any),"
-        "\nMTTI: found over true, median; held: ranges of drains / of MTTI that hold the truth."
-    )
-    for r in runs:
-        if r.missed:
-            yield f"{r.case.name:15} {r.missed}"
+    yield "\nErrors: median / worst. jobs right: cases with the right number; restarts: found/true."
 
 
 def write_out(folder: Path, runs: Sequence[Run]) -> None:
-    """Store traces as CSV, with the truth and what planner found: one job, one with restarts,
-    and two."""
+    """Store traces as CSV, with the truth and the found intervals: of one job, with restarts, and
+    of two."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for r in runs:
-        jobs = r.score.jobs
-        if len(jobs) != {"one": 1, "restarts": 1, "two": 2}.get(r.kind):
+        if len(r.pairs) != {"one": 1, "restarts": 1, "two": 2}.get(r.kind):
             continue
-        trace, _ = made(r.case)
-        write_csv(folder / f"{r.case.name}.csv", table(trace))
+        columns = {"time_s": r.trace.time_s, "write_gb_per_s": r.trace.write}
+        frame = pd.DataFrame({**columns, "read_gb_per_s": r.trace.read})
+        frame.to_csv(folder / f"{r.name}.csv", index=False)
         rows.append(
             {
-                "name": r.case.name,
+                "name": r.name,
                 "kind": r.kind,
-                "sample_s": trace.sample_s,
-                "intervals_s": [job.true.interval_s for job in jobs],
-                "lives_s": [(job.true.start_s, job.true.end_s) for job in jobs],
-                "planner_s": [job.matched and job.matched.interval_s.value for job in jobs],
-                "planner_jobs": r.score.jobs_found,
+                "sample_s": r.sample_s,
+                "intervals_s": [true.interval_s for true, _ in r.pairs],
+                "lives_s": [(true.start_s, true.end_s) for true, _ in r.pairs],
+                "planner_s": [found and found.interval_s.value for _, found in r.pairs],
+                "planner_jobs": r.jobs_found,
             }
         )
     (folder / "truth.json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -196,11 +138,8 @@ def main() -> None:
     kinds = options.kinds.split(",")
     last = options.seed + max(options.cases // len(kinds), 1)
     names = [f"{kind}-{seed}" for kind in kinds for seed in range(options.seed, last)]
-    runs = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name in options.only.split(",") if options.only else names:
-            kind, seed = name.rsplit("-", 1)
-            runs.append(run(random_case(kind, int(seed)), Path(folder)))
+    chosen = (name.rsplit("-", 1) for name in (options.only or ",".join(names)).split(","))
+    runs = [run(kind, int(seed)) for kind, seed in chosen]
     print("\n".join(shown(runs)))
     if options.write:
         write_out(options.write, runs)
