@@ -155,23 +155,6 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
     return _by_table(item, working)
 
 
-def safe_bandwidth(items: Iterable[tuple[Storage, int]]) -> tuple[float, float]:
-    """Nameplate bandwidth of all storage in the worst case of units down, GB/s.
-
-    Units of one item are down at a time: of several items the one whose loss is largest counts,
-    for reading and for writing by itself.
-    """
-    read = write = lost_read = lost_write = 0.0
-    for item, units in items:
-        if units:
-            item_read, item_write = nameplate(item, units)
-            kept_read, kept_write = degraded(item, units)
-            read, write = read + item_read, write + item_write
-            lost_read = max(lost_read, item_read - kept_read)
-            lost_write = max(lost_write, item_write - kept_write)
-    return read - lost_read, write - lost_write
-
-
 # Tables of bandwidth.
 
 

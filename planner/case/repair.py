@@ -26,7 +26,6 @@ from planner.sizing.availability import (
 
 NEVER_WAITS = 1e-9
 """Share of time waited below which more spares change nothing."""
-SWAP_TOLERANCE = 1e-9
 
 
 class SpareUnit(NamedTuple):
@@ -150,7 +149,3 @@ class Repair(NamedTuple):
     def shortest_mtti_s(self) -> float:
         """MTTI from which on swaps are short enough for the optimum to be proven, s."""
         return self.swap_s / longest_swap_per_mtti(self.hardware_share)
-
-    def swaps_fit(self, mtti_s: float) -> bool:
-        """Whether the job runs long enough between swaps for the optimum to be proven."""
-        return mtti_s >= self.shortest_mtti_s() * (1.0 - SWAP_TOLERANCE)

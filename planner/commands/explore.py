@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-PORT = 8400
 SOLVE_S = (0.5, 10.0, 60.0)
 """Time limits: of the answer to a move, and of what follows while it is not proven."""
 CURVE_S, CURVE_AT = 4.0, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)

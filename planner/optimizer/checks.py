@@ -146,12 +146,6 @@ def broken_by_counts(case: Case, units: Mapping[str, int]) -> list[str]:
     return broken + [name for name, flags in named if flags[0]]
 
 
-def meets_needs(case: Case, units: Mapping[str, int]) -> bool:
-    """Whether the storage of a purchase meets every need."""
-    needs = unmet_needs(case, _column(case, units), stored_of(case, units))
-    return not any(unmet[0] for _, unmet in needs)
-
-
 def _column(case: Case, units: Mapping[str, int]) -> Counts:
     offers = (*case.systems, *case.storage)
     return np.array([[units.get(offer.id, 0)] for offer in offers], dtype=np.int64)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 
-from planner.case import Case, Way
+from planner.case import Case
 from planner.case.model import Offer
 from planner.case.money import SUMS
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
@@ -71,14 +71,6 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
     return measures[name]
-
-
-def work_of_one_gpu(case: Case, name: str, way: Way) -> float:
-    """The useful work of the term, in the unit of a ratio, of a GPU that never stops."""
-    if name == "usd_per_useful_gpu_hour":
-        return case.rates.hours
-    pflops = way.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0
-    return pflops * case.million_tokens_per_pflops()
 
 
 def useful_hours(case: Case, run: Run) -> float:

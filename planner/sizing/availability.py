@@ -261,14 +261,6 @@ def none_of(expected: float) -> float:
     return -math.expm1(-expected) / expected if expected > 0.0 else 1.0
 
 
-def rework_factor(intervals: float) -> float:
-    """x/(e^x - 1): chance of no failure before the next capture, at any moment of computing.
-
-    ``intervals`` x: the interval over the mean time between failures.
-    """
-    return intervals / math.expm1(intervals) if 0.0 < intervals < 700.0 else float(intervals <= 0.0)
-
-
 NEGLIGIBLE = 1e-18
 """States that take less of the time than this, beyond the likeliest, are left out."""
 

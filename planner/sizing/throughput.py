@@ -7,7 +7,7 @@ in it, so that a plan that weighs them against everything else can still be prov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -114,22 +114,6 @@ def pipeline_bubble(pipeline: int, replica_gpus: int, micro_batches: int) -> flo
         micro_batches: micro-batches of a step over all replicas, B.
     """
     return (pipeline - 1) / (replica_gpus * micro_batches)
-
-
-def most_of_each_share(filled: int, step: int, low: float, high: float) -> Iterator[int]:
-    """Yield the most GPUs of those whose copies of the model have m micro-batches of a step each,
-    for each m that there is, ascending: of such GPUs none does more than it would with more.
-
-    Args:
-        filled: the GPUs whose copies have one micro-batch each.
-        step: GPUs come in whole steps of so many.
-        low, high: the fewest and the most GPUs, not below one step.
-    """
-    at, most = max(1, int(low) // step), int(min(high, filled)) // step
-    while at <= most:
-        at = min(most, filled // (filled // (at * step)) // step)
-        yield at * step
-        at += 1
 
 
 class MemoryNeed(NamedTuple):

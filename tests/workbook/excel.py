@@ -12,19 +12,14 @@ import html
 import math
 import re
 import zipfile
-from collections.abc import Callable
-from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import formualizer
-import openpyxl
 from openpyxl.utils import coordinate_to_tuple
-from openpyxl.utils.datetime import from_excel
-from openpyxl.workbook import Workbook
 
-from tests.workbook.office import to_read, values, with_value
+from tests.workbook.office import with_value
 
 Cells = dict[tuple[str, str], Any]
 
@@ -91,32 +86,6 @@ def _computed(content: bytes, typed: Cells) -> Cells:
     for (sheet, address), value in typed.items():
         book.write(sheet, address, value)
     return {place: book.value(*place) for place in cached(content) if place not in typed}
-
-
-def shown_after(content: bytes, typed: Cells) -> Cells:
-    """Return what every cell of a workbook shows after values were typed into some."""
-    before, formulas = values(content), _computed(content, typed)
-    for place, value in formulas.items():
-        if isinstance(before.get(place), datetime):
-            formulas[place] = from_excel(value)
-    shown = before | typed | formulas
-    return {place: value for place, value in shown.items() if value not in (None, "")}
-
-
-def saved_after(source: Path, target: Path, change: Callable[[Workbook], None]) -> Path:
-    """Save a copy of a workbook in which cells were changed, with the values that follow."""
-    content = source.read_bytes()
-    before, book = to_read(content), openpyxl.load_workbook(BytesIO(content))
-    change(book)
-    typed = {
-        (sheet.title, cell.coordinate): cell.value
-        for sheet in book
-        for row in sheet.iter_rows()
-        for cell in row
-        if cell.value != before[sheet.title][cell.coordinate].value
-    }
-    assert typed
-    return saved_with(content, target, typed)
 
 
 def saved_with(content: bytes, target: Path, typed: Cells) -> Path:
