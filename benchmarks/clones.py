@@ -116,10 +116,10 @@ def _sources_of(names: set[str]) -> dict[str, Any]:
 
 def steps(path: Path) -> None:
     """Print the CPU seconds of each step of a solve, and what is left of the offers."""
-    from planner.assemble import assemble
     from planner.case import resolve
     from planner.loader import load
     from planner.optimizer.optimise import optimise
+    from planner.plan import assemble
     from planner.verifier import verify
 
     clock, said = time.process_time(), []

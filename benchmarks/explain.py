@@ -8,10 +8,10 @@ import statistics
 import time
 from pathlib import Path
 
+from planner.analysis.explain import explain
 from planner.api import Options, solve_with
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.studies.explain import explain
 
 PROBLEMS = Path(__file__).resolve().parent.parent / "problems"
 NAMES = ("10MW", "enterprise_1MW", "full_bill", "gpt3_octet", "space_limited", "megatron_1t")

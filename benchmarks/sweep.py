@@ -174,12 +174,12 @@ def changes(rows: int = 16) -> None:
     `planner uncertain` asks for it. Medians of 3.
     """
     from planner import api
+    from planner.analysis.distributions import unknowns
+    from planner.analysis.request import SweepOptions
+    from planner.analysis.sweep import table_rows
+    from planner.analysis.uncertain import Draw, drawn_scenarios, drawn_values, points
+    from planner.analysis.variants import Scenario, answers
     from planner.loader.axes import Variable
-    from planner.studies.distributions import unknowns
-    from planner.studies.request import SweepOptions
-    from planner.studies.sweep import table_rows
-    from planner.studies.uncertain import Draw, drawn_scenarios, drawn_values, points
-    from planner.studies.variants import Scenario, answers
 
     inputs = api.load(PROBLEM)
 

@@ -145,10 +145,10 @@ def solve_with(
         search: the share of the time left that the search may take.
         read_back: whether to compare quantities with the files, of which the inputs are as loaded.
     """
-    from planner.assemble import assemble
-    from planner.assemble.cables import links_of
-    from planner.assemble.storage_options import with_options
     from planner.optimizer.optimise import optimise
+    from planner.plan import assemble
+    from planner.plan.cables import links_of
+    from planner.plan.storage_options import with_options
     from planner.verifier import unit_faults, verify
 
     options = options.started()

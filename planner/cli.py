@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from planner import library, removed, shipped
+from planner.analysis.request import request_for
 from planner.cli_data import characterize, quotes, simulate
 from planner.cli_options import (
     AsJson,
@@ -45,7 +46,6 @@ from planner.cli_options import (
     run_command,
 )
 from planner.errors import Finding, InputError, PlannerError, StoppedError
-from planner.studies.request import request_for
 from planner.terminal import (
     catch_interrupts,
     coloured,
@@ -215,8 +215,8 @@ def size(
 ) -> None:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
     from planner.commands import portfolio
-    from planner.outputs.screen import show
-    from planner.outputs.views.size import view
+    from planner.report.screen import show
+    from planner.report.views.size import view
 
     portfolio.refuse("size", problem)
     report = library.size(problem, gpus=gpus, settings=set_ or (), scenario=scenario)
@@ -264,8 +264,8 @@ def explain(
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
+    from planner.analysis.explain import run
     from planner.commands import portfolio
-    from planner.studies.explain import run
 
     request = request_for(problem, set_, scenario, time_limit=time_limit, folder=output)
     if portfolio.is_portfolio(problem):
@@ -388,8 +388,8 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    from planner.studies import alternatives, compare, rules
-    from planner.studies.request import share
+    from planner.analysis import alternatives, compare, rules
+    from planner.analysis.request import share
 
     if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
@@ -422,8 +422,8 @@ def verify(
     Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
+    from planner.analysis.verification import run
     from planner.commands import portfolio
-    from planner.studies.verification import run
 
     request = request_for(plan, time_limit=time_limit)
     if portfolio.is_portfolio(plan):

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from planner.analysis.request import request_for
 from planner.cli_options import (
     AsJson,
     Full,
@@ -28,7 +29,6 @@ from planner.cli_options import (
     option,
     run_command,
 )
-from planner.studies.request import request_for
 from planner.terminal import say, show_progress
 
 quotes = typer.Typer(
@@ -129,8 +129,8 @@ def characterize(
     With --problem: overrides of it by the measurements. With --jobs: bandwidth against model size
     and interval. Exit code 4 where no job is found.
     """
+    from planner.analysis.request import seconds
     from planner.commands.traces import Target, run_characterize
-    from planner.studies.request import seconds
     from planner.telemetry import ReadOptions
 
     options = ReadOptions(
@@ -185,9 +185,9 @@ def simulate(
 
     Other checkpoint intervals are tried under the same failures.
     """
+    from planner.analysis.request import seconds, whole
+    from planner.analysis.simulation import run
     from planner.commands import portfolio
-    from planner.studies.request import seconds, whole
-    from planner.studies.simulation import run
 
     request = request_for(plan, folder=output)
     if portfolio.is_portfolio(plan):
@@ -236,7 +236,7 @@ def quote_import(
     FILE.catalog.yaml for products that no catalog has.
     """
     from planner.commands.quote import import_quote, json_text
-    from planner.outputs.views.bids import render_quote
+    from planner.report.views.bids import render_quote
 
     with show_progress("quote import"):
         quote, written = import_quote(
@@ -307,7 +307,7 @@ def quote_bid(
     Limits met, useful work and cost over the term, gaps, the best mix with proof, and each bid's
     break-even price. Exit code 3 where no bid meets every limit.
     """
-    from planner.studies.bids import run
+    from planner.analysis.bids import run
 
     study = partial(
         run,

@@ -13,8 +13,8 @@ from planner import shipped
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
+    from planner.analysis.request import Request
     from planner.commands.results import Study
-    from planner.studies.request import Request
 
 _ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
 

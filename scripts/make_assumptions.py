@@ -17,7 +17,7 @@ from planner.case import resolve
 from planner.loader import load
 from planner.optimizer.effort import Effort
 from planner.optimizer.optimise import optimise
-from planner.outputs.words import money
+from planner.report.words import money
 from planner.schema.plan import Assumption, Line
 from planner.schema.sensitivity import End, Swing, Tornado
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER

@@ -19,9 +19,9 @@ import typer.testing
 from hypothesis import settings
 from openpyxl.worksheet.merge import MergedCellRange
 
+from planner.analysis import explain
 from planner.inputs import Document
 from planner.loader import yaml12
-from planner.studies import explain
 from tests.world import solved
 from tests.world.files import FILES
 
@@ -147,7 +147,7 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def panels_of_pages_are_drawn_once() -> Iterator[None]:
     """Draw the same panel once: most pages that tests make show the same studies."""
-    picture = import_module("planner.outputs.charts.picture")
+    picture = import_module("planner.report.charts.picture")
     draw = picture.svg_element
     known: dict[bytes, str] = {}
 

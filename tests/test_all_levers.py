@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner import api
+from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
 from planner.schema.plan import Plan
 from planner.schema.simulation import JobSimulated
-from planner.studies.simulation import SimulationOptions, study
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels

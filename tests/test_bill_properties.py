@@ -9,7 +9,7 @@ from random import Random
 
 from planner import api
 from planner.inputs import Inputs
-from planner.outputs import plan_json
+from planner.report import plan_json
 from planner.schema.plan import Plan
 from tests.optimizer.cases import FIBRE, companion, furnish, group, switch
 from tests.world.random_cases import inputs_of

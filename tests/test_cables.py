@@ -13,9 +13,9 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.assemble.cables import cable_schedule, links_of
 from planner.inputs import Inputs
-from planner.outputs.bill import bill, json_bytes
+from planner.plan.cables import cable_schedule, links_of
+from planner.report.bill import bill, json_bytes
 from planner.schema.beside import CableSchedule
 from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
 from planner.schema.plan import PartByLength, Plan

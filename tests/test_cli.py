@@ -19,7 +19,7 @@ import typer
 from planner import __version__, cli, removed, shipped
 from planner.optimizer import optimise
 from planner.optimizer.search import Point, Search
-from planner.outputs import plan_json
+from planner.report import plan_json
 from planner.schema.plan import Plan
 
 HALL = str(shipped.problem_files()["10MW"])

@@ -17,10 +17,10 @@ from planner.commands import explore
 from planner.currency import Currency
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
-from planner.outputs import words
-from planner.outputs.bill import bill
-from planner.outputs.views.plan import render
-from planner.outputs.words import scale
+from planner.report import words
+from planner.report.bill import bill
+from planner.report.views.plan import render
+from planner.report.words import scale
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed

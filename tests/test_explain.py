@@ -11,14 +11,14 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner import shipped
+from planner.analysis import explain
 from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
-from planner.studies import explain
 from planner.terminal import STANDARD
-from tests.outputs.hostile import TEXTS, lay_out
+from tests.report.hostile import TEXTS, lay_out
 from tests.world.commands import Ran, once, ran
 
 PROBLEMS = {

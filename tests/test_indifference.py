@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner import api
-from planner.outputs.views.plan import whole
+from planner.report.views.plan import whole
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request

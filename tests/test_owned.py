@@ -11,7 +11,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.outputs.views.plan import whole
+from planner.report.views.plan import whole
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.assemble.racks import spread
 from planner.errors import InputError, VerificationError
+from planner.plan.racks import spread
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.site import RackPositions, Site
 from planner.verifier import verify

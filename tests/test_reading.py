@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.outputs.views.plan import whole
+from planner.report.views.plan import whole
 from planner.schema.plan import LimitReport, Plan
 from planner.size import size_report
 from tests.oracle.enumerate import best

@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.errors import InputError
 from planner.loader import load
-from planner.outputs.views.plan import whole
+from planner.report.views.plan import whole
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from tests.oracle.enumerate import best

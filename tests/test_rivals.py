@@ -12,9 +12,9 @@ from planner import api
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
-from planner.outputs.screen import show
-from planner.outputs.views.explain import view
-from planner.outputs.views.plan import whole
+from planner.report.screen import show
+from planner.report.views.explain import view
+from planner.report.views.plan import whole
 from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from planner import api
+from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Restarts, Shrinking, shrunk
-from planner.studies.simulation import SimulationOptions, study
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner import api
-from planner.assemble.verdict import verdict
-from planner.outputs.views import plan as plan_view
+from planner.plan.verdict import verdict
+from planner.report.views import plan as plan_view
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of

@@ -20,8 +20,8 @@ from planner.loader.catalog_checks import (
 from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.loader.exchange import OLD_MONTHS, is_old, is_to_come, today
 from planner.loader.prices import Prices, below_drives, load_prices
-from planner.outputs.words import money
 from planner.removed import successor
+from planner.report.words import money
 from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
 

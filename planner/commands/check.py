@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from planner.analysis.request import one_of
 from planner.case import resolve, suitability
 from planner.commands.files import example_file
 from planner.errors import Finding, InputError, listed
@@ -20,7 +21,6 @@ from planner.loader.catalog_checks import FAILURES, implausible
 from planner.paths import job_path, steps_of
 from planner.schema.base import Model
 from planner.schema.problem import Problem
-from planner.studies.request import one_of
 
 _MOST_TOLD = 20
 

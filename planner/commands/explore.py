@@ -25,8 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner import api
-from planner.assemble import assemble
-from planner.assemble.cables import links_of
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError
 from planner.figures import FIGURES, OBJECTIVES, capital
@@ -41,10 +39,12 @@ from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
-from planner.outputs import scope, words
-from planner.outputs.restated import restated
-from planner.outputs.views.plan import reached, used_share
 from planner.paths import job_path
+from planner.plan import assemble
+from planner.plan.cables import links_of
+from planner.report import scope, words
+from planner.report.restated import restated
+from planner.report.views.plan import reached, used_share
 from planner.schema.plan import LimitReport, Plan
 from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY

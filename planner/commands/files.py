@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.loader.exchange import today
-from planner.outputs.audience import Audience, for_audience
-from planner.outputs.blocks import Block, Heading
-from planner.outputs.restated import restated_view
-from planner.outputs.words import listed
+from planner.report.audience import Audience, for_audience
+from planner.report.blocks import Block, Heading
+from planner.report.restated import restated_view
+from planner.report.words import listed
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.shipped import portfolio_files, problem_files
 from planner.terminal import say
 
 if TYPE_CHECKING:
-    from planner.outputs.charts.model import Chart
-    from planner.outputs.page import ShownStudy
+    from planner.report.charts.model import Chart
+    from planner.report.page import ShownStudy
     from planner.workbook.book import Book
 
 EXIT_CODES = {
@@ -80,7 +80,7 @@ def created_today() -> datetime:
 
 def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
     """A chart as PNG and SVG, by path."""
-    from planner.outputs.charts.picture import png, svg
+    from planner.report.charts.picture import png, svg
 
     return {folder / f"{stem}.png": png(chart), folder / f"{stem}.svg": svg(chart)}
 
@@ -133,7 +133,7 @@ def page_of(
     edition: Edition = _INTERNAL,
 ) -> dict[Path, bytes]:
     """One page that opens offline, by its path; several plans are shown side by side."""
-    from planner.outputs.page import ShownPlan, report
+    from planner.report.page import ShownPlan, report
 
     shown = [
         ShownPlan(name, for_audience(plan, edition.audience, edition.prices))

@@ -15,8 +15,8 @@ from planner.errors import Finding, InputError
 from planner.terminal import say, show_progress
 
 if TYPE_CHECKING:
+    from planner.analysis.request import Request
     from planner.portfolio.schema import PortfolioPlan
-    from planner.studies.request import Request
 
 _MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b(?:[\s\S]*?\bname\b){2}")
 _PLAN = b'"kind": "portfolio"'

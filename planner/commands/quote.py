@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planner import shipped
+from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
+from planner.analysis.request import stem_of
 from planner.api import Options, load, solve_with
 from planner.atomic_files import write_all
 from planner.commands.files import created_today
@@ -17,18 +19,16 @@ from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from planner.outputs.views.plan import of_limit
-from planner.outputs.words import clean, duration, listed, size, years
 from planner.quotes.answers import catalog_text, one_line, yaml_text
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import unlikely_prices
+from planner.report.views.plan import of_limit
+from planner.report.words import clean, duration, listed, size, years
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
 from planner.schema.site import Rack, Site
-from planner.studies.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
-from planner.studies.request import stem_of
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60

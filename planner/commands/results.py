@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from planner.analysis.request import Found, Request
 from planner.atomic_files import write_all
 from planner.commands.files import (
     EXIT_CODES,
@@ -22,10 +23,10 @@ from planner.commands.files import (
     study_sheet,
 )
 from planner.errors import StoppedError
-from planner.outputs.blocks import Table
-from planner.outputs.restated import restated_view
-from planner.outputs.screen import show
-from planner.outputs.views import (
+from planner.report.blocks import Table
+from planner.report.restated import restated_view
+from planner.report.screen import show
+from planner.report.views import (
     alternatives,
     bids,
     comparison,
@@ -47,11 +48,10 @@ from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.simulation import Simulation
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
-from planner.studies.request import Found, Request
 from planner.terminal import coloured, say, show_progress
 
 if TYPE_CHECKING:
-    from planner.outputs.page import ShownStudy
+    from planner.report.page import ShownStudy
 
 Study = Callable[[Request], Found]
 
@@ -178,7 +178,7 @@ def _pictures(
 
 def shown_study(record: Any, rows: Mapping[str, Sequence[Any]] | None) -> ShownStudy:
     """A study with the blocks of its view and its charts."""
-    from planner.outputs.page import ShownStudy
+    from planner.report.page import ShownStudy
 
     view = view_of(record)
     assert view is not None

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel
 
+from planner.analysis.request import Request, one_of, stem_of
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.atomic_files import write_all
 from planner.commands.files import (
@@ -24,10 +25,9 @@ from planner.commands.files import (
 )
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
-from planner.outputs import plan_json
-from planner.outputs.views import plan as plan_view
+from planner.report import plan_json
+from planner.report.views import plan as plan_view
 from planner.schema.plan import Plan
-from planner.studies.request import Request, one_of, stem_of
 from planner.terminal import coloured, say, show_progress
 
 Also = Literal["cables", "netbox", "bill.csv", "bill.json", "why", "rules", "alternatives"]
@@ -112,8 +112,8 @@ def _files(
 
     extra: dict[Path, bytes] = {}
     if {"cables", "netbox"} & {*also}:
-        from planner.assemble.cables import cable_schedule
-        from planner.outputs import netbox
+        from planner.plan.cables import cable_schedule
+        from planner.report import netbox
         from planner.workbook import tables
 
         if "netbox" in also and not plan.racks:
@@ -138,7 +138,7 @@ def _files(
 
 
 def _bill(plan: Plan, edition: Edition, ending: str) -> bytes:
-    from planner.outputs.bill import bill, csv_bytes, json_bytes
+    from planner.report.bill import bill, csv_bytes, json_bytes
 
     made = bill(plan, edition.audience, edition.prices)
     return (csv_bytes if ending == "bill.csv" else json_bytes)(made, edition.prices)
@@ -164,9 +164,9 @@ def _study_sheets(
     inputs: Inputs, plan: Plan, options: Options, names: Collection[str]
 ) -> Iterator[Sheet]:
     """Yield the sheets of studies by name: why, rules, alternatives."""
+    from planner.analysis import alternatives, explain
+    from planner.analysis.rules import rules_table
     from planner.commands.results import VIEWS
-    from planner.studies import alternatives, explain
-    from planner.studies.rules import rules_table
 
     def near() -> BaseModel | None:
         found = alternatives.alternatives(inputs, options)

@@ -9,20 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from planner.analysis import frontier, tornado, uncertain
+from planner.analysis.distributions import Field
+from planner.analysis.request import Found, Request, one_of, whole
+from planner.analysis.scenarios import scenarios as scenarios_of
+from planner.analysis.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all
 from planner.commands.results import Study
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.places import NoPlaceError
-from planner.outputs.restated import restated_view
+from planner.report.restated import restated_view
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies import frontier, tornado, uncertain
-from planner.studies.distributions import Field
-from planner.studies.request import Found, Request, one_of, whole
-from planner.studies.scenarios import scenarios as scenarios_of
-from planner.studies.sweep import Row, SweepTable, sweep_table, table_rows
 from planner.terminal import interrupt_handled, say
 
 SHOWN = 20_000
@@ -151,7 +151,7 @@ def _table_or_names(scenarios: str | None) -> tuple[Path | None, list[str]]:
 
 
 def _write_table(table: SweepTable, stem: Path) -> tuple[Path, ...]:
-    from planner.outputs import sweep_files
+    from planner.report import sweep_files
 
     parquet, csv, json = (
         stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")
@@ -165,7 +165,7 @@ def _write_sliders(
     stem: Path, study: Sweep, rows: Mapping[str, Sequence[Any]], inputs: Inputs
 ) -> tuple[Path, ...]:
     """Write the page with sliders, which begin where the problem is; none of too large a sweep."""
-    from planner.outputs.sweep_page import page
+    from planner.report.sweep_page import page
 
     now = {}
     for column in study.columns:

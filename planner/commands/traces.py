@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.analysis.request import Found, Request, bandwidth, stem_of, whole
 from planner.atomic_files import remove, write_all
 from planner.commands.files import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.studies.request import Found, Request, bandwidth, stem_of, whole
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
-    from planner.outputs.charts.telemetry import Window
+    from planner.report.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound
     from planner.telemetry import Characterized, ClusterTrace, ReadOptions
@@ -84,7 +84,7 @@ def run_characterize(
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.studies.fleet_storage import add_storage
+    from planner.analysis.fleet_storage import add_storage
     from planner.telemetry import characterize
     from planner.telemetry.fleet import read_jobs, study_fleet
     from planner.telemetry.raw import require
@@ -181,7 +181,7 @@ def _known(target: Target) -> Known:
 
 
 def _plan(path: Path) -> Plan:
-    from planner.studies.compare import read_side
+    from planner.analysis.compare import read_side
 
     plan = read_side(path).plan
     if not plan.jobs:
@@ -193,7 +193,7 @@ def _window(cluster: ClusterTrace) -> Window:
     """A stretch of a cluster's trace: of its largest job, around an interruption if any."""
     import numpy as np
 
-    from planner.outputs.charts.telemetry import Window
+    from planner.report.charts.telemetry import Window
 
     length, centre = _MOST_WINDOW_S, cluster.record.start_s
     if cluster.jobs:
@@ -223,8 +223,8 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.telemetry import trace as trace_chart
-    from planner.outputs.telemetry_files import (
+    from planner.report.charts.telemetry import trace as trace_chart
+    from planner.report.telemetry_files import (
         checkpoints_csv,
         checkpoints_parquet,
         fleet_csv,
@@ -232,7 +232,7 @@ def _write(
         jobs_yaml,
         overrides_yaml,
     )
-    from planner.outputs.views.fleet import charts
+    from planner.report.views.fleet import charts
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from planner import api
+from planner.analysis.request import bandwidth, one_of, seconds, share, whole
 from planner.atomic_files import write_all
 from planner.commands.files import created_today, example_file
 from planner.commands.portfolio import is_portfolio, solved
@@ -53,7 +54,7 @@ from planner.library.sources import (
     text,
     varied,
 )
-from planner.outputs.plan_json import carrying
+from planner.report.plan_json import carrying
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
@@ -64,7 +65,6 @@ from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization
 from planner.schema.verification import Audit, Verification
 from planner.size import size_report
-from planner.studies.request import bandwidth, one_of, seconds, share, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +171,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
         plan: a plan file, or what ``solve`` returned.
         path: where it goes.
     """
-    from planner.studies.verification import open_plan
+    from planner.analysis.verification import open_plan
     from planner.workbook import write
 
     target = file_path(path, "the file of the workbook")
@@ -235,7 +235,7 @@ def frontier(
         against: the axis.
         points: most points.
     """
-    from planner.studies.frontier import AGAINST, run
+    from planner.analysis.frontier import AGAINST, run
 
     request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     axis = one_of("against", against, tuple(AGAINST))
@@ -259,7 +259,7 @@ def tornado(
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
         by: step of inputs without ends, as a share.
     """
-    from planner.studies.tornado import run
+    from planner.analysis.tornado import run
 
     request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     return record_of(run(request, vary=varied(vary), by=share("--by", by)), Tornado)
@@ -288,7 +288,7 @@ def uncertain(
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
     """
-    from planner.studies.uncertain import run
+    from planner.analysis.uncertain import run
 
     request = request_of((problem,), settings, scenario, gap, time_limit, workers)
     found = run(
@@ -322,7 +322,7 @@ def explain(
         weight: without a plan, cost of relaxing a limit relative to others, by path.
         keep: without a plan, limits that must not be relaxed.
     """
-    from planner.studies.explain import run
+    from planner.analysis.explain import run
 
     request = request_of((problem,), settings, scenario, gap, time_limit)
     found = run(
@@ -347,7 +347,7 @@ def compare(
     Args:
         files: plans, problems, workbooks, or lists of them.
     """
-    from planner.studies.compare import run
+    from planner.analysis.compare import run
 
     request = request_of(flat(files), settings, scenario, gap, time_limit)
     return record_of(run(request, everything=False), Comparison)
@@ -362,7 +362,7 @@ def compare_rules(
     time_limit: str | None = None,
 ) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.studies.rules import run
+    from planner.analysis.rules import run
 
     request = request_of((problem,), settings, scenario, gap, time_limit)
     return record_of(run(request), RulesTable)
@@ -384,7 +384,7 @@ def alternatives(
         within: distance from the optimum, as a share.
         most: most plans, the best included.
     """
-    from planner.studies.alternatives import run
+    from planner.analysis.alternatives import run
 
     request = request_of((problem,), settings, scenario, gap, time_limit)
     return record_of(run(request, within=share("--near", within), most=most), Alternatives)
@@ -410,7 +410,7 @@ def bid(
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
-    from planner.studies.bids import run
+    from planner.analysis.bids import run
 
     problem, *quotes = flat(files) or [None]
     request = request_of((problem,), settings, scenario, time_limit=time_limit)
@@ -436,7 +436,7 @@ def verify(
         plan: a plan file, or a plan in memory.
         solve_again: whether to prove the bound by the other solver.
     """
-    from planner.studies.verification import run
+    from planner.analysis.verification import run
 
     request = request_of((plan,), time_limit=time_limit)
     return record_of(run(request, solve_again=solve_again), Verification)
@@ -455,7 +455,7 @@ def audit(
         workbook: a workbook of planner.
         solve_again: whether to compare with the optimum under the edited inputs.
     """
-    from planner.studies.verification import run_audit
+    from planner.analysis.verification import run_audit
 
     path = file_path(workbook, "a workbook")
     request = request_of((path,), gap=gap, time_limit=time_limit)
@@ -569,7 +569,7 @@ def simulate(
         length: of each run.
         seed: of the runs.
     """
-    from planner.studies.simulation import run
+    from planner.analysis.simulation import run
 
     found = run(
         request_of((plan,)),

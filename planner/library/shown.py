@@ -17,13 +17,13 @@ from pydantic import BaseModel
 
 from planner import terminal
 from planner.commands.results import view_of
-from planner.outputs.blocks import MOST_NOTES, Block, Facts, Heading, Text
-from planner.outputs.page import fragment
-from planner.outputs.restated import restated, restated_columns
-from planner.outputs.screen import show
-from planner.outputs.views import plan as plan_view
-from planner.outputs.views import size
-from planner.outputs.words import clean
+from planner.report.blocks import MOST_NOTES, Block, Facts, Heading, Text
+from planner.report.page import fragment
+from planner.report.restated import restated, restated_columns
+from planner.report.screen import show
+from planner.report.views import plan as plan_view
+from planner.report.views import size
+from planner.report.words import clean
 from planner.schema.base import Record, Shown
 from planner.schema.comparison import Comparison, Series
 from planner.schema.plan import Plan, Totals
@@ -231,7 +231,7 @@ def _folded(head: str, content: str) -> str:
 
 
 def _picture(chart: Any) -> str:
-    from planner.outputs.charts.picture import png
+    from planner.report.charts.picture import png
 
     if not chart.panels:
         return ""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from planner.analysis.request import Found, Request, request_for
 from planner.errors import Finding, InputError, NoPlanError, clip
 from planner.inputs import Inputs
 from planner.loader import completed, from_data, with_settings
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
-from planner.studies.request import Found, Request, request_for
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,14 +15,14 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
-from planner.outputs.blocks import Heading, Table, Text
-from planner.outputs.screen import show
 from planner.portfolio import api
 from planner.portfolio.inputs import Instance, load
 from planner.portfolio.model import Limit, Program
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
 from planner.portfolio.views import UNITS, binds, figures, label, words
+from planner.report.blocks import Heading, Table, Text
+from planner.report.screen import show
 from planner.simulation.job import JobRun as SimulatedJob
 from planner.simulation.laws import Law
 from planner.simulation.run import simulate as simulate_job

@@ -9,10 +9,10 @@ from html import escape
 from typing import Any, BinaryIO
 
 from planner.currency import USD
-from planner.outputs.blocks import Block, Column, Heading, Table, Text
-from planner.outputs.page import fragment
-from planner.outputs.screen import show
 from planner.portfolio.schema import JobRun, Order, PortfolioPlan, Use
+from planner.report.blocks import Block, Column, Heading, Table, Text
+from planner.report.page import fragment
+from planner.report.screen import show
 from planner.workbook import tables
 from planner.workbook.book import Book, Sheet
 from planner.workbook.live import V, of

@@ -181,7 +181,7 @@ class Shown:
     """A result that people look at: as the command's screen, as a page of a notebook, as tables.
 
     How it looks is no matter of its schema: whatever shows results is above this, and is named here
-    and not imported, as the commands are in `planner.studies.registry`.
+    and not imported, as the commands are in `planner.analysis.registry`.
     """
 
     def __str__(self) -> str:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.figures import FIGURES
-from planner.outputs.audience import PRICES, Audience, for_audience
-from planner.outputs.restated import restated
-from planner.outputs.words import MW_FROM_KW
+from planner.report.audience import PRICES, Audience, for_audience
+from planner.report.restated import restated
+from planner.report.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.workbook import basis, limit_rows, quote, racks_fabric

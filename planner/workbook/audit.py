@@ -23,8 +23,8 @@ from pydantic import ValidationError
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_from_text
-from planner.outputs import plan_json
-from planner.outputs.restated import restated
+from planner.report import plan_json
+from planner.report.restated import restated
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading

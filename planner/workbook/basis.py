@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from planner.outputs import scope
-from planner.outputs.blocks import Value
-from planner.outputs.words import proof
+from planner.report import scope
+from planner.report.blocks import Value
+from planner.report.words import proof
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import GREY, THIN, Book, Sheet
 from planner.workbook.columns import named

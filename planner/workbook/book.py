@@ -13,7 +13,7 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
-from planner.outputs.words import clean
+from planner.report.words import clean
 from planner.schema.verification import Edit
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of
 

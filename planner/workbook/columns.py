@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from planner.outputs import scope
-from planner.outputs.restated import listed
-from planner.outputs.words import product
+from planner.report import scope
+from planner.report.restated import listed
+from planner.report.words import product
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan

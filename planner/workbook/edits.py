@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from planner.assemble import assemble
-from planner.assemble.ways import enlarged
 from planner.case import Case
 from planner.case.model import Mode
 from planner.case.ways import ways_in_plan
@@ -20,6 +18,8 @@ from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
+from planner.plan import assemble
+from planner.plan.ways import enlarged
 from planner.schema.catalog import Figure, Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import AS_LISTED, Discount, Price

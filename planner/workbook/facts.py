@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from planner.figures import FIGURES as COMMON
-from planner.outputs.words import MW_FROM_KW
+from planner.report.words import MW_FROM_KW
 from planner.workbook.book import GREY, THIN, Allowed, Meaning, Sheet, height
 from planner.workbook.live import Scalar, Term, V, of, or_na
 

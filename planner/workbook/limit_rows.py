@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planner.currency import Currency
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.outputs.words import MW_FROM_KW
+from planner.report.words import MW_FROM_KW
 from planner.schema.plan import LimitReport
 from planner.workbook.book import BAR, GREY, INK, RED, THIN, Allowed, Kind, Meaning, height
 from planner.workbook.columns import Row

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-from planner.outputs.words import clean
+from planner.report.words import clean
 
 
 class Fault:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs import scope
+from planner.report import scope
 from planner.schema.plan import JobPlan, Plan
 from planner.workbook import facts
 from planner.workbook.book import BAR, COUNT, SHARE, Allowed, Book, Sheet, constant

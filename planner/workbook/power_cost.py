@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW
-from planner.outputs import scope
+from planner.report import scope
 from planner.schema.plan import Line, Plan
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.workbook import facts

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs import scope
-from planner.outputs.scope import Entry
-from planner.outputs.words import counted
-from planner.outputs.words import listed as listed_words
+from planner.report import scope
+from planner.report.scope import Entry
+from planner.report.words import counted
+from planner.report.words import listed as listed_words
 from planner.schema.base import Prices
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import (

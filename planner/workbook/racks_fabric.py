@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from planner.outputs.blocks import Column, Table, Value
-from planner.outputs.words import NETWORKS
+from planner.report.blocks import Column, Table, Value
+from planner.report.words import NETWORKS
 from planner.schema.plan import FabricReport, Plan, RackGroup
 from planner.workbook.book import GREY, Book, Sheet
 from planner.workbook.columns import named

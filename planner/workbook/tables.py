@@ -15,10 +15,10 @@ from pydantic import BaseModel
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, capital
-from planner.outputs import netbox
-from planner.outputs.blocks import Block, Column, Facts, Heading, Table, Text, Value
-from planner.outputs.restated import currency_of
-from planner.outputs.words import titled
+from planner.report import netbox
+from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
+from planner.report.restated import currency_of
+from planner.report.words import titled
 from planner.schema.beside import CableSchedule
 from planner.schema.comparison import Series
 from planner.schema.plan import Plan

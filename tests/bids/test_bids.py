@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.analysis.bids import evaluate
+from planner.analysis.bids.evaluation import Evaluator
+from planner.analysis.bids.offers import read_bids
 from planner.api import Options
 from planner.inputs import Inputs
 from planner.schema.bids import Bids, Quantities
 from planner.schema.problem import Quantity
-from planner.studies.bids import evaluate
-from planner.studies.bids.evaluation import Evaluator
-from planner.studies.bids.offers import read_bids
 from tests.bids.material import five, plain, problem
 
 HOURS = 8760.0

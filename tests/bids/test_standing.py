@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.analysis.bids.evaluation import Evaluator
+from planner.analysis.bids.ranking import Money, Score, order_scores, rank_stability
 from planner.api import Options
-from planner.studies.bids.evaluation import Evaluator
-from planner.studies.bids.ranking import Money, Score, order_scores, rank_stability
 from tests.bids.material import problem
 
 SKUS = ("one", "two", "three")

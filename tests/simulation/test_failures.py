@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.analysis.failure_logs import read_failures
 from planner.errors import InputError
 from planner.simulation.laws import Law, empirical
 from planner.simulation.run import simulate
-from planner.studies.failure_logs import read_failures
 from tests.simulation.worlds import job
 
 MEASURED = empirical((10.0, 20.0, 30.0, 100.0))

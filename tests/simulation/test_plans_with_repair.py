@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.outputs.screen import show
-from planner.outputs.views import simulation
+from planner.analysis.simulation import SimulationOptions, study
+from planner.report.screen import show
+from planner.report.views import simulation
 from planner.schema.plan import Plan, Repair
 from planner.schema.simulation import RepairSeen, Simulation
-from planner.studies.simulation import SimulationOptions, study
 from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
 from tests.world.random_repair import repaired_case

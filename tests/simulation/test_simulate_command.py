@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.outputs import plan_json
-from planner.outputs.screen import show
-from planner.outputs.views import simulation
+from planner.analysis.simulation import SimulationOptions, study
+from planner.report import plan_json
+from planner.report.screen import show
+from planner.report.views import simulation
 from planner.schema.plan import Plan
 from planner.schema.simulation import LossBudget, Simulation
-from planner.studies.simulation import SimulationOptions, study
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from planner.outputs.audience import Audience, for_audience, visible
-from planner.outputs.bill import bill, csv_bytes, json_bytes
-from planner.outputs.page import ShownPlan, report
+from planner.report.audience import Audience, for_audience, visible
+from planner.report.bill import bill, csv_bytes, json_bytes
+from planner.report.page import ShownPlan, report
 from planner.schema.base import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import SHEETS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from xlsxwriter.worksheet import Worksheet
 
-from planner.outputs.restated import restated
+from planner.report.restated import restated
 from planner.schema.plan import Plan
 from planner.workbook import limit_rows, write
 from planner.workbook.book import Book

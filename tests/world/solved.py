@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from planner import api, shipped
+from planner.analysis.request import ignore
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
-from planner.outputs import plan_json
+from planner.report import plan_json
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
-from planner.studies.request import ignore
 
 DENSE_HALL = Path(__file__).parents[1] / "data" / "hall_10MW.yaml"
 """A hall of 10 MW for a dense model at one MFU for all types: B200 and an Ethernet fabric."""
@@ -54,7 +54,7 @@ def _keep(kept: Path, found: object) -> None:
 
 
 def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explanation]:
-    """Return `planner.studies.explain.explain`, done once in a process for the same problem.
+    """Return `planner.analysis.explain.explain`, done once in a process for the same problem.
 
     Within a time limit, or where someone hears how far it has come, it is done anew.
     """

@@ -1,0 +1,479 @@
+"""Uncertain inputs: where a number stands, how it is distributed, and how that is written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner import units
+from planner.analysis.scenarios import label, labels
+from planner.case import Case, resolve
+from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
+from planner.inputs import Change, Inputs
+from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
+from planner.loader.places import NoPlaceError, number_of
+from planner.paths import job_path
+from planner.schema.catalog import Confidence
+from planner.schema.running import DEFAULT_FAILURES
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
+from planner.units import QuantityError
+
+Numbers = NDArray[np.float64]
+Quantiles = Callable[[Numbers], Numbers]
+"""Quantile function: shares between 0 and 1 to values in the field's canonical unit."""
+
+
+def quantiles(
+    name: str, values: Sequence[float], least: float = -math.inf, most: float = math.inf
+) -> Quantiles:
+    """Quantile function of a distribution by its name and arguments.
+
+    ``normal`` (mean, standard deviation) and ``lognormal`` (median, exp(sigma)) are truncated at
+    ``least`` and ``most``.
+    """
+    from scipy import stats
+
+    first, second = values[0], values[1]
+    if name == "uniform":
+        return _function(stats.uniform(first, second - first).ppf)
+    if name == "loguniform":
+        return _function(stats.loguniform(first, second).ppf)
+    if name == "triangular":
+        width = values[2] - first
+        return _function(stats.triang((second - first) / width, first, width).ppf)
+    if name == "normal":
+        ends = ((end - first) / second for end in (least, most))
+        return _function(stats.truncnorm(*ends, loc=first, scale=second).ppf)
+    sigma = math.log(second)
+    ends = (-math.inf if end <= 0.0 else math.log(end / first) / sigma for end in (least, most))
+    standard = stats.truncnorm(*ends).ppf
+    return lambda shares: np.clip(first * np.exp(sigma * standard(shares)), max(least, 0.0), most)
+
+
+def _function(ppf: Callable[[Numbers], Any]) -> Quantiles:
+    return lambda shares: np.asarray(ppf(shares), dtype=float)
+
+
+def discrete(values: Sequence[float], probabilities: Sequence[float]) -> Quantiles:
+    """Quantiles of a discrete distribution, in the order of its values."""
+    edges, all_values = np.cumsum(probabilities)[:-1], np.asarray(values, dtype=float)
+    return lambda shares: all_values[np.searchsorted(edges, shares, side="right")]
+
+
+# Fields
+
+_DIGITS = 9
+_PRESETS = {"per_gpu_day": FAILURES_PER_GPU_DAY, "bytes_per_parameter": BYTES_PER_PARAMETER}
+"""Numbers that words stand for."""
+
+
+class Field:
+    """A path with what its numbers may be.
+
+    ``base`` is the number in place, None where there is none; for a path of several places
+    (``prices.*.list``) it is 1, and numbers are factors.
+    """
+
+    def __init__(self, inputs: Inputs, path: str) -> None:
+        """Find the path.
+
+        Raises:
+            NoPlaceError: it leads nowhere.
+        """
+        self.variable = Variable(inputs, path)
+        self.money, self.rates = inputs.problem.shown_in, inputs.problem.currencies
+        self.path, self.several = self.variable.path, self.variable.several
+        self.slot = self.variable.first.slot
+        self.base = 1.0 if self.several else _standing(inputs, self.variable)
+
+    @property
+    def unit(self) -> str:
+        """The unit of numbers; x for factors."""
+        if self.several:
+            return FACTOR
+        unit = self.slot.unit
+        return "share" if unit and unit.dimension is units.SHARE else self.slot.symbol
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the most number."""
+        if self.several:
+            return 0.0, units.HUGE
+        if self.slot.unit is None:
+            return (1.0 if self.read("0").faults else 0.0), units.HUGE
+        return self.slot.unit.low, self.slot.unit.high
+
+    def text(self, number: float) -> str:
+        """A number as the field has it, or as a factor."""
+        if self.slot.whole and not self.several:
+            return str(round(number))
+        return self.variable.text_of(float(f"{number:.{_DIGITS}g}"), factors=self.several)
+
+    def read(self, text: str) -> Reading:
+        """Read a text."""
+        return self.variable.read(text)
+
+    def refuse(self, number: float) -> None:
+        """Refuse a number that the field does not take.
+
+        Raises:
+            DistributionError: with the reason.
+        """
+        _refuse(self.read(self.text(number)).faults)
+
+
+def _standing(inputs: Inputs, variable: Variable) -> float | None:
+    """Number in place, also where a word stands for it."""
+    place = variable.first
+    value = place.standing
+    if value is None and place.made is not None:
+        value = Variable(inputs, place.parent).first.standing
+    elif value is None and place.path == job_path("failures.per_gpu_day"):
+        value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
+    if isinstance(value, str):
+        preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)
+        return None if preset is None else preset.value
+    return number_of(value)
+
+
+class Unknown(NamedTuple):
+    """An uncertain input.
+
+    ``words`` is its distribution as written; with ``choices``, texts that may stand there, numbers
+    are places among them.
+    """
+
+    field: Field
+    quantiles: Quantiles
+    words: str
+    label: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+        return self.field.path
+
+    @property
+    def unit(self) -> str:
+        """The unit of what is drawn."""
+        return "choice" if self.choices else self.field.unit
+
+    def draw(self, number: float) -> tuple[tuple[Change, ...], str]:
+        """Changes that set a number, and why it is refused."""
+        text = self.choices[round(number)] if self.choices else self.field.text(number)
+        reading = self.field.read(text)
+        return reading.changes, "; ".join(fault.text() for fault in reading.faults)
+
+    def recorded(self, number: float) -> float:
+        """A number as the record has it: choices count from 1."""
+        if self.choices:
+            return number + 1.0
+        return float(round(number)) if self.field.slot.whole else number
+
+
+# Distributions as text
+
+EXAMPLES = {
+    "uniform": "uniform(8 MW, 12 MW)",
+    "triangular": "triangular(8 MW, 10 MW, 11 MW)",
+    "normal": "normal(10 MW, 1 MW)",
+    "lognormal": "lognormal(10 MW, 1.2)",
+    "loguniform": "loguniform(5 MW, 20 MW)",
+    "discrete": "discrete(8 MW: 0.3, 10 MW: 0.7)",
+}
+_ARGUMENTS = {
+    "uniform": ("LOW", "HIGH"),
+    "triangular": ("LOW", "MODE", "HIGH"),
+    "normal": ("MEAN", "SD"),
+    "lognormal": ("MEDIAN", "FACTOR"),
+    "loguniform": ("LOW", "HIGH"),
+}
+FIX = "write for example --vary 'site.facility_power=uniform(8 MW, 12 MW)'"
+_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
+_INTERVAL = re.compile(r"(?:interval\s+)?(\S.*?)\s*\.\.\s*(\S.*)\Z")
+_NUMBER = re.compile(r"x?\s*[+-]?\.?\d")
+
+
+class DistributionError(FixableError):
+    """A distribution that cannot be."""
+
+
+def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
+    """Inputs of ``PATH=DISTRIBUTION`` texts; without any those usually uncertain.
+
+    Raises:
+        InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
+    """
+    if not dists:
+        return tuple(_usual_unknowns(inputs, resolve(inputs)))
+    found = tuple(_unknown(inputs, dist) for dist in dists)
+    try:
+        refuse_overlap(each.field.variable for each in found)
+    except InputError as error:
+        message = error.findings[0].message.replace("varied", "drawn")
+        fix = "give one distribution for it"
+        raise InputError(Finding("dist", message, "--vary", fix=fix)) from None
+    return found
+
+
+def _unknown(inputs: Inputs, option: str) -> Unknown:
+    origin = f"--vary {clip(option, 80)}"
+    path, separator, text = option.partition("=")
+    if not separator or not path.strip() or not text.strip():
+        raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
+    try:
+        return describe(inputs, Field(inputs, path), text.strip())
+    except (NoPlaceError, DistributionError, QuantityError) as error:
+        raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
+
+
+def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
+    """Read the distribution of a field.
+
+    Raises:
+        DistributionError: it is no distribution, or none of this field.
+        QuantityError: a value has the wrong unit, or none.
+    """
+    name, given = _parts(text)
+    words = f"{text}: {reason}" if reason else text
+    called = label(inputs, field.path, labels(inputs))
+    if name == "discrete":
+        quantiles, choices = _discrete(field, given)
+        return Unknown(field, quantiles, words, called, choices)
+    if not field.slot.numeric:
+        message = f"'{field.path}' takes no numbers"
+        raise DistributionError(message, "write discrete(A: 0.3, B: 0.7) with its values")
+    names = _ARGUMENTS[name]
+    if len(given) != len(names):
+        count = "1 value" if len(given) == 1 else f"{len(given)} values"
+        fix = f"write {name}({', '.join(names)})"
+        raise DistributionError(f"'{clip(text, 40)}' has {count}", fix)
+    return Unknown(field, _continuous(field, name, given), words, called)
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    """Name of a distribution and its arguments."""
+    call = _CALL.match(text)
+    if call is None:
+        interval = _INTERVAL.match(text)
+        if interval is None:
+            fix = f"write LOW..HIGH or {EXAMPLES['uniform']}; known: {', '.join(EXAMPLES)}"
+            raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
+        return "uniform", list(interval.groups())
+    name = call[1].lower()
+    if name not in EXAMPLES:
+        fix = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
+        raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
+    given = [part.strip() for part in call[2].split(",")]
+    if not all(given):
+        message = f"'{clip(text, 40)}' has an empty value"
+        raise DistributionError(message, f"such as {EXAMPLES[name]}")
+    return name, given
+
+
+def _continuous(field: Field, name: str, given: Sequence[str]) -> Quantiles:
+    numbers = [value(field, given[0])]
+    if name == "lognormal":
+        numbers.append(_factor(given[1]))
+        if numbers[0] <= 0.0:
+            message = f"MEDIAN {given[0]} of a lognormal is not more than 0"
+            raise DistributionError(message, "take normal")
+    else:
+        numbers += [value(field, text) for text in given[1:]]
+    field.refuse(numbers[0])
+    if name == "normal" and numbers[1] <= 0.0:
+        raise DistributionError(f"SD {given[1]} is not more than 0", "write normal(MEAN, SD)")
+    if name in ("normal", "lognormal"):
+        return quantiles(name, numbers, *field.ends)
+    low, high = numbers[0], numbers[-1]
+    if low > high:
+        raise DistributionError(f"LOW {given[0]} is more than HIGH {given[-1]}", "swap them")
+    if low == high:
+        message = f"from {given[0]} to {given[-1]} there is nothing uncertain"
+        raise DistributionError(message, "leave it out, or change it with --set")
+    field.refuse(high)
+    if name == "triangular" and not low <= numbers[1] <= high:
+        message = f"MODE {given[1]} is not between LOW {given[0]} and HIGH {given[2]}"
+        raise DistributionError(message, "write triangular(LOW, MODE, HIGH)")
+    if name == "loguniform" and low <= 0.0:
+        message = f"LOW {given[0]} of a loguniform is not more than 0"
+        raise DistributionError(message, "take uniform")
+    return quantiles(name, numbers)
+
+
+def _factor(text: str) -> float:
+    """Factor of a lognormal distribution, exp(sigma)."""
+    try:
+        found = units.parse(text.removeprefix("x"), units.NUMBER)
+    except QuantityError:
+        found = 0.0
+    if found <= 1.0:
+        message = f"FACTOR {clip(text, 40)} of a lognormal is no number above 1"
+        fix = "it is exp(sigma): two thirds lie between MEDIAN / FACTOR and MEDIAN * FACTOR"
+        raise DistributionError(message, fix)
+    return found
+
+
+def _discrete(field: Field, given: Sequence[str]) -> tuple[Quantiles, tuple[str, ...]]:
+    """Discrete distribution, and its values as texts where they are not all numbers."""
+    pairs = [part.rpartition(":") for part in given]
+    texts = [text.strip() for text, _, _ in pairs]
+    shares = [_probability(share, part) for (_, _, share), part in zip(pairs, given, strict=True)]
+    if len(texts) < 2 or len(set(texts)) < len(texts):
+        message = "a discrete distribution has at least two values, each once"
+        raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
+    if abs(sum(shares) - 1.0) > 1e-6:
+        message = f"the probabilities add up to {sum(shares):.6g}"
+        raise DistributionError(message, "they must add up to 1")
+    if field.slot.numeric and all(map(_NUMBER.match, texts)):
+        numbers = [value(field, text) for text in texts]
+        for number in numbers:
+            field.refuse(number)
+        return discrete(numbers, shares), ()
+    for text in texts:
+        _refuse(field.read(text).faults)
+    return discrete(range(len(texts)), shares), tuple(texts)
+
+
+def _probability(text: str, part: str) -> float:
+    try:
+        share = units.parse(text.strip(), units.SHARE)
+    except QuantityError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        message = f"'{clip(part, 40)}' is no value with its probability"
+        raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
+    return share
+
+
+def value(field: Field, text: str) -> float:
+    """A quantity of a field, or a factor times its base, in the unit drawn.
+
+    Raises:
+        DistributionError: it is neither.
+        QuantityError: it has the wrong unit, or none.
+    """
+    share = factor(text)
+    if share is not None:
+        if field.base is None:
+            message = f"there is no number here to take {clip(text, 40)} of"
+            raise DistributionError(message, "write the values themselves")
+        return float(share) * field.base
+    if field.several:
+        message = f"'{field.path}' means several values, and {clip(text, 40)} is no factor of them"
+        raise DistributionError(message, "write for example uniform(x0.8, x1.2)")
+    if field.slot.unit is not None:
+        return units.parse(text, field.slot.unit.dimension, field.rates)
+    if field.slot.whole:
+        return units.parse(text, units.NUMBER)
+    reading = field.read(text)
+    _refuse(reading.faults)
+    return float(number_of(reading.changes[0].value) or 0.0)
+
+
+def _refuse(faults: Sequence[Finding]) -> None:
+    if faults:
+        raise DistributionError(faults[0].message, faults[0].fix)
+
+
+# Inputs that are usually uncertain
+
+_PRICES: dict[Confidence, tuple[str, str]] = {
+    "low": (
+        "triangular(x0.6, x1, x1.4)",
+        "estimates of low confidence; published prices of one GPU rack are 0.6 to 1.4 times the "
+        "one in the shipped price book",
+    ),
+    "medium": (
+        "triangular(x0.8, x1, x1.2)",
+        "prices of medium confidence, which third parties restate",
+    ),
+    "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
+}
+_CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
+_POWER = (
+    "triangular(x0.8, x1, x1.1)",
+    "typical draw is 0.74 to 0.95 of the maximum where the shipped catalogs have both, and sources "
+    "of one GPU rack go from 0.85 to 1.09 of the figure there",
+)
+_OWN_RATE = (
+    "loguniform(x0.5, x2)",
+    "a rate of one's own, of as few failures as one cluster has",
+)
+_LEAST_WRITTEN, _MOST_WRITTEN = 0.16, 0.40
+"""Write bandwidth of production systems as shares of nameplate: arXiv 2605.09370, 2104.04473."""
+_LEAST_BYTES, _MOST_BYTES = 10.0, 14.0
+"""Bytes per parameter of training recipes: bf16 moments, and mixed precision with Adam."""
+
+Usual = tuple[str, str, str]
+"""A path, its distribution as it would be written, and the reason."""
+
+
+def _usual_unknowns(inputs: Inputs, case: Case) -> Iterator[Unknown]:
+    for path, text, reason in _usual(inputs, case):
+        try:
+            field = Field(inputs, path)
+        except NoPlaceError:
+            continue  # the problem does not state it
+        yield describe(inputs, field, text, reason)
+
+
+def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
+    """Yield prices (as little known as the least known on offer), draw, failures, storage, size."""
+    priced = {inputs.prices[o.id].confidence for o in case.offers() if o.id in inputs.prices}
+    known = [each for each in _CONFIDENCES if each in priced]
+    if known:
+        yield "prices.*.list", *_PRICES[known[0]]
+    yield "catalog.*.consumes.it_power", *_POWER
+    yield _failures(inputs)
+    if "lost_time" not in inputs.problem.job.model_fields_set:
+        low, high = LOST_TIME.low, LOST_TIME.high
+        reason = f"published runs lost {100 * low:g} to {100 * high:g} %"
+        yield job_path("lost_time"), f"uniform({low:g}, {high:g})", reason
+    assumed = inputs.problem.storage.delivered_fraction.write
+    low, high = min(_LEAST_WRITTEN, assumed), max(_MOST_WRITTEN, assumed)
+    reason = (
+        f"production systems wrote at {_LEAST_WRITTEN} to {_MOST_WRITTEN:.2f} of nameplate, "
+        f"{assumed:g} is assumed"
+    )
+    yield "storage.delivered_fraction.write", f"uniform({low:g}, {high:g})", reason
+    yield from _size(inputs)
+
+
+def _failures(inputs: Inputs) -> Usual:
+    job, path = inputs.problem.job, job_path("failures.per_gpu_day")
+    stated = any(item.gpu.failures_per_day is not None for item in inputs.items)
+    if job.failure_rate is None and stated:
+        return "catalog.*.gpu.failures_per_day", *_OWN_RATE
+    if isinstance(job.failure_rate, float):
+        return path, *_OWN_RATE
+    rates = [preset.value for preset in FAILURES_PER_GPU_DAY.values()]
+    reason = f"failures per GPU and day in published clusters: {min(rates):.3g} to {max(rates):.3g}"
+    if job.failure_rate in (None, "llama3"):
+        return path, "loguniform(x0.6, x6)", reason
+    return path, f"loguniform({min(rates)}, {max(rates)})", reason
+
+
+def _size(inputs: Inputs) -> Iterator[Usual]:
+    """Yield the checkpoint's size, in bytes per parameter where it follows from these."""
+    job = inputs.problem.job
+    middle = (_LEAST_BYTES + _MOST_BYTES) / 2.0
+    factors = f"uniform(x{_LEAST_BYTES / middle:.2f}, x{_MOST_BYTES / middle:.2f})"
+    recipes = f"recipes write {_LEAST_BYTES:g} to {_MOST_BYTES:g} bytes per parameter"
+    if job.checkpoint.size_gb is not None:
+        if job.parameters is None or "bytes_per_parameter" not in job.model_fields_set:
+            yield job_path("checkpoint.size"), factors, recipes
+        return
+    path = job_path("bytes_per_parameter")
+    each = Field(inputs, path).base
+    if each is not None and _LEAST_BYTES <= each <= _MOST_BYTES:
+        yield path, f"uniform({_LEAST_BYTES:g}, {_MOST_BYTES:g})", recipes
+    else:
+        yield path, factors, f"{recipes}, a sixth more or less"

@@ -1,0 +1,327 @@
+"""The request and the result of a study: one form for all of them; options read from text."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from planner import units
+from planner.analysis.pool import Progress, ignore
+from planner.errors import Finding, InputError
+from planner.report.words import clean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from planner.api import Options
+    from planner.inputs import Inputs
+    from planner.optimizer.effort import Effort
+    from planner.optimizer.operate import Run
+    from planner.optimizer.solvers import SolverName
+    from planner.schema.plan import Plan
+
+PROBLEMS = (".yaml", ".yml")
+"""Suffixes of problem files."""
+SOLVERS: tuple[SolverName, ...] = ("highs", "cbc")
+DEFAULT_GAP = 1e-3
+EXACT_ROWS = 500
+"""Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
+ChoiceT = TypeVar("ChoiceT", bound=str)
+
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
+"""Characters that some system refuses in the name of a file."""
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How to solve each of many scenarios.
+
+    Attributes:
+        gap: largest MIP gap to prove, as a share.
+        time_limit_s: of each scenario.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler whose workers do the work instead.
+        ties: state the plan that `solve` takes of equally good ones.
+        known: plans to begin with.
+    """
+
+    gap: float = DEFAULT_GAP
+    time_limit_s: float | None = None
+    jobs: int = 0
+    dask: str | None = None
+    ties: bool = False
+    known: tuple[Run, ...] = ()
+
+    @property
+    def effort(self) -> Effort:
+        """Search effort of one scenario, from now on."""
+        from planner.optimizer.effort import Effort
+
+        return Effort.within(self.time_limit_s)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Files of a study, changes, how to solve, where results go.
+
+    Attributes:
+        paths: the files, the first the one that is studied.
+        settings, scenario: changes laid over a problem file.
+        gap, time_limit_s, solver: how to solve.
+        jobs: number of processes, 0 for the number of cores.
+        dask: address of a Dask scheduler whose workers do the work instead.
+        folder: folder for files, None for none.
+        progress: called with the numbers of tasks done and of all.
+        begun: start of the command by ``time.monotonic`` and ``time.process_time``.
+        models: problems and plans in memory by the path that stands for them; settings and the
+            scenario are of files alone.
+    """
+
+    paths: tuple[Path, ...]
+    settings: tuple[str, ...] = ()
+    scenario: str | None = None
+    gap: float | None = None
+    time_limit_s: float | None = None
+    solver: SolverName = "highs"
+    jobs: int = 0
+    dask: str | None = None
+    folder: Path | None = None
+    progress: Progress = ignore
+    begun: tuple[float, float] = field(
+        default_factory=lambda: (time.monotonic(), time.process_time())
+    )
+    models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The file that is studied."""
+        return self.paths[0]
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The problem with its catalogs and prices.
+
+        Raises:
+            InputError: a file is wrong.
+        """
+        from planner.api import Inputs, load
+
+        given = self.models.get(self.path)
+        if isinstance(given, Inputs):
+            return given
+        return load(self.path, settings=self.settings, scenario=self.scenario)
+
+    @property
+    def stem(self) -> str:
+        """Beginning of the names of the problem's files."""
+        return stem_of(self.path, self.scenario)
+
+    def each(self) -> SweepOptions:
+        """How to solve each of many scenarios."""
+        gap = DEFAULT_GAP if self.gap is None else self.gap
+        return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
+
+    def rows(self, scenarios: int) -> SweepOptions:
+        """How to solve the rows of a sweep: few, and those asked for exactly, as `solve` does."""
+        from planner.schema.sensitivity import EXACT_GAP
+
+        gap = self.gap
+        if gap is None:
+            gap = EXACT_GAP if scenarios <= EXACT_ROWS else DEFAULT_GAP
+        return replace(self.each(), gap=gap, ties=gap <= EXACT_GAP)
+
+    def options(self, **more: Any) -> Options:
+        """How to solve, with the time limit for each solve."""
+        from planner.api import Options
+
+        exact = {} if self.gap is None else {"gap": self.gap}
+        given: dict[str, Any] = exact | {"time_limit_s": self.time_limit_s, "solver": self.solver}
+        return Options(**given, **more)
+
+    def running(self, **more: Any) -> Options:
+        """How to solve, with one clock for the whole command."""
+        return self.options(**more).started(self.begun)
+
+    def plan(self) -> Plan:
+        """Best plan of the problem, for the workbook of a study of scenarios."""
+        from planner.api import Options, solve_with
+
+        return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Outcome of a study, for the code that shows it and writes its files.
+
+    Attributes:
+        records: the results, as ``--json`` prints them.
+        ended: their statuses; the exit code is the highest of theirs.
+        stem: beginning of the names of its files, by default as the problem's.
+        plan: makes the plan of its workbook; None without a workbook.
+        shown: further arguments of views, sheets and charts, by name.
+        title: of the workbook, by default the problem's name.
+        text: printed where there is no record.
+        written: files written already.
+        plans: compared plans by name.
+        stopped: message of a study that the user interrupted, with the files written.
+    """
+
+    records: tuple[BaseModel, ...] = ()
+    ended: tuple[str, ...] = ("optimal",)
+    stem: str = ""
+    plan: Callable[[], Plan] | None = None
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    text: str = ""
+    written: tuple[Path, ...] = ()
+    plans: tuple[tuple[str, Plan], ...] = ()
+    stopped: str = ""
+
+
+def request_for(
+    paths: Path | Sequence[Path],
+    settings: Sequence[str] | None = (),
+    scenario: str | None = None,
+    *,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: str = "highs",
+    workers: int | str = 0,
+    folder: Path | None = None,
+    models: Mapping[Path, Inputs | Plan] | None = None,
+) -> Request:
+    """Request of a study from options as on the command line; see ``Request``.
+
+    Raises:
+        InputError: an option cannot be read.
+    """
+    jobs, dask = workers_of(workers)
+    return Request(
+        (paths,) if isinstance(paths, Path) else tuple(paths),
+        tuple(settings or ()),
+        scenario,
+        None if gap is None else share("--gap", gap),
+        None if time_limit is None else seconds("--time-limit", time_limit),
+        one_of("--solver", solver, SOLVERS),
+        jobs,
+        dask,
+        folder,
+        models=models or {},
+    )
+
+
+# Options read from text; each raises an InputError
+
+
+def _wrong(message: str, fix: str | None = None) -> InputError:
+    return InputError(Finding("option", message, fix=fix))
+
+
+def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
+    """A word that is one of the choices."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise _wrong(f"{option} {value!r} is not known", f"one of {', '.join(choices)}")
+
+
+def workers_of(workers: int | str) -> tuple[int, str | None]:
+    """Number of processes and address of a Dask scheduler, None without one."""
+    text = str(workers)
+    if "://" in text:
+        return 0, text
+    try:
+        return whole("--workers", int(text), 0), None
+    except ValueError:
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
+
+
+def whole(option: str, number: int, least: int = 1) -> int:
+    """A whole number of at least ``least``."""
+    if number < least:
+        raise _wrong(f"{option} {number} must be {least} or more")
+    return number
+
+
+def share(option: str, given: float | str) -> float:
+    """A share between 0 and 1; texts may be in percent."""
+    text = given if isinstance(given, str) else repr(given)
+    value = quantity(option, text, units.SHARE)
+    if not 0 < value < 1:
+        raise _wrong(f"{option} {text} must lie between 0 and 1")
+    return value
+
+
+def seconds(option: str, text: str) -> float:
+    """A time in s, more than 0."""
+    return _above_0(option, text, units.TIME)
+
+
+def bandwidth(option: str, text: str) -> float:
+    """A bandwidth in GB/s, more than 0."""
+    return _above_0(option, text, units.BANDWIDTH)
+
+
+def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
+    value = quantity(option, text, dimension)
+    if value <= 0:
+        raise _wrong(f"{option} {text} must be more than 0")
+    return value
+
+
+def quantity(option: str, text: str, dimension: units.Dimension) -> float:
+    """A quantity in the unit of its dimension."""
+    try:
+        return units.parse(text, dimension)
+    except units.QuantityError as error:
+        raise _wrong(f"{option}: {error}", error.fix) from None
+
+
+# Records and files
+
+
+def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
+    """Fields of every record of a study that describe its problem; ``gap_asked`` is a share."""
+    from planner.figures import objective_unit
+    from planner.schema.prices import ShownIn
+
+    problem = inputs.problem
+    return {
+        "problem": problem.name,
+        "problem_file": inputs.problem_file,
+        "scenario": inputs.scenario,
+        "overrides": inputs.overrides,
+        "input_sha256": inputs.sha256,
+        "currency": ShownIn.of(problem.shown_in),
+        "objective": problem.objective.name,
+        "sense": problem.objective.sense,
+        "unit": objective_unit(problem.objective.name),
+        "gap_asked": gap_asked,
+        "products": {
+            item.id: item.product
+            for item in inputs.items
+            if item.category in ("gpu_system", "storage")
+        },
+    }
+
+
+def stem_of(problem: Path, scenario: str | None) -> str:
+    """Beginning of the names of a problem's files under one of its scenarios."""
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
+
+
+def stem_of_side(path: Path, plan: Plan) -> str:
+    """Beginning of the names of files made of a plan's file, a workbook or a problem.
+
+    A plan's own file names its scenario already.
+    """
+    solved = path.suffix.lower() in PROBLEMS
+    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
+    return stem_of(named, plan.provenance.scenario if solved else None)

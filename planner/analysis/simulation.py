@@ -1,0 +1,452 @@
+"""A plan's job simulated many times, beside the goodput that the formula predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.analysis.compare import read_side
+from planner.analysis.failure_logs import read_failures
+from planner.analysis.request import Found, Request, stem_of_side
+from planner.api import Options
+from planner.errors import Finding, InputError
+from planner.schema.plan import Plan
+from planner.schema.simulation import (
+    Estimate,
+    FailuresAssumed,
+    IntervalTried,
+    JobSimulated,
+    LocalSeen,
+    LossBudget,
+    RepairSeen,
+    Simulation,
+)
+from planner.simulation.job import JobRun, full_mtti_s, job_of, storage_gb_per_s
+from planner.simulation.laws import Array, Law
+from planner.simulation.run import simulate
+from planner.sizing import two_levels
+from planner.sizing.availability import (
+    Restarts,
+    Shrunk,
+    in_rack_waiting,
+    shrunk,
+    swap_factor,
+    waiting,
+)
+from planner.sizing.goodput import GoodputLoss, goodput_loss
+
+YEAR_S = 365 * 86_400.0
+POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
+"""Powers of 2 by which other intervals are longer than the simulated one."""
+WORN = ("endurance", "local_endurance")
+"""Limits on data written a day, which grows as intervals get shorter."""
+
+_SHAPES = 0.2, 20.0
+_MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
+_COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
+_KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
+
+
+@dataclass(frozen=True)
+class SimulationOptions:
+    """Failures, runs and intervals to simulate.
+
+    Attributes:
+        failures: "exponential", "weibull:SHAPE" or a file of failures.
+        column, time_format: of that file.
+        scaled: stretch the file's times to the plan's mean.
+        replications, length_s, seed: number, length and seed of the runs.
+        interval_s: another interval than the plan's.
+        intervals: whether to try other intervals under the same failures.
+    """
+
+    failures: str = "exponential"
+    column: str | None = None
+    time_format: str | None = None
+    scaled: bool = False
+    replications: int = 1000
+    length_s: float = YEAR_S
+    seed: int = 1
+    interval_s: float | None = None
+    intervals: bool = True
+
+
+def run(request: Request, **given: Any) -> Found:
+    """Simulate the job of a plan file; a problem file is solved first.
+
+    Args:
+        given: fields of ``SimulationOptions``.
+
+    Raises:
+        InputError: a file or an option is wrong.
+    """
+    options = SimulationOptions(**given)
+    _require_numbers(options)
+    read = read_side(
+        request.path,
+        settings=request.settings,
+        scenario=request.scenario,
+        options=Options(explain=False),
+        models=request.models,
+    )
+    if not read.there:
+        why = read.reason or read.plan.status
+        text = f"{request.path}: no plan, so nothing to simulate: {why}"
+        return Found(ended=(read.plan.status,), text=text)
+    found = study(read.plan, options, request.progress)
+    return Found((found,), stem=stem_of_side(request.path, read.plan))
+
+
+def study(
+    plan: Plan, options: SimulationOptions, progress: Callable[[int, int], None] | None = None
+) -> Simulation:
+    """Simulate the job of a plan.
+
+    Raises:
+        InputError: an option or a file is wrong.
+    """
+    _require_numbers(options)
+    job = _job(plan, options)
+    tried = [job, *(_other_intervals(job) if options.intervals else ())]
+    found = simulate(tried, options.length_s, options.replications, options.seed, progress)
+    found["other"] = found["kept"] * job.lost_time
+    found["kept"] = found["kept"] * job.progress
+    compared = _compare(plan, found["kept"] / options.length_s, tried) if len(tried) > 1 else ()
+    allowed = [place for place, each in enumerate(compared) if not each.breaks]
+    best = max(allowed, key=lambda place: compared[place].goodput, default=None)
+    return Simulation(
+        problem=plan.problem,
+        problem_file=plan.provenance.problem_file,
+        scenario=plan.provenance.scenario,
+        length_s=options.length_s,
+        replications=options.replications,
+        seed=options.seed,
+        jobs=(_simulated(job, plan.jobs[0].goodput, found, options),),
+        intervals=compared,
+        best=best,
+        better=best is not None and compared[best].low > 0,
+    )
+
+
+# Options
+
+
+def _wrong(message: str, fix: str | None = None, place: str | None = None) -> InputError:
+    return InputError(Finding("option", message, place, fix=fix))
+
+
+def _require_numbers(options: SimulationOptions) -> None:
+    count, length_s = options.replications, options.length_s
+    if not 2 <= count <= _MOST_REPLICATIONS:
+        message = f"--replications {count} must lie between 2 and {_MOST_REPLICATIONS:,}"
+        raise _wrong(message, "1000 are usual")
+    if length_s > _LONGEST_S:
+        message = f"--length {length_s / YEAR_S:,.0f} years is longer than 1,000 years"
+        raise _wrong(message, "add replications instead")
+
+
+def _job(plan: Plan, options: SimulationOptions) -> JobRun:
+    if not all(storage_gb_per_s(plan)):
+        fix = "give a plan whose storage is bought or installed"
+        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
+    failures = _failures(options, full_mtti_s(plan.jobs[0]))
+    try:
+        job = job_of(plan, failures=failures, interval_s=options.interval_s)
+    except ValueError as error:
+        message = f"--interval {options.interval_s or 0:g} s is too short: {error}"
+        raise _wrong(message, "give a longer interval") from None
+    if job.compute_s <= 0:
+        what = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
+        message = f"{what} the GPUs stand still for each checkpoint"
+        raise _wrong(message, "give a longer interval")
+    if options.length_s <= job.interval_s:
+        message = f"--length {options.length_s:g} s ends before the first checkpoint"
+        raise _wrong(message, f"give more than the interval, {job.interval_s:.0f} s")
+    if (count := options.length_s / failures.mean_s) > _MOST_FAILURES:
+        message = f"{count:,.0f} failures in a run are more than {_MOST_FAILURES:,.0f}"
+        raise _wrong(message, "give a shorter --length")
+    return job
+
+
+def _failures(options: SimulationOptions, mean_s: float) -> Law:
+    """Law of the failures; ``mean_s`` is the plan's mean time between interruptions."""
+    text = options.failures.strip()
+    kind, colon, shape = text.partition(":")
+    kind = kind.lower()
+    if kind not in ("exponential", "weibull") and Path(text).suffix:
+        found = read_failures(Path(text), options.column, options.time_format)
+        return found.scaled(mean_s) if options.scaled else found
+    if kind not in ("exponential", "weibull") or (colon and kind == "exponential"):
+        raise _wrong(f"--failures '{text[:60]}' is not known", _KINDS)
+    for name in ("column", "scaled", "time_format"):
+        if getattr(options, name):
+            message = f"--{name.replace('_', '-')} is about a file of failures"
+            raise _wrong(message, "give the file: --failures FILE.csv")
+    return Law(mean_s, "weibull", _shape(shape)) if kind == "weibull" else Law(mean_s)
+
+
+def _shape(text: str) -> float:
+    low, high = _SHAPES
+    try:
+        if low <= (shape := float(text)) <= high:
+            return shape
+    except ValueError:
+        pass
+    message = f"'{text[:40]}' is no shape of a Weibull distribution"
+    fix = f"write weibull:0.7; it must lie between {low:g} and {high:g}"
+    raise _wrong(message, fix, "--failures")
+
+
+# Prediction by the formula
+
+
+def _loss(job: JobRun) -> GoodputLoss:
+    """Loss by the formula, waits for repairs included."""
+    levels, (swaps, waits) = _levels(job), _kept_in_repair(job)
+    if levels is not None:
+        return two_levels.loss(levels, waits)
+    times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
+    return goodput_loss(*times, _seen_mtti_s(job), job.drain_slowdown, swaps, waits)
+
+
+def predict_goodput(job: JobRun) -> float:
+    """Goodput by the formula."""
+    return (1.0 - _loss(job).total) * job.progress
+
+
+def predict_loss(job: JobRun) -> LossBudget:
+    """Loss by the formula; slowdown is split from the stall by its share."""
+    parts, slowed = _loss(job), job.drain_slowdown * job.drain_s
+    slowed /= 1 if job.local is None else job.local.every
+    share = slowed / (slowed + job.stall_s) if slowed else 0.0
+    shrinks = job.units is not None and job.units.shrinks
+    return LossBudget(
+        stall=parts.stall * (1.0 - share),
+        slowdown=parts.stall * share,
+        rework=parts.rework,
+        drain=parts.drain,
+        restart=parts.restart,
+        restore=parts.restore,
+        waiting=0.0 if shrinks else parts.waiting,
+        shrunk=parts.waiting if shrinks else 0.0,
+        other=(1.0 - parts.total) * job.lost_time,
+    )
+
+
+def _shrunk(job: JobRun) -> Shrunk | None:
+    units = job.units
+    if units is None or not units.shrinks:
+        return None
+    running = units.running
+    return shrunk(lambda out: running[out] if out < len(running) else 0.0, job.repair_load)
+
+
+def _seen_mtti_s(job: JobRun) -> float:
+    """Mean time between interruptions of the running replicas, s."""
+    shrinks = _shrunk(job)
+    return job.failures.mean_s / (1.0 if shrinks is None else shrinks.failing)
+
+
+def _kept_in_repair(job: JobRun) -> tuple[float, float]:
+    """Factor of swaps on the goodput with one level; share of work lost while units are short."""
+    units = job.units
+    if units is None:
+        return 1.0, 0.0
+    shrinks, load = _shrunk(job), job.repair_load
+    if shrinks is not None:
+        waits = _short_of_units(job, shrinks)
+    elif units.racks > 1:
+        waits = in_rack_waiting(units.racks, units.spares, load / units.racks)
+    else:
+        waits = waiting(units.spares, load)
+    return swap_factor(job.hardware_share, units.swap_s, _seen_mtti_s(job)), waits
+
+
+def _short_of_units(job: JobRun, shrinks: Shrunk) -> float:
+    """Share of work lost with fewer replicas, less the restarts of missing replicas."""
+    mean_s = _seen_mtti_s(job)
+    out = job.hardware_share, job.repair_load * job.failures.mean_s / job.hardware_share
+    levels = _levels(job)
+    if levels is not None:
+        far = levels.remote_share
+        both = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
+        how = Restarts(*out, both, levels.local_restart_s, levels.local_drain_s)
+    else:
+        how = Restarts(*out, ((1.0, job.restart_s),), job.restart_s, job.restore_s + job.drain_s)
+    fewer_per_s = shrinks.spared(how) / shrinks.failing / mean_s
+    spared = (job.restart_s + job.restore_s) * fewer_per_s
+    if levels is not None:
+        spared = two_levels.log_spared(levels, fewer_per_s)
+    lost = shrinks.lost(how, job.interval_s, mean_s)
+    return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
+
+
+def _levels(job: JobRun) -> two_levels.TwoLevels | None:
+    local = job.local
+    if local is None:
+        return None
+    return two_levels.TwoLevels(
+        interval_s=job.interval_s,
+        every=local.every,
+        stall_s=job.stall_s,
+        local_drain_s=local.settle_s,
+        drain_s=job.drain_s,
+        local_restart_s=local.restart_s,
+        restart_s=job.restart_s,
+        restore_s=job.restore_s,
+        mtti_s=_seen_mtti_s(job),
+        remote_share=job.remote_share,
+        drain_slowdown=job.drain_slowdown,
+        drain_restarts=not local.drain_survives,
+        hardware_share=job.hardware_share,
+        swap_s=0.0 if job.units is None else job.units.swap_s,
+    )
+
+
+# Intervals
+
+
+def _other_intervals(job: JobRun) -> Iterator[JobRun]:
+    settle_s = 0.0 if job.local is None else job.local.settle_s
+    for power in POWERS:
+        interval_s = 2.0**power * job.interval_s
+        if interval_s - job.stall_s > max(settle_s, 1e-9 * interval_s):
+            yield replace(job, interval_s=interval_s)
+
+
+def _compare(plan: Plan, kept: Array, tried: Sequence[JobRun]) -> tuple[IntervalTried, ...]:
+    """Intervals from short to long, each against the first of ``tried``; ``kept``: a row each."""
+    found = []
+    for variant, values in zip(tried, kept, strict=True):
+        apart = values - kept[0]
+        mean = float(apart.mean())
+        room = _confidence(apart, len(tried) - 1) if variant is not tried[0] else 0.0
+        one = IntervalTried(
+            factor=variant.interval_s / tried[0].interval_s,
+            interval_s=variant.interval_s,
+            predicted=predict_goodput(variant),
+            goodput=float(values.mean()),
+            difference=mean,
+            low=mean - room,
+            high=mean + room,
+            breaks=tuple(_broken_limits(variant, plan)),
+        )
+        found.append(one)
+    return tuple(sorted(found, key=lambda each: each.interval_s))
+
+
+def _broken_limits(job: JobRun, plan: Plan) -> Iterator[str]:
+    """Yield the limits that an interval breaks, by their names in the problem."""
+
+    def over(value: float, limit: float) -> bool:
+        return value > limit and not math.isclose(value, limit, rel_tol=1e-6)
+
+    planned = plan.jobs[0]
+    for limit in plan.limits:
+        worn = limit.value * planned.interval_s / job.interval_s
+        if limit.name in WORN and over(worn, limit.limit):
+            yield limit.name
+    if job.sync:
+        blocking = planned.max_blocking
+        if blocking is not None and over(job.stall_s / job.interval_s, blocking):
+            yield "max_blocking"
+        return
+    cycle_s = job.interval_s * (1 if job.local is None else job.local.every)
+    if planned.max_overlap is not None and over(job.drain_s / cycle_s, planned.max_overlap):
+        yield "max_overlap"
+    if over((job.stall_s if job.local is None else 0.0) + job.drain_s, cycle_s):
+        yield "drain"
+
+
+# Records
+
+
+def _simulated(
+    job: JobRun, planned_goodput: float, found: dict[str, Array], options: SimulationOptions
+) -> JobSimulated:
+    length_s = options.length_s
+    mean = {name: float(values[0].mean()) for name, values in found.items()}
+    a_year = {name: value * YEAR_S / length_s for name, value in mean.items()}
+    share = {name: value / length_s for name, value in mean.items()}
+    failures, local = job.failures, job.local
+    return JobSimulated(
+        name=job.name,
+        mode="sync" if job.sync else "async",
+        interval_s=job.interval_s,
+        stall_s=job.stall_s,
+        checkpoint_gb=job.checkpoint_gb,
+        drain_s=job.stall_s if job.sync else job.drain_s,
+        restart_s=job.restart_s,
+        restore_s=job.restore_s,
+        failures=FailuresAssumed(
+            kind=failures.kind,
+            mean_s=failures.mean_s,
+            variation=failures.variation,
+            shape=failures.shape if failures.kind == "weibull" else None,
+            file=options.failures if failures.measured_s else None,
+            times=len(failures.measured_s) or None,
+            scaled=options.scaled,
+        ),
+        planned_goodput=planned_goodput,
+        predicted=predict_goodput(job),
+        predicted_loss=predict_loss(job),
+        goodput=_estimate(found["kept"][0] / length_s),
+        loss=LossBudget(
+            stall=share["capture"] + share["wait"],
+            waiting=share["repair"],
+            shrunk=share["short"],
+            **{name: share[name] for name in _COUNTED},
+        ),
+        waits=share["wait"],
+        interruptions_per_year=a_year["failures"],
+        waits_per_year=a_year["waits"],
+        repair=_repair(job, a_year),
+        local=None
+        if local is None
+        else LocalSeen(
+            every=local.every,
+            settle_s=local.settle_s,
+            restart_s=local.restart_s,
+            remote_share=job.remote_share,
+            drain_restarts=not local.drain_survives,
+            remote_per_year=a_year["far"],
+        ),
+    )
+
+
+def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
+    units = job.units
+    law = next((kind.repair for kind in job.classes if kind.repair is not None), None)
+    if units is None or law is None:
+        return None
+    return RepairSeen(
+        spares=units.spares,
+        in_rack=units.racks > 1,
+        shrinks=units.shrinks,
+        hardware_share=job.hardware_share,
+        repair_s=law.mean_s,
+        swap_s=units.swap_s,
+        expected_out=job.repair_load,
+        taken_per_year=a_year["taken"],
+        waits_per_year=a_year["short_of_units"],
+        grown_per_year=a_year["grown"],
+    )
+
+
+def _estimate(values: Array) -> Estimate:
+    mean, room = float(values.mean()), _confidence(values)
+    p5, p95 = (float(each) for each in np.percentile(values, (5.0, 95.0)))
+    return Estimate(mean=mean, low=mean - room, high=mean + room, p5=p5, p95=p95)
+
+
+def _confidence(values: Array, statements: int = 1) -> float:
+    """Half of the 95 % confidence interval of a mean; ``statements`` hold together (Bonferroni)."""
+    from scipy.special import stdtrit
+
+    quantile = float(stdtrit(len(values) - 1, 1.0 - 0.025 / statements))
+    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))

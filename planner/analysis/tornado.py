@@ -1,0 +1,326 @@
+"""One input at a time from low to high: which inputs the best plan depends on most."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from planner.analysis.distributions import Field
+from planner.analysis.pool import Progress, ignore
+from planner.analysis.request import Found, Request, SweepOptions, head_of
+from planner.analysis.scenarios import label, labels
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, conflict
+from planner.errors import Finding, InputError, clip
+from planner.inputs import Change, Inputs, needs
+from planner.levers import levers
+from planner.levers.model import written
+from planner.loader.places import NoPlaceError, short
+from planner.paths import job_path
+from planner.schema.plan import Status
+from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
+
+BY = 0.2
+MOST_EXPLAINED = 6
+"""Ends without a plan whose conflict is searched, which takes longer than solving."""
+SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
+_AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
+_WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
+"""Units written in a larger one where that is shorter."""
+_NEAR = 1e-9
+
+
+class Side(NamedTuple):
+    """An end: its value as text and as number or word, and the changes that set it."""
+
+    text: str
+    value: float | str
+    changes: tuple[Change, ...]
+
+
+class Span(NamedTuple):
+    """An input with both ends."""
+
+    path: str
+    label: str
+    unit: str
+    base_text: str
+    low: Side
+    high: Side
+
+
+def asked_span(inputs: Inputs, option: str) -> Span:
+    """Read a span, ``PATH=LOW:HIGH`` or ``PATH=+-20%``.
+
+    Raises:
+        InputError: it cannot be read, the path leads nowhere, or a value is refused.
+    """
+    origin = f"--vary {clip(option, 80)}"
+    path, separator, spec = (part.strip() for part in option.partition("="))
+    if not (path and separator and spec):
+        raise InputError(Finding("vary", "not PATH=LOW:HIGH", origin, fix=SPAN_FIX))
+    try:
+        field = Field(inputs, path)
+    except NoPlaceError as error:
+        raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
+    around = _AROUND.match(spec)
+    if around is not None:
+        span = span_around(inputs, field, float(around[1]) / 100.0)
+        if span is None:
+            message = f"there is no number here to take {spec} of"
+            raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
+        return span
+    ends = [part.strip() for part in spec.split(":")]
+    if len(ends) != 2 or not all(ends) or ends[0] == ends[1]:
+        raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=SPAN_FIX))
+    low, high = (_read(field, text, origin) for text in ends)
+    return _span(inputs, field, low, high)
+
+
+def span_around(
+    inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
+) -> Span | None:
+    """Span of a number by a share to either side, within least and most.
+
+    Whole numbers go at least one up and down. None where there is no number, or no way to go.
+    """
+    base = field.base
+    if not base or not field.slot.numeric:
+        return None
+    low, high = base * (1.0 - by), base * (1.0 + by)
+    if field.slot.whole and not field.several:
+        low, high = math.floor(low + _NEAR), math.ceil(high - _NEAR)
+    bottom, top = field.ends
+    low, high = max(low, bottom, least), min(high, top, most)
+    sides = _at(field, min(low, base), base), _at(field, max(high, base), base)
+    return None if sides[0] == sides[1] else _span(inputs, field, *sides)
+
+
+def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
+    standing = field.variable.first.standing
+    base = short(standing) if field.base is None else _text(field, field.base)
+    name = label(inputs, field.path, labels(inputs))
+    unit = field.unit if field.slot.numeric else ""
+    return Span(field.path, name, unit, base, low, high)
+
+
+def _at(field: Field, number: float, base: float) -> Side:
+    """End at a number, at the base where the number is refused."""
+    reading = field.read(field.text(number))
+    if reading.faults:
+        return Side(_text(field, base), base, ())
+    return Side(_text(field, number), number, reading.changes)
+
+
+def _read(field: Field, text: str, origin: str) -> Side:
+    reading = field.read(text)
+    if reading.faults:
+        raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
+    value = field.variable.cell(reading, field.variable.choose_display([text]))
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return Side(_text(field, float(value)), float(value), reading.changes)
+    return Side(text, text, reading.changes)
+
+
+def _text(field: Field, number: float) -> str:
+    """A number as a problem file has it, in a unit that keeps it short."""
+    if field.unit in _WRITTEN and not field.slot.whole:
+        return written(number, _WRITTEN[field.unit], field.money)
+    return field.text(number)
+
+
+# Numbers varied by default
+
+
+def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]:
+    """Spans of a problem's numbers, each by a share to either side.
+
+    Limits, demands and the job, then assumptions on storage and failures, then prices and power:
+    of all items, and of each that the best plan buys.
+
+    Args:
+        counts: units by item of the best plan.
+    """
+    found: dict[str, Span] = {}
+    for path, least, most in _numbers(inputs, counts):
+        try:
+            span = span_around(inputs, Field(inputs, path), by, least, most)
+        except NoPlaceError:
+            continue  # the problem does not state it
+        if span is not None:
+            found.setdefault(span.path, span)
+    return list(found.values())
+
+
+def _numbers(inputs: Inputs, counts: Mapping[str, int]) -> Iterator[tuple[str, float, float]]:
+    """Yield paths with the least and the most that they may be."""
+    for lever in levers(inputs):
+        fixed = lever.between and lever.path.startswith("items.")
+        if lever.value is not None and not fixed:
+            if not lever.path.startswith(job_path("parallelism.")):  # these hang together
+                yield lever.path, lever.least, lever.most
+    bought = sorted(name for name, count in counts.items() if count)
+    products = (
+        figure.format(name)
+        for figure in ("prices.{}.list", "catalog.{}.consumes.it_power")
+        for name in ("*", *bought)
+    )
+    for path in (*_assumptions(inputs), *products):
+        yield path, -math.inf, math.inf
+
+
+def _assumptions(inputs: Inputs) -> Iterator[str]:
+    job = inputs.problem.job
+    yield "storage.delivered_fraction.write"
+    yield "storage.delivered_fraction.read"
+    own = any(item.gpu.failures_per_day is not None for item in inputs.items)
+    if own and job.failure_rate is None:
+        yield "catalog.*.gpu.failures_per_day"
+    else:
+        yield job_path("failures.per_gpu_day")
+    sized, counted = job.checkpoint.size_gb is not None, job.parameters is not None
+    if not (sized and counted):  # both have to agree
+        yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
+    yield job_path("checkpoint.stall")
+    yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
+    if job.lost_share:
+        yield job_path("lost_time")
+    yield job_path("training.mfu" if job.training.model is None else "training.rate_factor")
+    yield job_path("training.scale.exponent")
+    yield job_path("repair.share")
+    yield from ("site.pue", "site.pue.air", "site.pue.liquid")
+    if needs(inputs.problem, "term"):
+        yield "term.electricity"
+
+
+# The study
+
+MESSAGES: dict[Status, str] = {
+    "infeasible": NO_PLAN,
+    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
+    "no_solution": "the problem as it stands was not solved",
+}
+
+
+def study(
+    inputs: Inputs,
+    ranges: Sequence[str] = (),
+    options: SweepOptions | None = None,
+    *,
+    by: float = BY,
+    progress: Progress = ignore,
+) -> Tornado:
+    """Best objective with each input at low and high, all else unchanged.
+
+    Args:
+        ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
+            ``defaults``.
+        options: how exactly to solve, and how long at most for each end; the base is proven to the
+            gap of `solve`.
+        by: share to either side where no ranges are given.
+        progress: called with the numbers of ends solved and of all.
+
+    Raises:
+        InputError: a range cannot be read, or an input is varied twice.
+    """
+    options = options or SweepOptions()
+    exact = replace(options, gap=min(options.gap, EXACT_GAP))
+    base = answers(inputs, [Scenario(0, ())], exact)[0]
+    known = () if base.operation is None else (base.operation,)
+    counts = base.operation.units if base.operation is not None else {}
+    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
+    twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
+    if twice:
+        raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
+    sides = [side for span in spans for side in (span.low, span.high)]
+    scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
+    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    ends = list(map(_end, sides, _with_reasons(inputs, found)))
+    swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
+    status = _status(base, {end.status for end in ends})
+    return Tornado(
+        **head_of(inputs, options.gap),
+        base=base.value,
+        base_bound=base.bound,
+        status=status,
+        swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
+        message=None if status in PLANNED else base.reason or MESSAGES[status],
+    )
+
+
+def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
+    """Yield answers with the conflicting limits of the first ones without a plan."""
+    left = MOST_EXPLAINED
+    for answer in found:
+        if answer.status == "infeasible":
+            why = conflict(inputs, answer.scenario.changes) if left else NO_PLAN
+            answer, left = answer._replace(reason=why), max(0, left - 1)
+        yield answer
+
+
+def _end(side: Side, answer: Answer) -> End:
+    units = {} if answer.operation is None else answer.operation.units
+    return End(
+        text=side.text,
+        value=side.value,
+        status=answer.status,
+        objective=answer.value,
+        bound=answer.bound,
+        counts={name: count for name, count in sorted(units.items()) if count},
+        reason=answer.reason,
+    )
+
+
+def _swing(span: Span, low: End, high: End) -> Swing:
+    middle, least, most = width(low, high)
+    return Swing(
+        path=span.path,
+        label=span.label,
+        unit=span.unit,
+        base_text=span.base_text,
+        low=low,
+        high=high,
+        width=middle,
+        least_width=least,
+        most_width=most,
+    )
+
+
+def width(one: End, other: End) -> tuple[float | None, float | None, float | None]:
+    """Distance of two objectives, and the least and the most of that of the optima.
+
+    None where an end has no plan, or no bound.
+    """
+    if one.objective is None or other.objective is None:
+        return None, None, None
+    apart = abs(one.objective - other.objective)
+    if one.bound is None or other.bound is None:
+        return apart, None, None
+    low, high = sorted((one.objective, one.bound)), sorted((other.objective, other.bound))
+    least = max(0.0, high[0] - low[1], low[0] - high[1])
+    return apart, least, max(high[1] - low[0], low[1] - high[0])
+
+
+def _status(base: Answer, ends: set[RowStatus]) -> Status:
+    """Status of the base; "optimal" only if every end is proven."""
+    if base.status in ("infeasible", "unbounded"):
+        return "infeasible" if base.status == "infeasible" else "unbounded"
+    if base.status not in PLANNED:
+        return "no_solution"
+    proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
+    return "optimal" if base.status == "optimal" and proven else "feasible"
+
+
+def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
+    """Tornado of a problem.
+
+    Raises:
+        InputError: the problem or a range is wrong.
+    """
+    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
+    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
+    ended = "failed" if "failed" in ends else found.status
+    return Found((found,), (ended,), plan=request.plan)

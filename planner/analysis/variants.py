@@ -1,0 +1,395 @@
+"""Solve variants of a problem: each scenario's best plan with its proof.
+
+Scenarios that differ in supplies alone (power, money, space) share one search. Groups of scenarios
+are spread over processes; the pieces are the same for any number of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.analysis.pool import Lost, Progress, ignore, results
+from planner.analysis.request import SweepOptions
+from planner.case import Case, resolve
+from planner.case.resolve import limit_at
+from planner.errors import InputError, PlannerError
+from planner.infeasible import clash
+from planner.inputs import Change, Inputs, changed
+from planner.levers import Lever
+from planner.limits import COUNTED_IN, SUPPLIES, Limit
+from planner.loader.overrides import checked
+from planner.loader.places import Cell
+from planner.optimizer import bill as bills
+from planner.optimizer.objective import natural
+from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, share, share_given_away
+from planner.optimizer.sweep import Sweep, SweepAnswer
+from planner.plan import assemble
+from planner.plan.racks import rack_groups
+from planner.report.words import listed
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import RowStatus
+from planner.verifier import confirms, verify
+
+Numbers = NDArray[np.float64]
+ResultT = TypeVar("ResultT")
+
+FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
+"""Limits of a case that follow from one place of the problem alone, by that place."""
+COUNTED = frozenset(limit.path for limit in SUPPLIES if limit.unit in COUNTED_IN)
+"""Those that are whole numbers."""
+LEAST_SPLIT, HALVED, PIECE = 64, 512, 2500
+"""Scenarios of a group that is a piece of its own, that is halved for two cores, of a piece."""
+TOGETHER = 16
+"""Most small groups in one piece."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A variant of a problem by its place among all.
+
+    Attributes:
+        changes: values replaced in the problem, in catalogs (``catalog.ITEM.GROUP.FIGURE``) or in
+            prices (``prices.ITEM.list``).
+        refused: why the values cannot be read; the scenario is then "invalid".
+        base: the scenario of the problem file that is changed, empty for the problem itself.
+        cells: values of the columns of inputs.
+    """
+
+    index: int
+    changes: tuple[Change, ...]
+    name: str = ""
+    refused: str = ""
+    base: str = ""
+    cells: tuple[Cell, ...] = ()
+
+
+class Answer(NamedTuple):
+    """Best plan of a scenario with its proof.
+
+    ``value`` and ``bound`` are in the objective's own unit; ``gap`` is a share, from the best known
+    to the bound. ``certificate``: proven by a "search" of this scenario, or "reused" from others.
+    ``proof`` is the certificate as ``optimise`` gives it.
+    """
+
+    scenario: Scenario
+    status: RowStatus
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    operation: Run | None = None
+    certificate: str = ""
+    reason: str = ""
+    proof: Certificate | None = None
+
+
+class Group(NamedTuple):
+    """Scenarios that differ in supplies alone: ``paths`` are the supplies that all of them change,
+    ``shared`` the other changes."""
+
+    base: str
+    shared: tuple[Change, ...]
+    paths: tuple[str, ...]
+    scenarios: tuple[Scenario, ...]
+
+    @property
+    def values(self) -> Numbers:
+        """Supplies: a row for each scenario, a column for each path."""
+        rows = []
+        for scenario in self.scenarios:
+            last = {change.path: change.value for change in scenario.changes}
+            rows.append([float(last[path]) for path in self.paths])
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.paths))
+
+
+def groups(scenarios: Iterable[Scenario]) -> list[Group]:
+    """Group scenarios, without those refused, in the order of the first of each group."""
+    members: dict[tuple[object, ...], list[Scenario]] = {}
+    parts: dict[tuple[object, ...], tuple[tuple[Change, ...], tuple[str, ...]]] = {}
+    for scenario in scenarios:
+        if scenario.refused:
+            continue
+        supplies = [c for c in scenario.changes if c.path in FIELDS and c.value is not None]
+        paths = tuple(sorted({change.path for change in supplies}))
+        shared = tuple(c for c in scenario.changes if c not in supplies)
+        key = (scenario.base, tuple((c.path, repr(c.value)) for c in shared), paths)
+        members.setdefault(key, []).append(scenario)
+        parts.setdefault(key, (shared, paths))
+    return [Group(some[0].base, *parts[key], tuple(some)) for key, some in members.items()]
+
+
+def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:
+    """Split scenarios into tasks: neighbours of a large group, and several small groups."""
+    found: list[tuple[Scenario, ...]] = []
+    small: list[Scenario] = []
+    count = 0
+    for group in groups(scenarios):
+        size = len(group.scenarios)
+        if size >= LEAST_SPLIT:
+            order = np.lexsort(group.values.T[::-1]) if group.paths else np.arange(size)
+            parts = max(2, -(-size // PIECE)) if size >= HALVED else 1
+            for part in np.array_split(order, parts):
+                found.append(tuple(group.scenarios[place] for place in part.tolist()))
+            continue
+        small += group.scenarios
+        count += 1
+        if count == TOGETHER or len(small) >= LEAST_SPLIT:
+            found.append(tuple(small))
+            small, count = [], 0
+    return [*found, tuple(small)] if small else found
+
+
+# Solving
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A group with inputs and case under its loosest limits.
+
+    ``allowed`` has a row for each scenario and a column for each of the ``supplies``.
+    """
+
+    group: Group
+    inputs: Inputs
+    case: Case
+    supplies: tuple[Limit, ...]
+    allowed: Numbers
+    options: SweepOptions
+
+    def inputs_of(self, place: int) -> Inputs:
+        """Inputs of one scenario."""
+        inputs = self.inputs
+        for change in self.group.scenarios[place].changes:
+            if change.path in self.group.paths:
+                inputs = changed(inputs, change.path, change.value)
+        return inputs
+
+
+def prepare(base: Inputs, group: Group, options: SweepOptions) -> Prepared:
+    """Resolve a group under its loosest limits.
+
+    Raises:
+        InputError: the changes that the scenarios share, or the loosest limits, contradict.
+    """
+    points, paths = group.values, group.paths
+    loosest = [
+        Change(path, round(column.max()) if path in COUNTED else float(column.max()), "")
+        for path, column in zip(paths, points.T, strict=True)
+    ]
+    alone = group.scenarios[0].changes if len(points) == 1 else None
+    top = checked(base, alone or (*group.shared, *loosest))
+    case = resolve(top)
+    supplies = bills.limited(case.limits)
+    allowed = np.tile(bills.allowed(supplies, case.limits), (len(points), 1))
+    for path, column in zip(paths, points.T, strict=True):
+        at = next(n for n, each in enumerate(supplies) if each.field == FIELDS[path])
+        limits = [limit_at(top.problem, path, value) for value in column.tolist()]
+        allowed[:, at] = np.array(limits) / supplies[at].scale
+    return Prepared(group, top, case, supplies, allowed, options)
+
+
+def solve(asked: Prepared) -> list[Answer]:
+    """Solve the scenarios of a group, in order."""
+    how = asked.options
+    sweep = Sweep(
+        asked.case,
+        asked.allowed,
+        asked.supplies,
+        how.gap,
+        how.time_limit_s,
+        how.ties,
+        how.known,
+    )
+    pairs = zip(asked.group.scenarios, sweep.answers(), strict=True)
+    return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]
+
+
+def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer) -> Answer:
+    if found.endless:
+        return Answer(scenario, "unbounded", certificate=found.certificate)
+    if found.operation is None:
+        is_open = math.isfinite(found.bound) or found.bound > 0
+        status: RowStatus = "no_solution" if is_open else "infeasible"
+        return Answer(scenario, status, certificate=found.certificate)
+    sign = 1.0 if case.maximise else -1.0
+    score, best = sign * found.score, sign * found.best
+    bound = sign * found.bound if math.isfinite(found.bound) else None
+    gap = None if bound is None else share(case, best, bound)
+    proof = Certificate(
+        "optimal" if gap is not None and gap <= gap_asked + 1e-9 else "feasible",
+        found.operation,
+        score,
+        bound,
+        gap,
+        iterations=0,
+        seconds=0.0,
+        late=False,
+        best=best,
+        given_away=share_given_away(case, score, best),
+    )
+    return Answer(
+        scenario,
+        "optimal" if proof.status == "optimal" else "feasible",
+        value=natural(case.objective, score),
+        bound=None if bound is None else natural(case.objective, bound),
+        gap=gap,
+        operation=found.operation,
+        certificate=found.certificate,
+        proof=proof,
+    )
+
+
+def failed(scenario: Scenario, error: Exception) -> Answer:
+    """Answer of a scenario that ended in an error."""
+    if isinstance(error, InputError):
+        return Answer(scenario, "invalid", reason=error_text(error))
+    text = str(error)
+    if not isinstance(error, PlannerError):
+        text = f"internal error: {type(error).__name__}: {text}"
+    return Answer(scenario, "failed", reason=text)
+
+
+def error_text(error: InputError) -> str:
+    """Findings of an error on one line."""
+    return "; ".join(finding.text() for finding in error.findings)
+
+
+View = Callable[[Prepared | None, list[Answer]], list[ResultT]]
+"""Turns the answers of a group into results; without ``Prepared`` none of them has a plan."""
+
+
+def _solved(
+    base: Inputs, group: Group, options: SweepOptions, view: View[ResultT]
+) -> Iterator[tuple[int, ResultT]]:
+    """Yield results by index; a group in which a scenario cannot be solved is halved."""
+    asked: Prepared | None
+    try:
+        asked = prepare(base, group, options)
+        answers = solve(asked)
+    except Exception as error:
+        if len(group.scenarios) > 1:
+            half = len(group.scenarios) // 2
+            for part in (group.scenarios[:half], group.scenarios[half:]):
+                yield from _solved(base, group._replace(scenarios=part), options, view)
+            return
+        asked, answers = None, [failed(group.scenarios[0], error)]
+    try:
+        made = view(asked, answers)
+    except Exception as error:
+        made = view(None, [failed(each.scenario, error) for each in answers])
+    yield from zip((each.scenario.index for each in answers), made, strict=True)
+
+
+def _piece(
+    bases: Mapping[str, Inputs],
+    options: SweepOptions,
+    view: View[ResultT],
+    piece: Sequence[Scenario],
+) -> dict[int, ResultT]:
+    return {
+        index: result
+        for group in groups(piece)
+        for index, result in _solved(bases[group.base], group, options, view)
+    }
+
+
+def solve_variants(
+    bases: Mapping[str, Inputs],
+    scenarios: Sequence[Scenario],
+    options: SweepOptions,
+    view: View[ResultT],
+    found: dict[int, ResultT],
+    progress: Progress = ignore,
+) -> None:
+    """Solve scenarios in pieces on all cores.
+
+    Args:
+        bases: problems by the name that scenarios give as their base.
+        view: makes the results; it is pickled.
+        found: filled with results by index as they come, so that an interruption keeps them.
+        progress: called with the numbers of scenarios solved and of all.
+    """
+
+    def without(some: Iterable[tuple[Scenario, RowStatus, str]]) -> None:
+        answers = [Answer(each, status, reason=why) for each, status, why in some]
+        made = view(None, answers)
+        found.update(zip((each.scenario.index for each in answers), made, strict=True))
+
+    without((s, "invalid", s.refused) for s in scenarios if s.refused)
+    tasks: dict[Hashable, tuple[Scenario, ...]] = dict(enumerate(pieces(scenarios)))
+    do = partial(_piece, bases, options, view)
+    for key, made in results(do, tasks.items(), jobs=options.jobs, dask=options.dask):
+        if isinstance(made, Lost):
+            why = made.reason
+            without((s, "failed", why) for s in tasks[key])
+        else:
+            found |= made
+        progress(len(found), len(scenarios))
+
+
+def _answers(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
+    return answers
+
+
+def answers(
+    inputs: Inputs,
+    scenarios: Sequence[Scenario],
+    options: SweepOptions,
+    progress: Progress = ignore,
+) -> list[Answer]:
+    """Solve the scenarios of one problem, in order."""
+    found: dict[int, Answer] = {}
+    solve_variants({"": inputs}, scenarios, options, _answers, found, progress)
+    return [found[scenario.index] for scenario in scenarios]
+
+
+def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
+    """Assemble a plan in figures, confirmed by independent arithmetic.
+
+    Racks are packed only where the verifier needs them, cables where that does not suffice.
+
+    Raises:
+        VerificationError: the verifier disagrees.
+    """
+    assert proven.operation is not None
+    plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
+    if confirms(inputs, plan):
+        return plan
+    plan = plan.model_copy(update={"racks": rack_groups(inputs, case, proven.operation)})
+    if not confirms(inputs, plan):
+        plan = assemble(inputs, case, proven, solver="highs", gap=gap)
+        verify(inputs, plan)
+    return plan
+
+
+# Scenarios without a plan
+
+NO_PLAN = "no plan meets every limit"
+CUT = f"{NO_PLAN}; the search for those that conflict was cut"
+
+
+def name_limits(levers: Sequence[Lever] | None, here: Mapping[str, float]) -> str:
+    """Conflicting limits in words, with the values of ``here`` where it has any; None: cut."""
+    if not levers:
+        return CUT if levers is None else NO_PLAN
+    names = []
+    for lever in levers:
+        value = here.get(lever.path, lever.value)
+        names.append(lever.label if value is None else f"{lever.label} {lever.text(value)}")
+    end = "cannot be met" if len(names) == 1 else "cannot hold together"
+    return f"{listed(names)} {end}"
+
+
+def conflict(inputs: Inputs, changes: Sequence[Change]) -> str:
+    """Limits that conflict after changes, in words."""
+    try:
+        return name_limits(clash(checked(inputs, changes)), {})
+    except InputError:
+        return NO_PLAN

@@ -1,0 +1,211 @@
+"""From a certified operation to the plan that every output reads."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from planner.case import Case
+from planner.case.cabling import longest_run_m
+from planner.figures import OBJECTIVES
+from planner.inputs import Inputs
+from planner.optimizer.bill import bill
+from planner.optimizer.objective import LOGARITHMIC, natural
+from planner.optimizer.optimise import Certificate
+from planner.plan.assumptions import assumptions
+from planner.plan.cable_lengths import length_notes, parts_by_length
+from planner.plan.cables import cable_schedule
+from planner.plan.fabrics import fabric_reports
+from planner.plan.idle import idle_units
+from planner.plan.job import job_plan
+from planner.plan.limits import limits, next_step
+from planner.plan.lines import lines
+from planner.plan.notes import Facts, notes
+from planner.plan.racks import rack_groups
+from planner.plan.totals import totals
+from planner.plan.verdict import verdict
+from planner.schema.infeasibility import Infeasibility
+from planner.schema.plan import (
+    NotConsidered,
+    ObjectiveReport,
+    Plan,
+    ProgramReport,
+    Provenance,
+    Site,
+)
+from planner.schema.prices import ShownIn
+from planner.version import __version__
+
+if TYPE_CHECKING:
+    from planner.optimizer.proof import Proof
+
+
+def assemble(
+    inputs: Inputs,
+    case: Case,
+    answer: Certificate,
+    *,
+    solver: str,
+    gap: float,
+    message: str | None = None,
+    infeasibility: Infeasibility | None = None,
+    seconds: float | None = None,
+    drawn: bool = True,
+    proof: Proof | None = None,
+) -> Plan:
+    """Assemble the plan of a certificate.
+
+    Args:
+        message: why there is no plan, where there is none.
+        infeasibility: the same in parts, where limits are the reason.
+        seconds: the time to state; None keeps the plan's bytes reproducible.
+        drawn: whether to add racks, cables, next step, assumptions and notes to lines, totals, job
+            and limits.
+        proof: the integer program's proof.
+    """
+    base = Plan(
+        **inputs.once("head", case, lambda: _head(inputs, case)),
+        status=answer.status,
+        message=message,
+        infeasibility=infeasibility,
+        objective=_objective(case, answer, gap, proof),
+        provenance=_provenance(inputs, answer, solver, gap, seconds),
+    )
+    run = answer.operation
+    if run is None:
+        return base
+    idle = idle_units(inputs, case, run)
+    fabrics = tuple(fabric_reports(case, bill(case, run.units, run.ways)))
+    bill_lines = lines(inputs, case, run, fabrics, idle)
+    job = job_plan(inputs, case, run)
+    sums = totals(inputs, case, run, bill_lines, job)
+    reported = limits(inputs, case, run, sums, job)
+    figures = base.model_copy(
+        update={
+            "lines": bill_lines,
+            "totals": sums,
+            "jobs": (job,),
+            "limits": reported,
+            "fabrics": fabrics,
+            "not_counted": case.companions.missing,
+            "idle": idle,
+        }
+    )
+    if not drawn:
+        return figures
+    value = base.objective.value
+    own_lines = [line for line in bill_lines if line.parent is None]
+    plan = figures.model_copy(
+        update={
+            "next_step": None if value is None else next_step(case, run, reported, value),
+            "racks": rack_groups(inputs, case, run),
+            "assumptions": assumptions(inputs, case, run),
+            "warnings": notes(Facts(inputs, case, run, own_lines, job, fabrics)),
+        }
+    )
+    cut = None
+    if answer.ties_cut:
+        cut = "the time limit" if answer.late else "the end of the search"
+    plan = plan.model_copy(update={"verdict": verdict(plan, cut)})
+    if longest_run_m(inputs) is None:
+        return plan
+    schedule = cable_schedule(inputs, plan, case)
+    plan = plan.model_copy(update={"cabling": parts_by_length(inputs, plan, schedule)})
+    return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
+
+
+def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
+    """Fields that all plans of a case share."""
+    left_out = case.not_considered
+    return {
+        "problem": inputs.problem.name,
+        "description": inputs.problem.description,
+        "site": _site(inputs, case),
+        "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
+        "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
+        "public_notes": inputs.problem.public_notes,
+        "currency": ShownIn.of(inputs.problem.shown_in),
+    }
+
+
+def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None) -> ObjectiveReport:
+    logarithmic = case.objective in LOGARITHMIC
+    unit = OBJECTIVES[case.objective].unit
+
+    def in_unit(value: float | None) -> float | None:
+        return None if value is None else natural(case.objective, value)
+
+    return ObjectiveReport(
+        name=case.objective,
+        sense="maximize" if case.maximise else "minimize",
+        value=in_unit(answer.value),
+        unit=unit,
+        bound=in_unit(answer.bound),
+        gap=answer.gap,
+        log_value=answer.value if logarithmic else None,
+        log_bound=answer.bound if logarithmic else None,
+        gap_asked=gap,
+        best=in_unit(answer.best),
+        given_away=answer.given_away,
+        best_capex_usd=_best_capex_usd(case, answer),
+        indifference=case.indifference,
+        program=None if proof is None else ProgramReport(unit=unit, **proof._asdict()),
+    )
+
+
+def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
+    """Capex of the cheapest of the best plans, where the plan taken is another."""
+    taken, best = answer.operation, answer.untouched
+    if taken is None or best is None or dict(best.units) == dict(taken.units):
+        return None
+    if case.objective == "cost":  # capex of the best is its value
+        return None
+    return bill(case, best.units, best.ways)["capex_usd"]
+
+
+def _site(inputs: Inputs, case: Case) -> Site:
+    problem = inputs.problem
+    site, term = problem.site, problem.term
+    return Site(
+        pue=site.pue_air,
+        pue_liquid=site.pue_liquid,
+        colocation_usd_per_kw_month=term.colocation_usd_per_kw_month if term else 0.0,
+        discount_rate=term.discount_rate if term else 0.0,
+        energy_basis=term.energy_basis if term else "maximum",
+        it_power_limit_kw=site.it_power_kw,
+        facility_power_limit_kw=site.facility_limit_kw,
+        racks_limit=site.rack_count,
+        years=term.years if term else None,
+        electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
+        delivered_fraction_read=case.delivered_read,
+        delivered_fraction_write=case.delivered_write,
+        fill_limit=problem.storage.fill_limit,
+    )
+
+
+def _provenance(
+    inputs: Inputs, answer: Certificate, solver: str, gap: float, seconds: float | None
+) -> Provenance:
+    return Provenance(
+        tool=f"planner {__version__}",
+        catalogs=inputs.catalog_names,
+        price_books=inputs.price_book_names,
+        problem_file=inputs.problem_file,
+        scenario=inputs.scenario,
+        overrides=inputs.overrides,
+        input_sha256=inputs.sha256,
+        solver=solver,
+        versions=versions(),
+        iterations=answer.iterations,
+        seconds=seconds,
+        gap=gap,
+    )
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that decide the course of a search."""
+    packages = {name: metadata.version(name) for name in ("pulp", "highspy", "pydantic")}
+    return {"python": platform.python_version(), **packages}

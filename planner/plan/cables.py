@@ -1,0 +1,549 @@
+"""The cable schedule: from which port of which device, in which rack, to which, and how long.
+
+Everything follows from the plan: who is connected from the fabrics, places from its racks, lengths
+from the floor that the problem gives. Nothing that is bought depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from planner.case import Case, cabling, resolve
+from planner.case.model import Fabric
+from planner.case.ports import base_group, group_for, parts_per_panel, slowest_group
+from planner.case.quantities import total
+from planner.case.ways import ways_in_plan
+from planner.inputs import Inputs
+from planner.optimizer.bill import bill
+from planner.plan.cable_lengths import cut_to_length
+from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
+from planner.schema.catalog import Link, Port, PortGroup, Switch
+from planner.schema.plan import Plan
+from planner.sizing.fabric import (
+    FabricSize,
+    SwitchPort,
+    Tree,
+    free_ports,
+    smallest,
+    split_ports,
+    switch_links,
+    system_port,
+)
+
+DAC_M, ACC_M = 2.0, 5.0
+"""Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""
+MULTIMODE_M = 100.0
+"""Modules that reach no further are multimode: 50 m of NVIDIA's at 400 and 800 Gb/s."""
+LATE = ("in_band", "converged", "out_of_band")
+"""Networks whose own switches have their consoles on reserved ports."""
+
+
+class _Device(NamedTuple):
+    name: str
+    sku: str
+    rack: int | None = None
+    position_ru: float | None = None
+
+    def port(self, name: str) -> CableEnd:
+        """An end of a cable at a port."""
+        return CableEnd(self.name, name, self.rack, self.position_ru)
+
+
+_Tiers = dict[str, list[_Device]]
+"""Switches of one plane by tier."""
+_Devices = Mapping[str, list[_Device]]
+
+
+def links_of(inputs: Inputs, plan: Plan) -> tuple[Cable, ...]:
+    """The links of a plan."""
+    return cable_schedule(inputs, plan).cables
+
+
+def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
+    """Every cable of a plan; ``case``: the inputs resolved, where at hand."""
+    build = _Build(inputs, plan, resolve(inputs) if case is None else case)
+    offers = (*build.case.systems, *build.case.storage)
+    devices = {o.id: build.devices(o.id, round(build.counts[o.id])) for o in offers}
+    others = _other_devices(build)
+    fabrics = build.case.companions.fabrics
+    for fabric in fabrics:
+        if fabric.network == "compute":
+            _add_compute(build, fabric, devices)
+        elif fabric.network != "out_of_band":
+            _add_ethernet(build, fabric, devices | others)
+    for fabric in fabrics:
+        if fabric.network == "out_of_band":
+            _add_consoles(build, fabric, devices | others)
+    if inputs.problem.site.floor is None:
+        build.notes.append("no lengths: the problem gives no site.floor")
+    cables = [
+        replace(cable, lower=build.in_hall(cable.lower), upper=build.in_hall(cable.upper))
+        for cable in build.cables
+    ]
+    notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
+    if build.run_m is not None:
+        cables = cut_to_length(inputs, cables, build.between)
+    return CableSchedule(tuple(cables), notes)
+
+
+class _Build:
+    """A plan's devices as they are named and placed, and the cables so far.
+
+    ``positions``: position of each rack (group, number in the hall), in a hall of several groups.
+    ``run_m``: the longest run in the hall, where known. ``between``: the port group of cables
+    between switches, by their place.
+    """
+
+    def __init__(self, inputs: Inputs, plan: Plan, case: Case) -> None:
+        self.inputs, self.case, self.items = inputs, case, inputs.by_id
+        chosen = {line.sku: line.working for line in plan.lines if line.parent is None}
+        units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
+        self.counts = bill(case, units, ways_in_plan(case, plan)).counts
+        self.racks = plan.racks
+        self.run_m = cabling.longest_run_m(inputs)
+        self.cables: list[Cable] = []
+        self.between: dict[int, PortGroup] = {}
+        self.notes: list[str] = []
+        self.switches: defaultdict[str, list[_Device]] = defaultdict(list)
+        self.positions: dict[int, tuple[str, int]] = {}
+        places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        for group in plan.racks:
+            for rack in range(group.first, group.first + group.count):
+                places_of_rack = [(device.sku, device.position_ru) for device in group.devices]
+                for sku, position_ru in places_of_rack:
+                    places[sku].append((rack, position_ru))
+                position = group.position(rack)
+                if position is not None:
+                    self.positions[rack] = position
+        self.places = {sku: iter(sorted(found)) for sku, found in places.items()}
+
+    def part(self, item_id: str) -> str:
+        """The part of links that reaches through the hall, where its rows are given."""
+        return cabling.part_that_reaches(item_id, self.items, self.run_m)
+
+    def devices(self, sku: str, count: int, role: str | None = None) -> list[_Device]:
+        """The next devices of an item, in the order of racks."""
+        item = self.items[sku]
+        parts = item.components[:1]
+        placed = self.places.get(parts[0].id if parts else sku, iter(()))
+        each = parts[0].quantity if parts else 1
+        if item.consumes.racks is not None:
+            each = item.consumes.racks.value
+        devices = []
+        for number in range(1, count + 1):
+            rack, position = next(placed, (None, None))
+            for _ in range(each - 1):
+                next(placed, None)
+            name = f"{role or sku}-{number:0{max(2, len(str(count)))}d}"
+            devices.append(_Device(name, sku, rack, position))
+        return devices
+
+    def tiers(self, fabric: Fabric, tree: Tree, name: str, plane: int = 0) -> _Tiers:
+        """The switches of one plane."""
+        base = name if fabric.planes == 1 else f"{name}-plane{plane + 1}"
+        tiers: _Tiers = {}
+        for tier, count in (("leaf", tree.leaves), ("spine", tree.spines), ("core", tree.cores)):
+            role = f"{base.replace('_', '-')}-{tier}"
+            tiers[tier] = self.devices(fabric.switch, count, role)
+            self.switches[fabric.network] += tiers[tier]
+        return tiers
+
+    def extra(self, sku: str) -> int:
+        """Units of an item that the problem asks for by name."""
+        return round(self.counts.get(f"extra.{sku}", 0.0))
+
+    def in_hall(self, end: CableEnd) -> CableEnd:
+        """An end with the position of its rack."""
+        known = self.positions.get(end.rack) if end.rack is not None else None
+        return end if known is None else replace(end, position=known[0])
+
+    def run(
+        self,
+        network: NetworkOfCable,
+        link: Link | None,
+        ends: Iterable[tuple[CableEnd, CableEnd]],
+        between: PortGroup | None = None,
+    ) -> None:
+        """Add cables of one kind, numbered on; ``link.links`` of their links share one."""
+        first = 1 + sum(cable.number for cable in self.cables[-1:])
+        item = self.items[self.part(link.cable)] if link is not None else None
+        for count, (lower, upper) in enumerate(ends):
+            length = self._length_m(lower, upper)
+            if between is not None:
+                self.between[len(self.cables)] = between
+            self.cables.append(
+                Cable(
+                    number=first + count // (link.links if link is not None else 1),
+                    network=network,
+                    lower=lower,
+                    upper=upper,
+                    sku=item.id if item is not None else None,
+                    model=item.model if item is not None else None,
+                    part_number=item.part_number if item is not None else None,
+                    length_m=None if length is None else math.ceil(length - 1e-9),
+                    medium=self._medium(link, lower, upper, length),
+                )
+            )
+
+    def _length_m(self, lower: CableEnd, upper: CableEnd) -> float | None:
+        """Run between two ends, m; None without a floor, or where one has no place."""
+        floor = self.inputs.problem.site.floor
+        if floor is None or lower.rack is None or upper.rack is None:
+            return None
+        if lower.rack == upper.rack:
+            apart_ru = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0))
+            return cabling.inside_m(floor, apart_ru)
+        up_ru, numbers = 0.0, []
+        for rack, position_ru in (
+            (lower.rack, lower.position_ru),
+            (upper.rack, upper.position_ru),
+        ):
+            group = next(g for g in self.racks if g.first <= rack < g.first + g.count)
+            up_ru += max(0.0, group.height_ru - (position_ru or 1.0))
+            numbers.append(self.positions[rack][1] if rack in self.positions else rack)
+        return cabling.between_m(floor, cabling.across_m(floor, *numbers), up_ru)
+
+    def _medium(
+        self, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
+    ) -> str:
+        """Medium of a run of that length, or why a named part does not reach."""
+        named = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
+        ends = [self.items[self.part(name)] for name in named]
+        if link is not None and not ends and upper.device.startswith("out-of-band"):
+            return "copper"
+        if not ends or length is None:
+            return "as billed"
+        if lower.rack == upper.rack and length <= ACC_M and self.run_m is None:
+            return "DAC" if length <= DAC_M else "ACC"
+        reach = min(end.reach.value if end.reach is not None else math.inf for end in ends)
+        if length > reach:
+            other = "single mode: " if self.run_m is None else ""
+            return f"{other}beyond {reach:g} m"
+        words = " ".join(end.description or "" for end in ends)
+        if "single mode" in words or "multimode" in words:
+            return "single mode" if "single mode" in words else "multimode"
+        return "multimode" if reach <= MULTIMODE_M else "single mode"
+
+
+def _other_devices(build: _Build) -> dict[str, list[_Device]]:
+    """Extras, parts of clusters and management switches by item."""
+    network, devices = build.inputs.problem.network, {}
+    of_clusters: defaultdict[str, int] = defaultdict(int)
+    for family in build.inputs.families:
+        for part in family.cluster.parts if family.cluster is not None else ():
+            count = build.counts.get(f"cluster.{family.id}.{part.item}", 0.0)
+            of_clusters[part.item] += round(count)
+    for sku in sorted({*build.inputs.problem.extras, *of_clusters}):
+        if build.items[sku].category not in ("gpu_system", "storage"):
+            devices[sku] = build.devices(sku, build.extra(sku) + of_clusters[sku])
+    if network.out_of_band is not None:
+        count = round(build.counts["out_of_band.switches"])
+        managing = build.devices(network.out_of_band.switch, count, "out-of-band-switch")
+        devices["out_of_band.switches"] = build.switches["out_of_band"] = managing
+    return devices
+
+
+def _too_long(build: _Build) -> Iterator[str]:
+    beyond = [cable for cable in build.cables if "beyond" in cable.medium]
+    if beyond and build.run_m is not None:
+        yield f"{len(beyond):,} links are longer than any modules on offer reach"
+    elif beyond:
+        yield (
+            f"{len(beyond):,} links are longer than the modules that are billed reach: they need "
+            "single-mode modules and fibres, which cost more"
+        )
+
+
+def _unlike_the_bill(build: _Build, plan: Plan) -> Iterator[str]:
+    """Lines of cables whose number in place is another one in the schedule."""
+    pulled: defaultdict[str, set[int]] = defaultdict(set)
+    for cable in build.cables:
+        if cable.sku is not None:
+            pulled[cable.sku].add(cable.number)
+    for line in plan.lines:
+        count = len(pulled[line.sku])
+        if build.items[line.sku].category == "cable" and count != line.quantity:
+            if line.sku not in build.inputs.problem.extras:
+                yield f"the bill has {line.quantity:,} of {line.model}, the schedule {count:,}"
+
+
+# Compute.
+
+
+def _add_compute(build: _Build, fabric: Fabric, devices: _Devices) -> None:
+    design, counts = fabric.design, build.counts
+    amount = round(total(fabric.amount, counts))
+    size = smallest(fabric.sizes, amount)
+    switch = build.items[fabric.switch].switch
+    if design is None or size is None or switch is None:
+        return
+    group = next(g for g in switch.ports if g.count == fabric.radix)
+    joined = zip(fabric.serves, fabric.amount, strict=True)
+    systems = [each for sku, (_, name) in joined if counts[name] for each in devices[sku]]
+    built = [f for f in build.case.companions.fabrics if f.network == "compute"]
+    several = sum(counts[f"{f.prefix}.any"] > 0 for f in built) > 1
+    name = fabric.prefix if several else "compute"
+    planes = [build.tiers(fabric, size.tree, name, plane) for plane in range(design.planes)]
+    ends = [
+        (
+            system.port(f"compute {port * design.planes + plane + 1}"),
+            _end(switches, system_port(design, size, number, port)),
+        )
+        for number, system in enumerate(systems)
+        for plane, switches in enumerate(planes)
+        for port in range(design.ports_per_system)
+    ]
+    manager = free_ports(design, size, amount, design.manager_ports)
+    for number, place in enumerate(manager, 1):
+        ends.append((CableEnd("fabric-manager", f"compute {number}"), _end(planes[0], place)))
+    build.run("compute", group.link, ends)
+    per_rail = size.units
+    if design.rail_group and size.units:
+        per_rail = size.tree.leaves // (size.units * design.rails)
+    links = [*switch_links(size.tree, size.leaf_down_ports, per_rail)]
+    _add_between(build, fabric, group, [(tiers, links) for tiers in planes])
+
+
+def _end(switches: _Tiers, place: SwitchPort) -> CableEnd:
+    return switches[place.tier][place.switch].port(str(place.port + 1))
+
+
+def _add_between(
+    build: _Build,
+    fabric: Fabric,
+    group: PortGroup,
+    planes: list[tuple[_Tiers, list[tuple[SwitchPort, SwitchPort]]]],
+) -> None:
+    """Add the links between switches, of leaves and spines and of spines and cores apart."""
+    for cores in (False, True):
+        ends = [
+            (_end(switches, lower), _end(switches, upper))
+            for switches, links in planes
+            for lower, upper in links
+            if (upper.tier == "core") == cores
+        ]
+        build.run(fabric.network, group.link, ends, group)
+
+
+# Storage and in-band.
+
+
+class _Plug(NamedTuple):
+    """A port that is plugged into an Ethernet fabric; without a device the customer's edge."""
+
+    order: int
+    device: _Device | None
+    label: str
+    group: PortGroup
+    parts: int
+    form: str
+
+
+@dataclass
+class _Leaves:
+    """Leaves of one ratio, and the parts of their ports that are taken."""
+
+    switches: list[_Device]
+    down: int
+    up: int
+    taken: int = 0
+
+    def take(self, parts: int, per_port: int) -> CableEnd | None:
+        """The next port of a number of parts, None where all are taken."""
+        self.taken = -(-self.taken // parts) * parts
+        port, part = divmod(self.taken, per_port)
+        leaf, place = divmod(port, self.down)
+        self.taken += parts
+        sub = f"/{part // parts + 1}" if parts < per_port else ""
+        return self.switches[leaf].port(f"{place + 1}{sub}") if leaf < len(self.switches) else None
+
+
+def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
+    """Add a storage or in-band fabric: first ports of all devices, then second ones, and so on.
+
+    So the ports of a device are on different leaves as far as leaves go.
+    """
+    switch = build.items[fabric.switch].switch
+    assert switch is not None
+    base, terms = base_group(switch), fabric.bundles if fabric.kinds else fabric.amount
+    size = smallest(fabric.sizes, round(total(terms, build.counts)))
+    if size is None:
+        return
+    kinds = _leaves(build, fabric, base, size)
+    stored = {offer.id for offer in build.case.storage} if fabric.kinds else set()
+    by_kind: defaultdict[tuple[float, str], list[tuple[CableEnd, CableEnd]]] = defaultdict(list)
+    links: dict[tuple[float, str], Link | None] = {}
+    short = 0
+    plugs = _plugs(build, fabric, switch, devices)
+    for plug in sorted(plugs, key=lambda p: (-p.parts, p.form, p.order)):
+        leaves = kinds[-1 if plug.device is not None and plug.device.sku in stored else 0]
+        upper = leaves.take(plug.parts, fabric.parts_per_port)
+        if upper is None:
+            short += 1
+            continue
+        kind = plug.group.speed_gbit_per_s, plug.form
+        links[kind] = plug.group.made_for(plug.form) or plug.group.link
+        lower = plug.device.port(plug.label) if plug.device else CableEnd("customer", plug.label)
+        by_kind[kind].append((lower, upper))
+    for kind, ends in by_kind.items():
+        build.run(fabric.network, links[kind], ends)
+    if short:
+        build.notes.append(
+            f"{short} ports of the {fabric.network} fabric find no port of their speed"
+        )
+    tiers = build.tiers(fabric, replace(size.tree, leaves=0), fabric.network)
+    if fabric.kinds:
+        _add_between_bundles(build, fabric, size, kinds, tiers, base)
+    else:
+        between = [*switch_links(size.tree, kinds[0].down, size.tree.leaves)]
+        _add_between(build, fabric, base, [(tiers | {"leaf": kinds[0].switches}, between)])
+
+
+def _leaves(build: _Build, fabric: Fabric, base: PortGroup, size: FabricSize) -> list[_Leaves]:
+    """The leaves of each ratio, those of storage last."""
+    role = f"{fabric.network.replace('_', '-')}-leaf"
+    kinds = []
+    for kind in fabric.kinds:
+        own = f"{role}-storage" if kind.name.endswith("storage_leaves") else role
+        switches = build.devices(fabric.switch, round(build.counts[kind.name]), own)
+        kinds.append(_Leaves(switches, kind.down, kind.up))
+    if not kinds:
+        down, up = base.count, 0
+        if size.tree.leaves > 1:
+            down, up = split_ports(base.count, fabric.oversubscription)
+        kinds.append(_Leaves(build.devices(fabric.switch, size.tree.leaves, role), down, up))
+    for each in kinds:
+        build.switches[fabric.network] += each.switches
+    return kinds
+
+
+def _add_between_bundles(
+    build: _Build,
+    fabric: Fabric,
+    size: FabricSize,
+    kinds: list[_Leaves],
+    upper: _Tiers,
+    base: PortGroup,
+) -> None:
+    """Add the links above leaves of two ratios: each has a number of bundles of uplinks."""
+    bundles = [
+        (leaf, kind.down + first)
+        for kind in kinds
+        for leaf in kind.switches
+        for first in range(0, kind.up, size.tree.uplinks_per_leaf)
+    ]
+
+    def lower(place: SwitchPort) -> CableEnd:
+        if place.tier == "spine":
+            return _end(upper, place)
+        leaf, first = bundles[place.switch]
+        return leaf.port(str(first + place.port + 1))
+
+    links = list(switch_links(size.tree, 0, size.tree.leaves))
+    for tier in ("spine", "core"):
+        ends = [(lower(one), _end(upper, other)) for one, other in links if other.tier == tier]
+        build.run(fabric.network, base.link, ends, base)
+
+
+def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> Iterator[_Plug]:
+    """Yield the ports that are plugged in, with their order among those of a speed."""
+    network = build.inputs.problem.network
+    names = ("storage", "in_band") if fabric.network == "converged" else (fabric.network,)
+    for device, label, port in _device_ports(build, names, devices):
+        yield from _plugs_of(switch, device, label, port.speed_gbit_per_s, port.count, port.form)
+    oob = network.out_of_band
+    if oob is not None and "in_band" in names:
+        managing = build.items[oob.switch].switch
+        assert managing is not None
+        speed = base_group(managing).speed_gbit_per_s
+        for device in devices.get("out_of_band.switches", ()):
+            yield from _plugs_of(switch, device, "uplink", speed, oob.uplinks)
+    asked = network.in_band if fabric.network == "in_band" else network.storage
+    if asked is not None and asked.edge is not None:
+        edge = asked.edge
+        yield from _plugs_of(switch, None, "edge", edge.speed_gbit_per_s, edge.ports)
+
+
+def _device_ports(
+    build: _Build, names: tuple[str, ...], devices: _Devices
+) -> Iterator[tuple[_Device, str, Port]]:
+    """Yield devices with their ports: of offers, and of named extras those in-band."""
+    offered = {offer.id for offer in build.case.offers()}
+    extras = build.inputs.problem.extras
+    for sku, every in devices.items():
+        for name in names if sku in build.items else ():
+            port: Port | None = getattr(build.items[sku].ports, name)
+            plugged = every if sku in offered else []
+            if sku in extras and sku not in offered and name == "in_band":
+                plugged = every[: build.extra(sku)]
+            for device in plugged if port is not None else ():
+                assert port is not None
+                yield device, name.replace("_", "-"), port
+
+
+def _plugs_of(
+    switch: Switch,
+    device: _Device | None,
+    label: str,
+    speed: float,
+    count: int,
+    form: str | None = None,
+) -> Iterator[_Plug]:
+    group = group_for(switch, speed, form)
+    assert group is not None
+    made, parts = group.made_for(form), parts_per_panel(switch) // group.count
+    for port in range(count):
+        order = port * 1_000_000 + (device.rack or 0 if device else 0)
+        own = made.form if made is not None else ""
+        yield _Plug(order, device, f"{label} {port + 1}", group, parts, own)
+
+
+# Out of band.
+
+
+def _add_consoles(build: _Build, fabric: Fabric, devices: _Devices) -> None:
+    """Add the consoles: those counted, rack by rack, then those on the free ports."""
+    switch = build.items[fabric.switch].switch
+    assert switch is not None
+    group, usable = slowest_group(switch), fabric.ports_per_amount
+    managing = build.switches["out_of_band"]
+    counted, late = _consoles(build, devices)
+    taken = [divmod(number, usable) for number in range(len(counted))]
+    free = [
+        (number, port)
+        for number in range(len(managing))
+        for port in range(group.count)
+        if port >= usable or number * usable + port >= len(counted)
+    ]
+    ends = [
+        (end, managing[number].port(str(port + 1)))
+        for end, (number, port) in zip((*counted, *late), (*taken, *free), strict=False)
+    ]
+    nowhere = CableEnd("no free out-of-band port", "")
+    ends += [(end, nowhere) for end in late[len(free) :]]
+    build.run("out_of_band", group.link, ends)
+
+
+def _consoles(build: _Build, devices: _Devices) -> tuple[list[CableEnd], list[CableEnd]]:
+    """The consoles that are counted, and those on reserved ports, in the order of racks."""
+    counted: list[CableEnd] = []
+    late: list[CableEnd] = []
+    for sku, found in devices.items():
+        port = build.items[sku].ports.out_of_band if sku in build.items else None
+        if port is not None:
+            counted += [d.port(f"console {n + 1}") for d in found for n in range(port.count)]
+    for network, switches in build.switches.items():
+        ends = late if network in LATE else counted
+        ends += [switch.port("console") for switch in switches]
+    rack_data = build.inputs.problem.site.rack
+    for group in build.racks if rack_data is not None and rack_data.pdu is not None else ():
+        ends = late if group.rack_class == "network" else counted
+        for rack in range(group.first, group.first + group.count):
+            names = (f"pdu-{rack:03d}-{n + 1}" for n in range(group.pdus))
+            ends += [CableEnd(name, "console", rack) for name in names]
+    by_rack = [sorted(ends, key=lambda end: end.rack or 0) for ends in (counted, late)]
+    return by_rack[0], by_rack[1]

@@ -1,0 +1,363 @@
+"""Operation of the job in a plan: every figure of the sizing model, local level, repair, bursts."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from planner.case import Case, System, Way
+from planner.case.bandwidth import (
+    bought_nameplate,
+    checkpoint_write,
+    copy_s,
+    local_part_gb,
+    local_room_tb,
+    nameplate,
+    writing_gpus,
+)
+from planner.case.repair import SpareUnit
+from planner.inputs import Inputs
+from planner.optimizer import operate
+from planner.optimizer.operate import Run
+from planner.plan.ways import way_fields
+from planner.schema.plan import (
+    BulkPlan,
+    BurstPlan,
+    FailureClass,
+    JobPlan,
+    LocalPlan,
+    Loss,
+    Repair,
+    ShrunkPlan,
+    StallPlan,
+)
+from planner.schema.problem import Job
+from planner.sizing import goodput, two_levels
+from planner.sizing.availability import units_out
+from planner.sizing.demand import exports_tb, write_volume_tb_per_day
+from planner.sizing.facility import HOURS_PER_YEAR
+
+
+def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
+    """Report how the job runs on a plan."""
+    job, stated = case.job, inputs.problem.job
+    in_use = case.in_use(run.used, run.ways)
+    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
+    stall_s = run.stall_s + slowdown * run.drain_s / run.every
+    pflops = None
+    if job.mfu is not None and run.tflops_per_gpu > 0:
+        pflops = run.useful_pflops(job.mfu)
+    families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
+    differs = job.one_replica_reads and job.ingest_per_gpu_gb_per_s > 0
+    transfer_s = job.checkpoint_gb / run.write_gb_per_s
+    return JobPlan(
+        name=job.name,
+        mode="sync" if run.mode == "sync" else "async",
+        # What it runs on.
+        gpu_type=max(run.used, key=lambda key: (run.used[key], key)),
+        gpu_types=tuple(sorted(run.used)),
+        gpus_used=run.gpus,
+        systems_used=sum(run.used.values()),
+        systems_by_type={key: run.used[key] for key in sorted(run.used)},
+        replica_gpus=run.replica_gpus,
+        replicas=run.gpus / run.replica_gpus if run.replica_gpus else None,
+        whole_replicas=job.whole_replicas,
+        tensor_gpus=in_use[0][1].tensor_gpus,
+        per_system_gpus=_per_system_gpus(inputs, *in_use[0]),
+        usable_gpus_by_type={system.id: way.usable_gpus for system, way in in_use},
+        idle_gpus=sum(s.gpus * run.used.get(s.id, 0) for s in case.systems) - run.gpus,
+        hot_spare_systems=sum(job.hot(count) for count in run.used.values()),
+        storage_family=families[0],
+        storage_families=families,
+        # Checkpoints and restores.
+        checkpoint_gb=job.checkpoint_gb,
+        bytes_per_parameter=job.bytes_per_parameter,
+        delivered_write_gb_per_s=run.write_gb_per_s,
+        delivered_read_gb_per_s=run.read_gb_per_s,
+        write_limited_by=_limited_by(case, run, "write"),
+        read_limited_by=_limited_by(case, run, "read"),
+        client_write_limit_gb_per_s=run.client_write_gb_per_s,
+        client_read_limit_gb_per_s=run.client_read_gb_per_s,
+        client_data_limit_gb_per_s=run.client_data_gb_per_s if differs else None,
+        writing_systems=run.writing_systems,
+        reading_systems=run.reading_systems,
+        writers="one_replica" if job.one_replica_writes else "all",
+        readers="one_replica" if job.one_replica_reads else "all",
+        interval_s=run.interval_s,
+        interval_policy=stated.checkpoint.interval.policy,
+        young_s=goodput.young_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
+        daly_s=goodput.daly_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
+        exact_s=goodput.exact_period_s(stall_s, run.mtti_s),
+        stall_s=run.stall_s,
+        drain_s=run.drain_s,
+        drain_slowdown=slowdown,
+        overlap=0.0 if run.mode == "sync" else transfer_s / run.remote_interval_s,
+        max_overlap=job.max_overlap if case.rule is None else None,
+        blocking=run.stall_s / run.interval_s,
+        max_blocking=job.max_blocking,
+        fan_out=run.fan_out,
+        fan_out_kind=job.fan_out,
+        restore_s=run.restore_s,
+        restart_s=job.restart_s,
+        ingest_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
+        capacity_needed_tb=job.capacity_needed_tb,
+        **_held(stated),
+        write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
+        tolerate_down=case.tolerate_down,
+        **(_degraded(job.checkpoint_gb, run) if case.tolerate_down else {}),
+        # Failures and work.
+        failures_per_gpu_day=run.failures_per_gpu_day,
+        mtti_s=run.mtti_s,
+        goodput=run.goodput,
+        **_goodput(case, run, slowdown),
+        useful_gpus=run.useful_gpus,
+        useful_pflops=pflops,
+        days_to_train=_days(case, pflops),
+        tokens=job.tokens,
+        active_parameters=job.active_parameters,
+        **way_fields(inputs, case, run),
+        local=_local(inputs, case, run) if run.mode == "local" else None,
+        derived_stall=_derived_stall(case, run),
+        repair=_repair(inputs, case, run),
+        burst=_burst(case, run),
+        bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
+    )
+
+
+def _per_system_gpus(inputs: Inputs, system: System, way: Way) -> int | None:
+    """The most GPUs of one system that the job uses: as decided, or as the problem states."""
+    if len({each.usable_gpus for each in system.ways if each.option == way.option}) > 1:
+        return way.usable_gpus
+    return inputs.problem.job.gpus.most_of(system.id)
+
+
+def _limited_by(
+    case: Case, run: Run, side: Literal["read", "write"]
+) -> Literal["appliances", "clients"]:
+    if side == "write":
+        delivered = case.delivered_write * checkpoint_write(case, run.units)
+        return "appliances" if delivered <= run.client_write_gb_per_s else "clients"
+    delivered = case.delivered_read * bought_nameplate(case.storage, run.units)[0]
+    return "appliances" if delivered <= run.client_read_gb_per_s else "clients"
+
+
+def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
+    """Figures with appliances down, on which limits count."""
+    transfer_s = checkpoint_gb / run.degraded_write_gb_per_s
+    return {
+        "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
+        "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
+        "degraded_drain_s": transfer_s,
+        "degraded_overlap": None if run.mode == "sync" else transfer_s / run.remote_interval_s,
+        "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
+    }
+
+
+def _held(stated: Job) -> dict[str, float]:
+    """Parts of the capacity needed, before the fill limit."""
+    held = stated.checkpoint.keep_last + 1
+    exported_tb = exports_tb(stated.parameters, stated.checkpoint.exports)
+    if stated.in_bulk:
+        return {"checkpoints_held": held, "other_data_tb": stated.dataset_tb}
+    return {
+        "checkpoints_held": held + stated.checkpoint.milestones,
+        "other_data_tb": stated.dataset_tb + exported_tb,
+    }
+
+
+def _days(case: Case, pflops: float | None) -> float | None:
+    job = case.job
+    if pflops is None or job.tokens is None or job.active_parameters is None:
+        return None
+    return goodput.days_to_train(job.active_parameters, job.tokens, pflops)
+
+
+def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
+    """First-order goodput, the error of the exact one under a slowdown, and time lost by cause."""
+    job = case.job
+    times = (run.interval_s, run.stall_s, run.drain_s)
+    if run.mode == "local":
+        levels = operate.on_two_levels(job, run)
+        parts = two_levels.loss(levels, run.waiting)
+        first_order = two_levels.first_order_goodput(levels)
+        understated = 0.0  # not known with two levels
+    else:
+        recovery_s = job.restart_s + run.restore_s
+        swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
+        parts = goodput.goodput_loss(
+            *times,
+            job.restart_s,
+            run.restore_s,
+            run.mtti_s,
+            slowdown,
+            run.kept_by_swaps,
+            run.waiting,
+        )
+        first_order = goodput.first_order_goodput(*times, recovery_s + swap_s, run.mtti_s, slowdown)
+        understated = goodput.understated_goodput(
+            run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
+        )
+    running = run.kept_by_swaps * (1.0 - run.waiting)
+    return {
+        "goodput_first_order": (1.0 - run.waiting) * first_order * job.progress,
+        "goodput_understated": running * understated * job.progress,
+        "loss": Loss(**vars(parts), other=run.goodput * job.lost_time / job.progress),
+        "lost_time": job.lost_time,
+    }
+
+
+def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
+    """The local level of checkpoints: of several types the fullest, and the most worn drives."""
+    stated, levels, job = inputs.problem.job.levels, case.job.levels, case.job
+    assert stated is not None and levels is not None
+    ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
+    types = [
+        (drives, local_part_gb(job, way, run.gpus), local_room_tb(job, way, run.gpus))
+        for way, drives in ways
+        if drives is not None
+    ]
+    part_gb = max(part_gb for _, part_gb, _ in types)
+    full, _, room_tb = max(types, key=lambda each: each[2] / each[0].capacity_tb)
+    rated = [(part, d.endurance_tb_per_day) for d, part, _ in types]
+    worn = [(part, endured) for part, endured in rated if endured is not None]
+    worn_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=(part_gb, None))
+    return LocalPlan(
+        every=run.every,
+        remote_interval_s=run.remote_interval_s,
+        drain_s=run.local_drain_s,
+        restart_s=levels.local_restart_s,
+        remote_share=levels.remote_share,
+        classes=tuple(
+            FailureClass(
+                name=name,
+                share=share,
+                recovers=stated.recovers[name],
+                level="local"
+                if two_levels.survives(stated.recovers[name], stated.copies)
+                else "remote",
+            )
+            for name, share in inputs.problem.job.failure_shares.items()
+        ),
+        copies=levels.copies,
+        keep=levels.keep,
+        remote_drain=stated.drain,
+        write_gb_per_s=min(drives.write_gb_per_s for drives, _, _ in types),
+        part_gb=part_gb,
+        room_tb=room_tb,
+        capacity_tb=full.capacity_tb,
+        volume_tb_per_day=write_volume_tb_per_day(worn_gb, run.interval_s),
+        endurance_tb_per_day=endured,
+    )
+
+
+def _derived_stall(case: Case, run: Run) -> StallPlan | None:
+    """Parts of a derived stall, of the type that copies longest."""
+    job = case.job
+    if not job.derived_stall or run.mode == "sync":
+        return None
+    ways = [way for _, way in case.in_use(run.used, run.ways)]
+    slowest = max(ways, key=lambda way: copy_s(job, way, run.gpus))
+    return StallPlan(
+        overhead_s=job.stall_s,
+        gpu_gb=job.checkpoint_gb / writing_gpus(job, slowest, run.gpus),
+        copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
+        copy_s=copy_s(job, slowest, run.gpus),
+    )
+
+
+def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
+    """Units in repair and spares, where the problem states repairs."""
+    repair = case.job.repair
+    if repair is None:
+        return None
+    (system, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
+    unit, load = way.spare_unit, repair.load(rate, run.gpus)
+    other, other_h = _other_unit(inputs, case, system, way), None
+    gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
+    shrunk = operate.shrunk_of(case, run)
+    if shrunk is None:
+        out = None if unit.in_rack else units_out(run.spares, load)
+    else:
+        other, out = None, shrunk.units_out
+    if other is not None:
+        standing_by = max(0, repair.standing_by(other, run.units[system.id], run.gpus))
+        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, run.gpus, rate)
+    kept_gpus = run.useful_gpus / (1.0 - run.waiting)
+    return Repair(
+        unit=unit.name,
+        unit_gpus=unit.gpus,
+        in_rack=unit.in_rack,
+        spares=run.spares,
+        decided=repair.spares is None,
+        hardware_share=repair.hardware_share,
+        repair_s=repair.repair_s,
+        swap_s=repair.swap_s,
+        load=load,
+        availability=1.0 - run.waiting,
+        units_out=out,
+        waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
+        next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
+        other_unit=None if other is None else other.name,
+        other_waiting_h_per_year=other_h,
+        shrunk=_shrunk(case, run, way),
+    )
+
+
+def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
+    """Operation with fewer replicas; None where the job waits."""
+    repair = case.job.repair
+    shrunk = operate.shrunk_of(case, run)
+    if shrunk is None or repair is None:
+        return None
+    restarts = operate.restarts(case.job, run)
+    planned = shrunk.planned(restarts, run.interval_s, run.mtti_s)
+    return ShrunkPlan(
+        running=1.0 - shrunk.idle,
+        failing=shrunk.failing,
+        least_replicas=way.least_running,
+        restarts_per_year=planned * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
+        restart_s=restarts.grow_s + restarts.more_s,
+        short_h_per_year=shrunk.short * HOURS_PER_YEAR,
+        stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
+        late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
+    )
+
+
+def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
+    """The alternative repair unit: systems for trays, or trays where the catalog states them."""
+    if case.job.repair is None or case.job.repair.spares is not None:
+        return None
+    tensor = way.tensor_gpus or 1 if inputs.problem.job.whole_replicas else 1
+    if way.spare_unit.per_system > 1:
+        return SpareUnit.for_system(system.gpus, way.usable_gpus, None, tensor)
+    stated = inputs.item(system.id).spare_unit
+    if stated is None or stated.tray.value == system.gpus:
+        return None
+    return SpareUnit.for_system(system.gpus, way.usable_gpus, stated.tray.value, tensor)
+
+
+def _burst(case: Case, run: Run) -> BurstPlan | None:
+    bought, share = case.bought(run.units), case.delivered_write
+    if not case.bursts or not any(item.burst_gb_per_s for item in bought):
+        return None
+    counts = [(item, run.units[item.id]) for item in bought]
+    rates = (item.burst_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
+    return BurstPlan(
+        write_gb_per_s=share * sum(rates),
+        sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
+        buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
+        recovery_s=operate.recovery_s(case, run.units),
+    )
+
+
+def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
+    usable_tb, read = case.in_bulk(run.units)
+    milestones_tb = stated.checkpoint.milestones * case.job.checkpoint_gb / 1e3
+    return BulkPlan(
+        dataset_tb=stated.tiered.size_tb,
+        archives_tb=milestones_tb + exports_tb(stated.parameters, stated.checkpoint.exports),
+        staged_tb=stated.tiered.staged_tb,
+        needed_tb=case.job.bulk_needed_tb,
+        usable_tb=usable_tb,
+        read_gb_per_s=read,
+        staging_gb_per_s=operate.staging_gb_per_s(case, run.units),
+    )

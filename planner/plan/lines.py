@@ -1,0 +1,349 @@
+"""Lines of the bill of materials: quantity, price, power, role of everything in the plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from planner.case import Case, Storage, System, figures
+from planner.case.bandwidth import nameplate
+from planner.case.model import BillItem, Companion, Offer
+from planner.case.money import discount, support_span
+from planner.case.quantities import ceil
+from planner.figures import STATED
+from planner.inputs import Inputs, once_for_each, support_level
+from planner.optimizer.bill import Bill, bill
+from planner.optimizer.operate import Run
+from planner.plan.fabrics import switches_text
+from planner.plan.ways import ways_in_use
+from planner.schema.catalog import Item
+from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
+from planner.schema.prices import SupportShare
+from planner.sizing.facility import heat_btu_per_h
+
+SECTIONS: dict[str, Section] = {
+    "gpu_system": "Compute",
+    "storage": "Storage",
+    "component": "Components",
+    "switch": "Network",
+    "management": "Network",
+    "transceiver": "Optics & cables",
+    "cable": "Optics & cables",
+    "rack": "Racks & power",
+    "pdu": "Racks & power",
+    "cdu": "Racks & power",
+    "software": "Software",
+    "service": "Services",
+}
+ORDER = ("Network", "Optics & cables", "Racks & power", "Software", "Services", "Components")
+SERVICE_UNITS = {
+    "order": "order",
+    "gpu_system": "GPU system",
+    "gpu": "GPU",
+    "storage_unit": "storage unit",
+    "switch": "switch",
+    "cable": "cable",
+    "pdu": "PDU",
+    "rack": "rack",
+    "liquid_kw": "kW to liquid",
+    "hardware": "100 USD of hardware",
+}
+"""Unit of a service, by the count that it follows."""
+
+
+def lines(
+    inputs: Inputs,
+    case: Case,
+    run: Run,
+    fabrics: Iterable[FabricReport],
+    idle: Iterable[IdleUnits],
+) -> tuple[Line, ...]:
+    """A line for everything in the plan: GPU systems and storage, components, companions.
+
+    Args:
+        fabrics: those of the plan, which say the role of switches.
+        idle: what is owned and stands idle.
+    """
+    spent = bill(case, run.units, run.ways)
+    result: list[Line] = []
+    for offer in case.offers():
+        count = round(spent.counts[offer.place])
+        if not count:
+            continue
+        item = inputs.by_id[offer.id]
+        line = _offer_line(inputs, offer, item, run.units[offer.id], count, spent)
+        if isinstance(offer, System) and offer.id in run.used:
+            line = _at_set_point(inputs, case, run, line)
+        if line.idle:
+            reason = next(each.reason for each in idle if each.sku == line.sku)
+            note = f"{line.idle:,} owned stand idle: {reason}"
+            line = line.model_copy(update={"notes": (note, *line.notes)})
+        result.append(_with_public_notes(inputs, line))
+        for part, quantity in figures.parts(item, inputs) if item.components else ():
+            result.append(_component_line(inputs, line, item, part, quantity))
+    return (*result, *_companion_lines(inputs, case, spent, fabrics))
+
+
+def _with_public_notes(inputs: Inputs, line: Line) -> Line:
+    rule, price = inputs.problem.items.get(line.sku), inputs.prices.get(line.sku)
+    texts = (each.public_note for each in (rule, price) if each is not None)
+    notes = tuple(dict.fromkeys(note for note in texts if note))
+    return line.model_copy(update={"public_notes": notes}) if notes else line
+
+
+def _offer_line(
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
+) -> Line:
+    """The line of a GPU system or storage item: ``count`` in place, ``working`` in the cluster."""
+    use, fields = offer.rack_use, _bought(inputs, offer, item, count, spent)
+    fields |= {
+        "spares": ceil(offer.spare_share * working),
+        "idle": count - working,
+        "racks": None if use is None else use.racks(count),
+        "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
+        "rack_class": figures.class_of(item),
+        "gpus": offer.gpus * working if isinstance(offer, System) else 0,
+        "read_gb_per_s": 0.0,
+        "write_gb_per_s": 0.0,
+        "usable_tb": 0.0 if item.category == "storage" else None,
+        "bulk_tb": 0.0,
+    }
+    if isinstance(offer, Storage):
+        read, write = nameplate(offer, working) if working else (0.0, 0.0)
+        fields |= {"read_gb_per_s": read, "write_gb_per_s": write}
+        fields |= {"usable_tb": offer.usable_tb * working, "bulk_tb": offer.bulk_tb * working}
+    return Line.model_validate(fields)
+
+
+def _at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line:
+    """The line of a GPU system as it is provisioned for at the power set point of its job."""
+    points = {system.id: each.point for system, each in ways_in_use(inputs, case, run)}
+    point = points[line.sku]
+    share, rated_kw = point.power, line.unit_it_power_kw
+    if share == 1.0 or rated_kw is None:
+        return line
+    most_kw, typical_kw = share * rated_kw, line.unit_typical_power_kw
+    one = {
+        "it_power_kw": most_kw,
+        "heat_btu_per_h": heat_btu_per_h(most_kw),
+        "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
+    }
+    for name, row in STATED.items():
+        stated = getattr(line, row.of_one)
+        if row.follows_draw and stated is not None:
+            one[name] = share * stated
+    note = (
+        f"configure: cap the GPUs at {100.0 * point.gpu_cap:.4g} % of their power; provisioned for "
+        f"{most_kw:,.1f} of its rated {rated_kw:,.1f} kW, in racks of the rated power"
+    )
+    meter_kw = None if line.facility_power_kw is None else share * line.facility_power_kw
+    update: dict[str, Any] = {f"unit_{name}": value for name, value in one.items()}
+    update |= {name: value * line.quantity for name, value in one.items()}
+    update |= {"notes": (note, *line.notes), "facility_power_kw": meter_kw}
+    return line.model_copy(update=update)
+
+
+def _component_line(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity: int) -> Line:
+    """The line of a component of a bundle, which has no price of its own."""
+    count = quantity * parent.quantity
+    return Line.model_validate(
+        {
+            **_product(part, inputs),
+            **_NO_PRICE,
+            "parent": bundle.id,
+            "section": "Components",
+            "quantity": count,
+            "purchased": quantity * parent.purchased,
+            "racks": None,
+            **_consumption(inputs, part, count),
+        }
+    )
+
+
+def _companion_lines(
+    inputs: Inputs, case: Case, spent: Bill, fabrics: Iterable[FabricReport]
+) -> Iterator[Line]:
+    known, roles = inputs.by_id, companion_roles(case, spent, fabrics)
+
+    def place(companion: Companion) -> tuple[int, str]:
+        return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
+
+    for part in sorted(case.companions.items, key=place):
+        item, count = known[part.id], round(spent.counts[part.id])
+        if count:
+            # Plans of neighbouring scenarios have most of their companions in the same numbers.
+            role, racks = roles.get(item.id), spent.counts.get(f"racks.{item.id}")
+            key = ("line", item.id, count, spent.purchased[item.id], racks, role)
+            line = partial(_companion_line, inputs, part, item, count, spent, role)
+            yield inputs.once(key, part, line)
+
+
+def _companion_line(
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
+) -> Line:
+    """The line of a companion; stored spare parts have none in place."""
+    if part.stored:
+        fields = _bought(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
+    else:
+        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or part.racks_each > 0
+        racks = spent.counts.get(f"racks.{item.id}")
+        fields = _bought(inputs, part, item, count, spent) | {
+            "racks": None if racks is None else round(racks),
+            "rack_class": "network" if racked and inputs.problem.site.rack else None,
+        }
+    return _with_public_notes(inputs, Line.model_validate({**fields, "role": role}))
+
+
+def companion_roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
+    """The role of each companion of a plan in words, by item id."""
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for report in fabrics:
+        texts[report.switch_sku].append(switches_text(report))
+    for companion in case.companions.items:
+        pairs = zip(companion.terms, companion.roles, strict=True)
+        known = texts[companion.id]
+        for role in dict.fromkeys(role for (_, name), role in pairs if spent.counts[name]):
+            if not any(text.startswith(role) for text in known):
+                known.append(role)
+    return {item_id: "; ".join(parts) for item_id, parts in texts.items() if parts}
+
+
+# Fields of a line: the product, its price, and what its units draw and take.
+
+
+def _bought(
+    inputs: Inputs, billed: BillItem, item: Item, count: int, spent: Bill
+) -> dict[str, Any]:
+    """Fields of any line that is bought."""
+    purchased, unit = spent.purchased[billed.id], "each"
+    if item.service is not None:
+        unit = SERVICE_UNITS[item.service.per]
+    elif item.category == "software":
+        unit = "licence"
+    return {
+        **_product(item, inputs),
+        "unit": unit,
+        "quantity": count,
+        "installed": billed.installed,
+        "spares": ceil(billed.spare_share * count),
+        "pack": billed.pack,
+        "purchased": purchased,
+        **_price(item, inputs),
+        **_money(inputs, billed, item, purchased),
+        **_consumption(inputs, item, count),
+    }
+
+
+@once_for_each
+def _product(item: Item, inputs: Inputs) -> dict[str, Any]:
+    """Fields that no count changes: the product and one unit of it."""
+    power, liquid = figures.it_power_kw(item, inputs), figures.liquid_kw(item, inputs)
+    trade = {
+        "country_of_origin": item.trade.origin,
+        "hs_code": item.trade.hs_code,
+        "export_class": item.trade.export_class,
+        "warranty_years": item.trade.warranty_years,
+    }
+    fields: dict[str, Any] = {
+        "sku": item.id,
+        "vendor": item.vendor,
+        "model": item.model,
+        "part_number": item.part_number,
+        "description": item.description,
+        "category": item.category,
+        "section": SECTIONS[item.category],
+        "liquid_share": liquid / power if power else 0.0,
+        "notes": item.notes,
+    }
+    fields |= {name: figure.value for name, figure in trade.items() if figure is not None}
+    fields |= {f"unit_{name}": value for name, value in _unit_figures(item, inputs).items()}
+    return fields if item.lifecycle == "available" else fields | {"lifecycle": item.lifecycle}
+
+
+@once_for_each
+def _unit_figures(item: Item, inputs: Inputs) -> dict[str, float | None]:
+    """Draw, heat and size of one unit by figure; None is not known."""
+    power = figures.it_power_kw(item, inputs)
+    return {
+        "it_power_kw": power,
+        "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
+        "typical_power_kw": figures.typical_power_kw(item, inputs),
+        **{name: figures.stated(item, inputs, row) for name, row in STATED.items()},
+    }
+
+
+def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, float | None]:
+    one = _unit_figures(item, inputs)
+    fields = {name: None if each is None else each * count for name, each in one.items()}
+    meter_kw = None if one["it_power_kw"] is None else figures.meter_kw(item, inputs) * count
+    return fields | {"facility_power_kw": meter_kw}
+
+
+_NO_PRICE: dict[str, Any] = {
+    "unit_list_usd": None,
+    "unit_net_usd": None,
+    "extended_list_usd": None,
+    "extended_net_usd": None,
+    "support_usd_per_year": None,
+    "price": None,
+    "discount": 0.0,
+}
+
+
+@once_for_each
+def _price(item: Item, inputs: Inputs) -> dict[str, Any]:
+    """Fields on the price that the count does not change."""
+    price = inputs.prices.get(item.id)
+    if price is None:
+        return _NO_PRICE
+    sources = inputs.price_sources.get(item.id, {})
+    start, end = support_span(item, inputs)
+    per_year = price.support_per_year
+    return {
+        "unit_list_usd": price.list_usd,
+        "discount": discount(item, inputs.discounts),
+        "support_years": max(0.0, end - start) if inputs.problem.term else None,
+        "support_from_years": min(start, end),
+        "price": PriceNote(
+            source=sources[price.source].title if price.source in sources else price.source,
+            date=price.date,
+            confidence=price.confidence,
+            book=inputs.price_books.get(item.id, ""),
+            note=price.note,
+            low_usd=price.low_usd,
+            high_usd=price.high_usd,
+            valid_until=price.valid_until,
+            currency=price.currency,
+            per_year_low_usd=price.per_year_low_usd,
+            per_year_high_usd=price.per_year_high_usd,
+        ),
+        "min_order": price.min_order or None,
+        "support_level": support_level(inputs.problem, item.id, price),
+        "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
+        "unit_subscription_list_usd": price.per_year_usd,
+        "lead_time": price.lead_time,
+        "lead_time_days": price.lead_time_days,
+    }
+
+
+def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict[str, Any]:
+    """Money of all units of a line: in cents, unless its price is a percentage."""
+    price, net_usd = inputs.prices.get(item.id), billed.unit_net_usd
+    if price is None:
+        return {}
+    assert net_usd is not None
+    shown_in = inputs.problem.shown_in
+    cents = shown_in.rounded_usd
+    listed, net = price.list_usd * purchased, net_usd * purchased
+    if not item.is_percentage:
+        listed, net = cents(shown_in.listed_usd(price.list_usd) * purchased), cents(net)
+    yearly = cents(billed.subscription_usd_per_year * purchased)
+    return {
+        "unit_net_usd": net_usd,
+        "extended_list_usd": listed,
+        "extended_net_usd": net,
+        "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
+        "subscription_usd_per_year": None if price.per_year_usd is None else yearly,
+    }

@@ -1,0 +1,252 @@
+"""A simulation: goodput beside the formula's, time lost by cause, other intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from planner.figures import FIGURES, capital
+from planner.report.blocks import Block, Column, Facts, Heading, Table, notes_block, proof_block
+from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Tone, Whiskers
+from planner.report.charts.words import short
+from planner.report.words import DAY_S, counted, duration, listed, number, percent, size
+from planner.schema.simulation import IntervalTried, JobSimulated, Simulation
+
+YEAR_S = 365 * DAY_S
+_CAUSES = {
+    "stall": "budget.stall", "slowdown": "budget.slowdown", "rework": "loss.rework",
+    "drain": "loss.drain", "restart": "loss.restart", "restore": "loss.restore",
+    "waiting": "loss.waiting", "shrunk": "budget.shrunk", "other": "loss.other",
+}  # fmt: skip
+_SPLIT = (
+    "The formula splits the loss by logarithms, the simulation by events: parts may differ "
+    "although the sums agree."
+)
+_LIMITS = {
+    "max_overlap": "breaks max_overlap",
+    "max_blocking": "breaks max_blocking",
+    "drain": "drain not done by the next checkpoint",
+    "endurance": "exceeds the write endurance of the storage",
+    "local_endurance": "exceeds the write endurance of the local drives",
+}
+_MOST_CAUSES, _APART = 3, 0.17
+
+
+def view(study: Simulation) -> list[Block]:
+    """Return a simulation as blocks."""
+    job = study.jobs[0]
+    places, found = _digits(job), job.goodput
+    ranked = sorted(_CAUSES, key=lambda cause: -float(getattr(job.loss, cause)))
+    lost = ", ".join(
+        f"{_label(cause)} {percent(getattr(job.loss, cause), 2)}" for cause in ranked[:_MOST_CAUSES]
+    )
+    mean, formula = percent(found.mean, places), percent(job.predicted, places)
+    single = f"{percent(found.p5, places)} to {percent(found.p95, places)}"
+    low, high = percent(found.low, places), percent(found.high, places)
+    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
+    facts = (
+        ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
+        ("Formula", _verdict(job)),
+        ("Lost", lost),
+        ("Per year", _events(job)),
+        ("Checkpoint", _checkpoint(job)),
+        ("Failures", _failures(job)),
+        ("Repair", _repair(job)),
+        ("Interval", _advice(study)),
+    )
+    waits = f"waits for a drain, part of the stalls: {percent(job.waits, places)}"
+    stated = job.planned_goodput
+    planned = ""
+    if stated is not None and not math.isclose(stated, job.predicted, rel_tol=1e-6):
+        planned = f"the plan states {100 * stated:.2f} %, for its own interval and MTTI"
+    return [
+        Heading(f"{name}  (simulated: {_runs(study)})"),
+        Facts(facts),
+        _losses(job),
+        *([_intervals(study)] if study.intervals else []),
+        notes_block((planned, waits if job.waits else "")),
+        proof_block((f"{job.name}: mean {low} to {high} with 95 % confidence. {_SPLIT}",)),
+    ]
+
+
+def _label(cause: str) -> str:
+    return FIGURES[_CAUSES[cause]].label
+
+
+def _causes(job: JobSimulated) -> list[str]:
+    both = (job.predicted_loss, job.loss)
+    return [cause for cause in _CAUSES if any(getattr(each, cause) for each in both)]
+
+
+def _runs(study: Simulation) -> str:
+    years = study.length_s / YEAR_S
+    whole = years >= 1 and math.isclose(years, round(years, 2), rel_tol=1e-9)
+    length = (f"{years:,g} years" if years > 1 else "1 year") if whole else duration(study.length_s)
+    return f"{counted(study.replications, 'run')} of {length}, seed {study.seed}"
+
+
+def _digits(job: JobSimulated) -> int:
+    """Return the decimals of a percentage that the noise leaves."""
+    room = 100 * (job.goodput.high - job.goodput.mean)
+    return 4 if room <= 0 else min(4, max(2, math.ceil(-math.log10(room))))
+
+
+def _verdict(job: JobSimulated) -> str:
+    """Return the difference of formula and simulation, and effects that the formula lacks."""
+    apart, room = job.goodput.mean - job.predicted, job.goodput.high - job.goodput.mean
+    places = _digits(job)
+    blind = listed(list(_blind(job)))
+    if abs(apart) <= room:
+        text = f"formula and simulation agree ({100 * abs(apart):.{places}f} points, within noise)"
+    else:
+        side = "high" if apart < 0 else "low"
+        text = f"formula {100 * abs(apart):.{places}f} ± {100 * room:.{places}f} points too {side}"
+    return f"{text}; not in the formula: {blind}" if blind else text
+
+
+def _blind(job: JobSimulated) -> Iterator[str]:
+    if job.failures.kind != "exponential":
+        yield "failures with a memory"
+    if job.repair is not None and job.repair.in_rack:
+        yield "repairs that go on while the job waits"
+    if job.predicted_loss.slowdown:
+        yield "first intervals after restarts, which no drain slows"
+    room_s = job.interval_s - job.stall_s
+    if job.local is not None:
+        room_s = job.local.every * job.interval_s
+    if job.mode == "async" and job.drain_s > room_s:
+        yield "waits for a drain longer than the interval"
+
+
+def _failures(job: JobSimulated) -> str:
+    failures = job.failures
+    every = f"interruption every {duration(failures.mean_s)}"
+    if failures.kind == "weibull":
+        return f"{every} (Weibull, shape {failures.shape:g})"
+    if failures.file is None:
+        return f"{every} ({failures.kind})"
+    scaled = ", scaled to the plan's mean" if failures.scaled else ""
+    return f"{every} ({counted(failures.times or 0, 'time')} of {failures.file}{scaled})"
+
+
+def _repair(job: JobSimulated) -> str:
+    seen = job.repair
+    if seen is None:
+        return ""
+    spares = counted(seen.spares, "hot spare") + (" per rack" if seen.in_rack else "")
+    short_ = "fewer replicas run" if seen.shrinks else "the job waits"
+    return (
+        f"{percent(seen.hardware_share, 0)} of interruptions take a unit out for "
+        f"{duration(seen.repair_s)} (exponential); {spares}; with more units out {short_}"
+    )
+
+
+def _events(job: JobSimulated) -> str:
+    parts = [f"{number(job.interruptions_per_year, 1)} interruptions"]
+    if job.waits_per_year >= 0.05:
+        parts.append(f"{number(job.waits_per_year, 1)} waits for a drain")
+    if (seen := job.repair) is not None:
+        parts.append(f"{number(seen.taken_per_year, 1)} units out for repair")
+        waited = duration(job.loss.waiting * YEAR_S)
+        parts.append(f"{number(seen.waits_per_year, 1)} waits for a repair ({waited})")
+        if seen.shrinks:
+            parts.append(f"{number(seen.grown_per_year, 1)} restarts with more replicas")
+    if job.local is not None:
+        parts.append(f"{number(job.local.remote_per_year, 1)} restores from shared storage")
+    return ", ".join(parts)
+
+
+def _checkpoint(job: JobSimulated) -> str:
+    text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    if job.local is None:
+        return text
+    which = "each" if job.local.every == 1 else f"every {job.local.every}th"
+    return f"{text}, kept locally, {which} on shared storage"
+
+
+def _advice(study: Simulation) -> str:
+    """True if another interval is better."""
+    if not study.intervals:
+        return ""
+    if study.best is None:
+        return "no interval tried keeps the plan's limits"
+    best = study.intervals[study.best]
+    if not study.better:
+        return "no allowed interval is better by more than the noise"
+    room = 100 * (best.high - best.difference)
+    better = f"{100 * best.difference:.3f} ± {room:.3f} points"
+    return f"{duration(best.interval_s)} is better by {better}"
+
+
+def _losses(job: JobSimulated) -> Table:
+    places, causes = _digits(job), _causes(job)
+    names = ["goodput", *map(_label, causes)]
+    before = [job.predicted, *(getattr(job.predicted_loss, cause) for cause in causes)]
+    after = [job.goodput.mean, *(getattr(job.loss, cause) for cause in causes)]
+    columns = (
+        Column("", tuple(names), words=True),
+        _percents("predicted", before, places),
+        _percents("simulated", after, places),
+    )
+    return Table("Share of time", columns, detail=True)
+
+
+def _percents(label: str, values: Sequence[float], places: int) -> Column:
+    return Column(label, tuple(values), "share", tuple(percent(value, places) for value in values))
+
+
+def _intervals(study: Simulation) -> Table:
+    tried = study.intervals
+    apart = tuple(
+        ""
+        if each.factor == 1.0
+        else f"{100 * each.difference:+.3f} ± {100 * (each.high - each.difference):.3f}"
+        for each in tried
+    )
+    lengths = tuple(each.interval_s for each in tried)
+    columns = (
+        Column("interval", lengths, "s", tuple(map(duration, lengths))),
+        _percents("predicted", [each.predicted for each in tried], 2),
+        _percents("simulated", [each.goodput for each in tried], 2),
+        Column("difference", tuple(100 * each.difference for each in tried), "points", apart),
+        Column("", tuple(_remark(study, each) for each in tried), words=True),
+    )
+    notes = ("± holds for all of them together with 95 % confidence",)
+    return Table("Other intervals under the same failures", columns, notes, detail=True)
+
+
+def _remark(study: Simulation, each: IntervalTried) -> str:
+    best = study.better and study.best is not None and each == study.intervals[study.best]
+    mark = "simulated above" if each.factor == 1.0 else "best" if best else ""
+    return "; ".join(filter(None, (mark, *(_LIMITS[name] for name in each.breaks))))
+
+
+def charts(study: Simulation) -> tuple[Chart, ...]:
+    """Return the time lost by cause, predicted and simulated."""
+    job, found, causes = study.jobs[0], study.jobs[0].goodput, _causes(study.jobs[0])
+    both = f"{percent(1.0 - job.predicted, 2)} predicted, {percent(1.0 - found.mean, 2)} simulated"
+    predicted = [1.0 - job.predicted, *(getattr(job.predicted_loss, each) for each in causes)]
+    simulated = [1.0 - found.mean, *(getattr(job.loss, each) for each in causes)]
+    ends = (100 * (1.0 - found.p95),), (100 * (1.0 - found.p5),)
+    panel = Panel(
+        Axis("share of wall-clock time", "%"),
+        Axis(""),
+        (
+            _bars("predicted by the formula", predicted, -_APART, "pale"),
+            _bars("simulated", simulated, _APART, "main"),
+            Whiskers("90 % of runs", (ROW_MIDDLE + _APART,), *ends),
+        ),
+        rows=(f"all: {both}", *map(_label, causes)),
+    )
+    words = f"{capital(_runs(study))}. {capital(_verdict(job))}. {_SPLIT}"
+    return (Chart("loss", f"{short(study.problem, 40)}: lost time by cause", words, (panel,)),)
+
+
+def _bars(name: str, shares: Sequence[float], shift: float, tone: Tone) -> Bars:
+    texts = tuple(percent(share, 3 if share < 0.01 else 2) for share in shares)
+    rows = tuple(row + ROW_MIDDLE + shift for row in range(len(shares)))
+    values = tuple(100 * share for share in shares)
+    hovers = tuple(f"{name}: {text}" for text in texts)
+    return Bars(
+        name, rows, (0.0,) * len(shares), values, hovers, ("", *texts[1:]), tone, False, 0.3
+    )

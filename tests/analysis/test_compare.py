@@ -1,0 +1,197 @@
+"""Plans side by side: known differences, every kind of file, every refusal, the workbook."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from planner import api, cli
+from planner.analysis.compare import compare, read_sides
+from planner.inputs import inputs_to_text
+from planner.report import plan_json
+from planner.report.screen import show
+from planner.report.views.comparison import view
+from planner.schema.comparison import Comparison, FigureRow, LineRow
+from planner.workbook.audit import audit
+from tests.workbook.conftest import Made, shipped
+from tests.workbook.excel import saved_with
+from tests.world.solved import solved
+
+PROBLEMS = Path(__file__).parents[2] / "problems"
+OFFICE = "enterprise_1MW"
+DEMANDED = "vast_ceres_4cn_2x3015"
+"""The storage that it buys where no rule says how much."""
+INFEASIBLE = PROBLEMS / "infeasible_restore.yaml"
+
+
+def edited(source: Made, path: Path, edits: dict[tuple[str, str], float]) -> Path:
+    """Save a workbook with values typed into its cells."""
+    cells = {source.input(*key): value for key, value in edits.items()}
+    if not edits:
+        path.write_bytes(source.content)
+        return path
+    typed = {(cell.sheet, cell.cell): value for cell, value in cells.items()}
+    return saved_with(source.content, path, typed)
+
+
+def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
+    """Write a solved plan as `planner solve` does."""
+    path = folder / f"{name}.plan.json"
+    inputs = api.load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    path.write_bytes(plan_json.to_bytes(solved(problem, *settings), inputs_to_text(inputs)))
+    return path
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Plans of one problem: as it is, with more storage, and by an earlier deadline."""
+    return (
+        written(tmp_path, "base", OFFICE),
+        written(tmp_path, "high", OFFICE, "storage.rule=high"),
+        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=22 days"),
+    )
+
+
+def compared(*paths: Path, settings: tuple[str, ...] = ()) -> Comparison:
+    return compare(read_sides(paths, settings=settings))
+
+
+def figure(found: Comparison, name: str) -> FigureRow:
+    return next(row for row in (*found.figures, *found.inputs) if row.name == name)
+
+
+def line(found: Comparison, sku: str) -> LineRow:
+    return next(row for row in found.lines if row.sku == sku)
+
+
+def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
+    plans: tuple[Path, Path, Path],
+) -> None:
+    found = compared(*plans[:2])
+    first, second = solved(OFFICE), solved(OFFICE, "storage.rule=high")
+    more, fewer = (line(found, sku).quantity for sku in ("wekapod_nitro_155", DEMANDED))
+    assert (more.values, more.changes) == ((0, 27), (0, 27))
+    assert (fewer.values, fewer.changes) == ((1, 0), (0, -1))
+    assert first.totals is not None and second.totals is not None
+    capex = figure(found, "capex_usd").series
+    assert capex.values == (first.totals.capex_usd, second.totals.capex_usd)
+    assert capex.changes[1] == pytest.approx(
+        (second.totals.capex_usd or 0) - (first.totals.capex_usd or 0)
+    )
+    assert figure(found, "gpus_used").equal
+    assert not figure(found, "capex_usd").equal
+
+
+def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(plans[0], plans[0])
+    rows = (*found.inputs, *found.lines, *found.figures, *found.limits)
+    assert all(row.equal for row in rows)
+    text = show(view(found), full=True)
+    assert text.count("the same in all") == 4
+
+
+def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(*plans)
+    assert [side.key for side in found.sides] == ["A", "B", "C"]
+    assert len(figure(found, "capex_usd").series.values) == 3
+    text = show(view(found), full=True)
+    assert max(map(len, text.splitlines())) <= 100
+    heads = [row for row in text.splitlines() if " ".join(row.split()) == "A B C B - A C - A"]
+    assert heads
+
+
+def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: Path) -> None:
+    source = shipped("megatron_1t")
+    whole = edited(source, tmp_path / "whole.xlsx", {})
+    other = edited(source, tmp_path / "other.xlsx", {("figure", "interval_s"): 7200.0})
+    found = compared(whole, other)
+    assert [side.kind for side in found.sides] == ["workbook", "workbook"]
+    assert (found.sides[0].edits, found.sides[0].status) == ((), "optimal")
+    assert figure(found, "interval_s").series.values == (14400.0, 7200.0)
+    (edit,) = found.sides[1].edits
+    assert edit.endswith(": 2.0 h instead of 4.0 h")
+    plan = audit(other, solve_again=False).edited
+    assert plan is not None
+    assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Ran]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANNER_DEBUG", "1")
+
+    def runner(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["planner", "compare", *map(str, arguments)])
+        code = cli._run(cli.app)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return runner
+
+
+def test_the_command_prints_and_writes_nothing_unasked(
+    run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    ran = run(*plans[:2])
+    assert (ran.code, ran.err) == (0, "")
+    assert "Inputs that differ" in ran.out
+    assert sorted(tmp_path.iterdir()) == before
+    assert json.loads(run(*plans[:2], "--json").out)["schema_version"] == 1
+
+
+REFUSED = {
+    "one file": (("good.plan.json",), "there must be two files or more to compare"),
+    "many files": (("good.plan.json",) * 10, "at most 9 files fit side by side"),
+    "a kind unknown": (("good.plan.json", "a.txt"), "a.txt: a file named '.txt' holds no plan"),
+    "no kind": (("good.plan.json", "a"), "a: its name does not say what it holds"),
+    "no file": (("good.plan.json", "gone.json"), "gone.json: there is no such file"),
+    "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
+    "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),
+    "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
+    "a folder": (("good.plan.json", "folder.json"), "folder.json: is a folder, not a file"),
+    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),
+    "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
+                           "--set and --scenario change problem files"),
+    "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),
+                             "--set and --scenario change problem files"),
+    "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
+    "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
+    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "are different comparisons"),
+    "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
+    "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_compared_is_one_line(
+    case: str, run: Callable[..., Ran], tmp_path: Path
+) -> None:
+    good = written(tmp_path, "good", "megatron_1t")
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "other.json").write_text('{"bill": []}')
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    later = json.loads(good.read_text()) | {"schema_version": 99}
+    (tmp_path / "later.json").write_text(json.dumps(later))
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "no.xlsx").write_text("PK")
+    arguments, message = REFUSED[case]
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""

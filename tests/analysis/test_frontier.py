@@ -1,0 +1,256 @@
+"""Frontiers: exactly the plans that enumeration finds, proven, none of them dominated."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.analysis import frontier
+from planner.analysis.frontier import AGAINST, Against, knee
+from planner.analysis.request import SweepOptions
+from planner.case import resolve
+from planner.inputs import Change, Inputs, applied
+from planner.optimizer.optimise import optimise
+from planner.schema.catalog import Item
+from planner.schema.problem import Objective
+from planner.schema.sensitivity import Frontier, FrontierPoint
+from tests.analysis.test_alternatives import enumerated
+from tests.oracle.candidates import candidates
+from tests.oracle.money import Array, Market
+from tests.world.commands import ran
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price, store
+
+SEEDS = (0, 7, 9)
+EXACT = SweepOptions(gap=1e-6, jobs=1)
+NOISE = 1e-5
+BOUND_NOISE = 1e-7
+EVERYTHING = 1000
+
+
+def study(
+    inputs: Inputs, options: SweepOptions, against: Against = "storage", points: int = 50
+) -> Frontier:
+    (found,) = frontier.study(inputs, options, against=(against,), points=points)
+    return found
+
+
+@cache
+def asked(seed: int) -> Inputs:
+    """Return a random problem that maximises useful work."""
+    inputs = inputs_of(random_case(seed))
+    work = Objective.model_validate({"maximize": "goodput"})
+    changes = [Change("objective", work, ""), Change("policy.prefer", None, "")]
+    return applied(inputs, changes)
+
+
+@cache
+def found(seed: int, against: Against) -> Frontier:
+    return study(asked(seed), EXACT, against=against, points=EVERYTHING)
+
+
+def written(item: Item, counts: Array) -> Array:
+    """Return the nameplate write bandwidth of so many units."""
+    if item.sizes is None:
+        return counts * (item.provides.write.value if item.provides.write else 0.0)
+    rows = item.sizes.rows
+    plate = np.interp(counts, [row.units for row in rows], [row.write for row in rows])
+    return np.where(counts > 0, plate, 0.0)
+
+
+@cache
+def every_plan(seed: int) -> dict[str, Array]:
+    """Return every feasible plan's place on each axis, and its useful work."""
+    inputs = asked(seed)
+    market = Market(
+        inputs.problem, {item.id: item for item in inputs.items}, inputs.prices, inputs.discounts
+    )
+    items = [candidate.item for candidate in candidates(market, "storage", inputs.families)]
+    share = inputs.problem.storage.delivered_fraction.write
+    found: dict[str, list[Array]] = {"cost": [], "power": [], "storage": [], "work": []}
+    for plans in enumerated(inputs):
+        columns = zip(items, plans.counts.T, strict=True)
+        found["storage"].append(share * sum(written(item, column) for item, column in columns))
+        found["cost"].append(plans.capex_usd)
+        found["power"].append(plans.it_power_kw * inputs.problem.site.pue_air)
+        found["work"].append(plans.value)
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+def best_at_most(xs: Array, work: Array, x: float) -> float:
+    return float(work[xs <= x * (1 + 1e-9)].max(initial=0.0))
+
+
+def rising_faults(points: tuple[FrontierPoint, ...], xs: Array, work: Array) -> list[str]:
+    """Return where points, by rising x and work, are not what enumeration says."""
+    wrong = []
+    for point in points:
+        truth = best_at_most(xs, work, point.x)
+        if abs(point.y - truth) > NOISE * truth or truth > point.bound * (1 + BOUND_NOISE):
+            wrong.append(f"at {point.x}: {point.y} to {point.bound}, enumerated {truth}")
+        less = best_at_most(xs, work, point.x * (1 - 1e-6))
+        if less >= point.y * (1 - 1e-9):
+            wrong.append(f"{point.x} is not the least for {point.y}")
+        if point.to_x is not None:
+            most = best_at_most(xs, work, point.to_x)
+            if most > point.bound * (1 + BOUND_NOISE):
+                wrong.append(f"up to {point.to_x}: {most} passes {point.bound}")
+    for x, value in zip(xs, work, strict=True):
+        here = [point.y for point in points if point.x <= x * (1 + 1e-6)]
+        if value > max(here, default=0.0) * (1 + NOISE) and x <= points[-1].x:
+            wrong.append(f"missed: {value} at {x}")
+    return wrong
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("against", ["cost", "power"])
+def test_every_plan_that_no_other_passes_is_there(seed: int, against: Against) -> None:
+    answer, plans = found(seed, against), every_plan(seed)
+    assert answer.complete
+    assert answer.status == "optimal"
+    assert not rising_faults(answer.points, plans[against], plans["work"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_goldilocks_curve_is_the_enumerated_one(seed: int) -> None:
+    answer, plans = found(seed, "storage"), every_plan(seed)
+    assert answer.complete
+    assert answer.best is not None
+    xs, work = plans["storage"], plans["work"]
+    assert not rising_faults(answer.points[: answer.best + 1], xs, work)
+    for point in answer.points[answer.best :]:
+        truth = work[xs >= point.x * (1 - 1e-9)].max()
+        assert point.y == pytest.approx(truth, rel=NOISE)
+        assert truth <= point.bound * (1 + BOUND_NOISE)
+        most = work[xs >= point.from_x * (1 - 1e-9)].max()
+        assert most <= point.bound * (1 + BOUND_NOISE)
+    far = answer.points[-1].x
+    for x, value in zip(xs, work, strict=True):
+        here = [p.y for p in answer.points[answer.best :] if p.x >= x * (1 - 1e-6)]
+        assert value <= max(here, default=math.inf) * (1 + NOISE), (x, value, far)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("against", AGAINST)
+def test_no_point_is_dominated_and_every_bound_is_kept(seed: int, against: Against) -> None:
+    answer = found(seed, against)
+    assert answer.best is not None
+    xs, ys = [p.x for p in answer.points], [p.y for p in answer.points]
+    assert xs == sorted(set(xs))
+    assert ys[: answer.best + 1] == sorted(set(ys[: answer.best + 1]))
+    falling = ys[answer.best + 1 :]  # the first may be as good as the best, with more storage
+    assert falling == sorted(set(falling), reverse=True)
+    assert max(falling, default=0.0) <= ys[answer.best]
+    for point in answer.points:
+        assert 0 <= point.gap <= EXACT.gap + 1e-9
+        assert point.bound >= point.y
+        assert point.from_x <= point.x
+        assert point.to_x is None or point.x <= point.to_x * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_curves_meet_in_the_best_plan(seed: int) -> None:
+    case = resolve(asked(seed))
+    certificate = optimise(replace(case, indifference=0.0), gap=1e-6)
+    assert certificate.value is not None
+    for against in AGAINST:
+        answer = found(seed, against)
+        assert answer.best is not None
+        top = answer.points[answer.best]
+        assert top.y == max(point.y for point in answer.points)
+        assert top.y == pytest.approx(math.exp(certificate.value), rel=2e-6)
+        assert answer.base == pytest.approx(top.y, rel=2e-6)
+
+
+def a_hall(**objective: str) -> Request:
+    """Return a hall in which too little storage costs goodput and too much costs GPUs."""
+    request = Request(**objective)
+    request.items = [gpu_system("gpu", 8, "10 kW"), store("box", "fs", "1 kW", "0.1 GB/s")]
+    request.site = {"pue": 1.25, "it_power": "100 kW"}
+    request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}
+    request.prices["box"] = price("10000")
+    return request
+
+
+def test_rules_are_marked_with_the_least_storage_they_ask_for() -> None:
+    request = a_hall(maximize="goodput")
+    request.items[1] = store("box", "fs", "1 kW", "4 GB/s")
+    answer = study(inputs_of(request.case()), EXACT, points=5)
+    marks = {mark.name: mark for mark in answer.marks}
+    assert set(marks) == {"light", "medium", "high", "good", "better", "best"}
+    light, high = marks["light"], marks["high"]
+    assert light.x is not None
+    assert high.x is not None
+    assert light.x >= 0.75 * 8  # one system of 8 GPUs at the least
+    assert high.x > light.x
+    assert high.y is not None
+    assert high.y < max(point.y for point in answer.points)
+    unheard = a_hall(maximize="goodput")
+    unheard.items[1] = store("box", "fs", "1 kW", "0.001 GB/s")
+    unheard.checkpoint["size"] = "0.1 GB"
+    nothing = study(inputs_of(unheard.case()), EXACT, points=3)
+    assert [mark.reason for mark in nothing.marks if mark.x is None]
+
+
+def test_without_a_plan_or_without_an_end_there_is_no_frontier() -> None:
+    request = a_hall(maximize="goodput")
+    request.more["targets"] = {"min_gpus": 1000}
+    for against in AGAINST:
+        answer = study(inputs_of(request.case()), EXACT, against=against)
+        assert (answer.status, answer.points, answer.knee) == ("infeasible", (), None)
+        assert answer.message == "no plan meets every limit"
+    endless = a_hall(maximize="goodput")
+    endless.site = {"pue": 1.25}
+    endless.job["failures"] = {"per_gpu_day": 1e-12}
+    answer = study(inputs_of(endless.case()), EXACT, against="cost")
+    assert answer.status == "unbounded"
+    assert answer.message is not None
+    assert "nothing limits" in answer.message
+
+
+def test_too_little_time_proves_nothing() -> None:
+    hurried = SweepOptions(gap=1e-6, time_limit_s=1e-9, jobs=1)
+    answer = study(asked(0), hurried, against="cost")
+    assert answer.status == "no_solution"
+    assert not answer.points
+
+
+def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
+    words = ("sweep", "--mode", "frontier", small, "--gap", "1 %", "--points", "3",
+             "--workers", "1", "--against", "cost")  # fmt: skip
+    both = ("cost", "power")
+    assert ran(*words, "--against", "power", "-o", str(tmp_path / "a")).code == 0
+    written = [*(tmp_path / "a").iterdir()]
+    assert {path.name for path in written} == {
+        *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png", "svg")),
+        "problem.frontier.xlsx", "problem.frontier.html",
+    }  # fmt: skip
+    assert all(path.stat().st_size for path in written)
+    record = (tmp_path / "a/problem.frontier-cost.json").read_text("utf-8")
+    assert Frontier.model_validate_json(record).points
+    assert ran(*words, "--json").out == record
+    two = ran(*words, "--against", "power", "--json")
+    assert [each["x_name"] for each in json.loads(two.out)] == list(both)
+    hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
+    names = {path.name for path in (tmp_path / "none").iterdir()}
+    assert (hopeless.code, names) == (3, {"problem.frontier-cost.json", "problem.frontier.html"})
+
+
+def test_the_knee_of_a_curve_made_by_hand() -> None:
+    # In logarithms of 10 the chord runs from (0, 0) to (4, 100): 25 a decade.
+    xs, ys = [1.0, 10.0, 100.0, 1000.0, 10_000.0], [0.0, 70.0, 80.0, 95.0, 100.0]
+    assert knee(xs, ys, logarithmic=True) == 1
+    # On a plain scale all but the last lie at the left end, so height alone decides.
+    assert knee(xs, ys, logarithmic=False) == 3
+    assert knee([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], logarithmic=False) is None
+    assert knee([1.0, 2.0], [0.0, 1.0], logarithmic=True) is None
+    assert knee([1.0, 2.0, 3.0], [5.0, 5.0, 5.0], logarithmic=False) is None
+    assert knee([0.0, 2.0, 3.0], [0.0, 4.0, 5.0], logarithmic=True) is None
+    # A curve that sags below its chord has no knee.
+    assert knee([0.0, 1.0, 2.0], [0.0, 0.2, 2.0], logarithmic=False) is None

@@ -1,0 +1,261 @@
+"""Tasks in processes that die, on a cluster that goes, and analyses that any worker answers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.analysis import frontier, pool, tornado
+from planner.analysis.pool import Lost, all_results, results
+from planner.analysis.request import SweepOptions
+from planner.analysis.uncertain import Draw
+from planner.analysis.uncertain import study as uncertain
+from planner.errors import Finding, InputError, PlannerError, VerificationError
+from planner.inputs import Inputs
+
+LARGE = os.urandom(300_000)
+"""More than a pipe between processes holds, as the inputs of a real problem are."""
+
+
+def doubled(large: bytes, task: int) -> int:
+    assert len(large) == len(LARGE)
+    time.sleep(0.02)
+    return 2 * task
+
+
+def done(do: Callable[[Any], Any], count: int, jobs: int = 2) -> dict[Any, Any]:
+    """Return the result of each number, worked on by processes from the start."""
+    return dict(results(do, [(n, n) for n in range(count)], jobs=jobs, alone_s=0.0))
+
+
+def kill_one(draw: random.Random) -> None:
+    with suppress(ProcessLookupError, IndexError):
+        child = draw.choice([each for each in active_children() if each.pid])
+        os.kill(child.pid or 0, draw.choice([signal.SIGKILL, signal.SIGTERM]))
+
+
+def test_a_process_killed_at_any_moment_loses_no_task() -> None:
+    draw, over = random.Random(0), threading.Event()
+
+    def kill() -> None:
+        for _ in range(3):
+            if over.wait(draw.uniform(0.2, 0.9)):
+                return
+            kill_one(draw)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    found = done(partial(doubled, LARGE), 30)
+    over.set()
+    killer.join()
+    assert found == {n: 2 * n for n in range(30)}
+
+
+def died(task: int) -> int:
+    if task == 3:
+        os._exit(1)
+    return task
+
+
+def test_a_task_that_ends_every_process_is_lost_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = done(died, 5)
+    lost = found.pop(3)
+    assert isinstance(lost, Lost)
+    assert found == {n: n for n in (0, 1, 2, 4)}
+    monkeypatch.setattr(pool, "results", lambda *_, **__: iter([(3, lost)]))
+    with pytest.raises(PlannerError, match="ended again and again"):
+        all_results(died, {3: 3}, jobs=2, alone_s=0.0)
+
+
+def where(task: int) -> tuple[int, int]:
+    time.sleep(0.1)
+    return task, os.getpid()
+
+
+def test_short_work_starts_no_process_and_long_work_does() -> None:
+    found = dict(results(where, [(n, n) for n in range(4)], jobs=2, alone_s=600.0))
+    assert found == {n: (n, os.getpid()) for n in range(4)}
+    found = done(where, 20)
+    assert {n: result[0] for n, result in found.items()} == {n: n for n in range(20)}
+    assert len({pid for _, pid in found.values()}) == 2
+
+
+def refused(task: int) -> int:
+    if task == 7:
+        raise InputError(Finding("seven", "no seven", fix="give another"))
+    if task == 8:
+        raise VerificationError(["eight"])
+    return 10 * task
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (7, InputError, "no seven; give another [seven]"),
+        (8, VerificationError, "the plan failed verification: eight"),
+    ],
+)
+def test_an_expected_failure_comes_back_as_it_was(
+    jobs: int, number: int, kind: type[PlannerError], said: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        all_results(refused, {n: n for n in (1, 2, number)}, jobs=jobs, alone_s=0.0)
+    assert str(caught.value) == said
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is kind and str(again) == said
+    if isinstance(again, InputError):
+        assert again.findings[0].code == "seven"
+
+
+def test_processes_end_with_a_killed_starter_without_guard(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, threading, time\n"
+        "from multiprocessing import active_children\n"
+        "from planner.analysis.pool import results\n"
+        "def end():\n"
+        "    while len(active_children()) < 2:\n"
+        "        time.sleep(0.01)\n"
+        "    time.sleep(1)\n"
+        "    print(*(child.pid for child in active_children()), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "threading.Thread(target=end).start()\n"
+        "list(results(time.sleep, [(n, 600) for n in range(2)], jobs=2, alone_s=0.0))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
+    pids = [int(text) for text in ended.stdout.split()]
+    assert len(pids) == 2, ended.stderr
+    until = time.monotonic() + 600
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < until, "a process outlives its starter"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# Analyses
+
+
+Asked = Callable[[Inputs, int, str | None], str]
+
+
+def _frontier(inputs: Inputs, jobs: int, dask: str | None) -> str:
+    options = SweepOptions(jobs=jobs, dask=dask)
+    return "".join(each.model_dump_json() for each in frontier.study(inputs, options, points=6))
+
+
+def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
+    options = SweepOptions(jobs=jobs, dask=dask)
+    return uncertain(
+        inputs, (), options, Draw(samples=20), plan=api.solve_with(inputs, api.Options())
+    ).model_dump_json()
+
+
+def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
+    options = SweepOptions(jobs=jobs, dask=dask)
+    return tornado.study(inputs, ("site.pue=1.1:1.3",), options).model_dump_json()
+
+
+@pytest.mark.parametrize("study", [_frontier])
+def test_two_processes_answer_as_one(
+    study: Asked, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = api.load(Path(small))
+    one = study(inputs, 1, None)
+    monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
+    assert study(inputs, 2, None) == one
+
+
+# Dask
+
+
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Any]:
+    """Yield a Dask cluster in this process."""
+    from distributed import LocalCluster
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            silence_logs=50,
+            protocol="tcp",
+        )
+        with cluster:
+            yield cluster
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Yield the address of a scheduler with two workers."""
+    with cluster_of(2) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("study", [_frontier, _uncertain])
+def test_a_cluster_answers_as_one_process(study: Asked, small: str, scheduler: str) -> None:
+    inputs = api.load(Path(small))
+    assert study(inputs, 1, scheduler) == study(inputs, 1, None)
+
+
+def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "SECONDS_TO_CONNECT", 0.5)
+    inputs = api.load(Path(small))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        for port in (1, silent.getsockname()[1]):  # nobody, and somebody who never answers
+            with pytest.raises(InputError, match="no Dask scheduler answers") as caught:
+                _tornado(inputs, 1, f"tcp://127.0.0.1:{port}")
+            assert f"--workers tcp://127.0.0.1:{port}" in str(caught.value)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [("scheduler", "the Dask scheduler has gone"), ("workers", "the Dask scheduler has no worker")],
+)
+def test_a_cluster_that_goes_is_one_line(
+    gone: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seconds in ("SECONDS_TO_CONNECT", "SECONDS_WITHOUT_WORKERS"):
+        monkeypatch.setattr(pool, seconds, 1.0)
+    with cluster_of(1) as cluster:
+        found = results(where, [(n, n) for n in range(600)], dask=cluster.scheduler_address)
+        next(found)
+        if gone == "workers":
+            cluster.scale(0)
+        else:
+            cluster.close()
+        with pytest.raises(InputError, match=said) as caught:
+            list(found)
+    assert str(caught.value).count("\n") == 0

@@ -1,0 +1,219 @@
+"""Scenarios: grids, tables, named ones and samples, made when they are asked for."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from planner.analysis.request import SweepOptions
+from planner.analysis.scenarios import Scenarios, scenarios
+from planner.analysis.variants import Scenario
+from planner.errors import InputError
+from planner.inputs import Inputs
+from planner.loader import load
+from planner.loader.overrides import checked
+from tests.analysis.rows import rows_of
+from tests.world.files import BOOK, FILES, PROBLEM, changed
+
+POWER = "site.facility_power"
+NAMED = """\
+scenarios:
+  half_power: {site: {facility_power: 1 MW}}
+  hourly:
+    jobs.seventy.checkpoint.interval: {policy: fixed, every: 1 h}
+    targets: {min_goodput: 90 %}
+  picky: {consider: {vendors: [Boxes, Quick]}, objective: {minimize: cost}}
+  broken: {site: {facility_power: 1 GB}}
+  dear: {prices: dear.yaml}
+"""
+PLACES = {"half_power": 0, "hourly": 1, "picky": 2, "broken": 3, "dear": 4}
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small problem with scenarios of every kind."""
+    folder = tmp_path_factory.mktemp("named")
+    text = PROBLEM[: PROBLEM.index("scenarios:")] + NAMED
+    dear = changed(BOOK, "list: 300000 USD", "list: 900000 USD")
+    for name, content in {**FILES, "problem.yaml": text, "dear.yaml": dear}.items():
+        (folder / name).write_text(content, "utf-8")
+    return folder / "problem.yaml"
+
+
+@pytest.fixture(scope="module")
+def inputs(problem: Path) -> Inputs:
+    return load(problem)
+
+
+def settings_of(scenario: Scenario) -> list[str]:
+    return [change.setting for change in scenario.changes]
+
+
+def names_of(found: Scenarios) -> list[str]:
+    return [column.name for column in found.axes]
+
+
+def error_of(inputs: Inputs, *vary: str, **more: object) -> str:
+    with pytest.raises(InputError) as caught:
+        scenarios(inputs, vary=vary, **more)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_a_grid_has_every_combination_the_last_axis_fastest(inputs: Inputs) -> None:
+    vary = (f"{POWER}=1MW:3MW:1MW", "storage.rule=demand,light", "items.gpu_box.max=8,null")
+    found = scenarios(inputs, vary=vary)
+    wanted = list(product(("1 MW", "2 MW", "3 MW"), ("demand", "light"), ("8", "null")))
+    assert len(found) == len(wanted) == 12
+    assert [tuple(change.text for change in each.changes) for each in found] == wanted
+    assert [each.index for each in found] == list(range(12))
+    assert names_of(found) == ["site.facility_power [kW]", "storage.rule", "items.gpu_box.max"]
+    assert [found[index].cells for index in (0, 1, 11)] == [
+        (1000.0, "demand", 8), (1000.0, "demand", None), (3000.0, "light", None),
+    ]  # fmt: skip
+    with pytest.raises(IndexError):
+        found[12]
+
+
+def test_a_million_scenarios_are_not_held(inputs: Inputs) -> None:
+    tracemalloc.start()
+    try:
+        found = scenarios(
+            inputs, vary=[f"{POWER}=1MW:2MW:lin:1000", "budget.capex=1MUSD:9MUSD:lin:1000"]
+        )
+        some = found[999_999], found[500_007]
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(found) == 1_000_000
+    assert [each.index for each in some] == [999_999, 500_007]
+    assert found[999_999].cells == (2000.0, 9e6)
+    assert held < 5e6
+
+
+def test_too_many_scenarios_are_refused_before_any_is_made(inputs: Inputs) -> None:
+    vary = (f"{POWER}=1MW:10MW:1kW", "budget.capex=1MUSD:2MUSD:0.1kUSD")
+    assert error_of(inputs, *vary) == (
+        "9,001 x 10,001 are 90,019,001 scenarios, and at most 1,000,000 can be asked for; "
+        "take larger steps or fewer paths [vary]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("vary", "twice"),
+    [
+        ((f"{POWER}=1 MW", "site.facility_power=2 MW"), POWER),
+        (("jobs.0.dataset=1 TB", "jobs.seventy.dataset=2 TB"), "jobs.0.dataset"),
+        (("prices.*.list=x2", "prices.gpu_box.list=5 USD"), "prices.gpu_box.list"),
+        (("jobs.0.checkpoint.interval.max=1 h", "jobs.0.checkpoint.interval={policy: optimal}"),
+         "jobs.0.checkpoint.interval"),
+        (("site={pue: 1.1}", "site.pue=1.2"), "site"),
+    ],
+)  # fmt: skip
+def test_what_is_varied_twice_is_refused(inputs: Inputs, vary: Sequence[str], twice: str) -> None:
+    assert error_of(inputs, *vary) == f"'{twice}' is varied twice; vary it once [vary]"
+
+
+# Scenarios as inputs.
+
+
+def scenario_inputs(inputs: Inputs, scenario: Scenario) -> Inputs:
+    return checked(inputs, scenario.changes, recorded=True)
+
+
+def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) -> None:
+    found = scenarios(inputs, vary=[f"{POWER}=0.5MW:1.5MW:0.1MW", "storage.rule=light,high"])
+    for scenario in found[::7]:
+        settings = tuple(settings_of(scenario))
+        new, wanted = scenario_inputs(inputs, scenario), load(problem, settings=settings)
+        assert new.problem == wanted.problem
+        assert new.overrides == wanted.overrides == settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "vary", "refused"),
+    [
+        ("site.floor={racks_per_row: 10, rows: 4, rack_width: 60 cm, row_pitch: 3 m, riser: 1 m}",
+         ["storage.delivered_fraction.write=0.5,0.6", "site.racks=20,30,60"],
+         "racks is 60; floor has places for 40"),
+        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
+         "a repair takes 365 days at most"),
+        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
+         "does not go with repair"),
+        ("term.years=3", ["term.support_level=none,golden"], "no price has a level"),
+    ],
+)  # fmt: skip
+def test_one_value_that_contradicts_another_refuses_no_other(
+    problem: Path, setting: str, vary: list[str], refused: str
+) -> None:
+    """Of a hall with places for 40 racks no row had a plan where one of them asked for 60, and a
+    repair of 400 days had one where it stood beside one of 12 hours."""
+    inputs = load(problem, settings=[setting])
+    found = scenarios(inputs, vary=vary)
+    rows = rows_of(inputs, [*found], SweepOptions(1e-3))
+    for row, scenario in zip(rows, found, strict=True):
+        try:
+            checked(inputs, scenario.changes)
+            assert row["status"] == "optimal", row
+        except InputError as error:
+            assert refused in str(error)
+            assert (row["status"], refused in row["reason"]) == ("invalid", True)
+            assert scenario.changes[-1].setting in row["reason"]
+
+
+# Tables, and tables times grids.
+
+
+def test_rows_times_a_grid(inputs: Inputs, tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("name,storage.rule,items.gpu_box.max\na,light,\nb,lite,8\nc,,9\n", "utf-8")
+    found = scenarios(inputs, vary=[f"{POWER}=1 MW,2 MW"], table=table)
+    assert [each.name for each in found] == ["a", "a", "b", "b", "c", "c"]
+    assert [settings_of(each) for each in found[::2]] == [
+        ["storage.rule=light", "site.facility_power=1 MW"],
+        ["site.facility_power=1 MW"],
+        ["items.gpu_box.max=9", "site.facility_power=1 MW"],
+    ]
+    assert [bool(each.refused) for each in found] == [False, False, True, True, False, False]
+    assert "rows.csv:3: storage.rule: 'lite' is not known" in found[2].refused
+    assert [found[index].cells for index in (1, 2, 5)] == [
+        ("light", 64, 2000.0), ("lite", 8, 1000.0), ("demand", 9, 2000.0),
+    ]  # fmt: skip
+    twice = error_of(inputs, "storage.rule=high", table=table)
+    assert twice == "'storage.rule' is varied twice; vary it once [vary]"
+
+
+# Named scenarios.
+
+
+def test_named_scenarios_each_have_their_inputs(problem: Path, inputs: Inputs) -> None:
+    found = scenarios(inputs, named=(), problem=problem)
+    assert [each.name for each in found] == list(PLACES)
+    assert [each.base for each in found] == list(PLACES)
+    assert [bool(each.refused) for each in found] == [False, False, False, True, False]
+    assert "1 GB" in found[3].refused
+    assert all(each.changes == () for each in found)
+    for name in ("half_power", "hourly", "picky", "dear"):
+        own = found.bases[name]
+        assert own == load(problem, scenario=name)
+        assert scenario_inputs(own, found[PLACES[name]]).problem == own.problem
+    assert "broken" not in found.bases
+
+
+def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(
+    problem: Path, inputs: Inputs
+) -> None:
+    vary = ["prices.gpu_box.list=x0.5"]
+    found = scenarios(inputs, vary=vary, named=["dear", "picky"], problem=problem)
+    assert [found[index].cells[-1] for index in range(2)] == [450_000.0, 150_000.0]
+
+
+def test_settings_are_laid_over_every_named_scenario(problem: Path) -> None:
+    inputs = load(problem, settings=("site.pue=1.5",))
+    found = scenarios(inputs, named=["hourly"], problem=problem)
+    own = found.bases["hourly"]
+    assert own.problem.site.pue == 1.5
+    assert own.overrides == ("site.pue=1.5",)

@@ -1,0 +1,207 @@
+"""`planner sweep` as a user runs it: its table, bad scenarios, an interruption."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+
+from planner import api, atomic_files
+from planner.analysis import variants
+from planner.report import sweep_files
+from planner.schema.sensitivity import VARIED, Sweep
+from tests.world.commands import Ran, ran
+
+POWER = "site.facility_power=100kW:400kW:lin:130"
+PIECES = "site.pue=1.1:1.5:lin:40"
+"""Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
+FILES = (".sweep.parquet", ".sweep.csv", ".sweep.json")
+
+
+def swept(small: str, folder: Path, *arguments: str) -> Ran:
+    return ran("sweep", small, "-o", str(folder), "--workers", "1", *arguments)
+
+
+def table(folder: Path) -> list[dict[str, Any]]:
+    read: list[dict[str, Any]] = pq.read_table(folder / "problem.sweep.parquet").to_pylist()
+    return read
+
+
+def record(folder: Path) -> Sweep:
+    return Sweep.model_validate_json((folder / "problem.sweep.json").read_text())
+
+
+def test_the_table_says_what_went_in_and_what_came_out(small: str, tmp_path: Path) -> None:
+    best = "objective.indifference=0"
+    feeds = ("--vary", "site.facility_power=300kW,1MW")
+    done = swept(small, tmp_path, *feeds, "--gap", "2e-6", "--set", best)
+    assert done.code == 0
+    low, high = table(tmp_path)
+    plan = api.solve(small, settings=("site.facility_power=300 kW", best))
+    assert low["site.facility_power [kW]"] == 300.0 and high["site.facility_power [kW]"] == 1000.0
+    assert low["status"] == "optimal" and low["certificate"] in ("search", "reused")
+    assert low["objective"] == pytest.approx(plan.objective.value, rel=4e-6)
+    assert low["objective"] <= low["bound"] <= low["objective"] * (1 + 2.1e-6)
+    assert plan.totals is not None
+    assert low["gpus"] == plan.totals.gpus == 8 * low["units.gpu_box"]
+    assert low["goodput"] == pytest.approx(plan.jobs[0].goodput)
+    assert "facility_power" in low["binding"]
+    study = record(tmp_path)
+    assert [column.name for column in study.columns] == list(low)
+    assert (study.rows, study.asked, study.statuses) == (2, 2, {"optimal": 2})
+
+
+def test_csv_and_parquet_hold_the_same(small: str, tmp_path: Path) -> None:
+    swept(small, tmp_path, "--vary", POWER, "--vary", "storage.rule=demand,light")
+    rows = table(tmp_path)
+    with (tmp_path / "problem.sweep.csv").open(newline="") as stream:
+        read = list(csv.DictReader(stream))
+    assert len(read) == len(rows) == 260
+    for text, row in zip(read, rows, strict=True):
+        for name, value in row.items():
+            shown = text[name]
+            assert (shown == "" and value is None) or shown == str(value) or float(shown) == value
+    assert {row["storage.rule"] for row in rows} == {"demand", "light"}
+
+
+def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_path: Path) -> None:
+    file = tmp_path / "scenarios.csv"
+    file.write_text(
+        "name,site.facility_power,targets.min_goodput,jobs.0.gpus.max\n"
+        "fine,1 MW,,\n"
+        "no unit,12,,\n"
+        "too little,1 kW,,\n"
+        "contradiction,1 MW,,1\n"
+        "high,1 MW,99.9999 %,\n"
+        "also fine,2 MW,,\n"
+    )
+    done = swept(small, tmp_path, "--scenarios", str(file))
+    rows = {row["name"]: row for row in table(tmp_path)}
+    assert done.code == 0
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "fine": "optimal", "no unit": "invalid", "too little": "infeasible",
+        "contradiction": "invalid", "high": "invalid", "also fine": "optimal",
+    }  # fmt: skip
+    assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
+    assert "facility power 1 kW" in rows["too little"]["reason"]
+    assert "jobs.0.gpus.max" in rows["contradiction"]["reason"] or rows["contradiction"]["reason"]
+    assert "goodput" in rows["high"]["reason"]
+    assert rows["fine"]["objective"] <= rows["also fine"]["objective"]
+
+
+def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path: Path) -> None:
+    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--scenarios", "all")
+    rows = table(tmp_path)
+    assert [row["name"] for row in rows] == ["half_power"] * 2
+    assert rows[1]["capex_usd"] == pytest.approx(2 * rows[0]["capex_usd"], rel=0.2)
+    swept(small, tmp_path, "--vary", "catalog.gpu_box.consumes.it_power=x1,x1.5")
+    one, other = table(tmp_path)
+    assert one["it_power_kw"] / one["gpus"] < other["it_power_kw"] / other["gpus"]
+
+
+def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:
+    done = ran("sweep", small, "--vary", "site.facility_power=200kW:400kW:50kW",
+               "-o", str(tmp_path), "--workers", "1")  # fmt: skip
+    assert done.code == 0
+    book = openpyxl.load_workbook(tmp_path / "problem.sweep.xlsx")
+    assert book.sheetnames == ["Sweep", "Sweep data"]
+    assert book["Sweep data"].auto_filter.ref is not None
+    assert (tmp_path / "problem.sweep.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "problem.sweep.svg").read_text()
+    assert record(tmp_path).base is not None
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int) -> None:
+    """Have the user interrupt a sweep after so many pieces."""
+    results = variants.results
+
+    def interrupted(*given: Any, **named: Any) -> Iterator[Any]:
+        yield from islice(results(*given, **named), pieces)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(variants, "results", interrupted)
+
+
+def test_an_interrupted_sweep_leaves_the_table_of_what_is_done(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept(small, tmp_path / "whole", "--vary", PIECES)
+    stop_after(monkeypatch, 1)
+    done = swept(small, tmp_path, "--vary", PIECES)
+    assert done.code == 130
+    assert "interrupted after 16 of 40 scenarios; they are written" in done.err
+    assert table(tmp_path) == table(tmp_path / "whole")[:16]
+    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 40)
+
+
+def test_what_ends_before_anything_is_done_leaves_nothing(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic_files, "put_in_place", [])
+    stop_after(monkeypatch, 0)
+    done = swept(small, tmp_path / "new", "--vary", PIECES)
+    assert (done.code, done.out) == (130, "")
+    assert done.err.startswith("planner: interrupted: nothing was written")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sweep_files, "_write_heads", full)
+    done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2")
+    assert done.code == 2
+    assert done.err.count("\n") == 1 and "no space left" in done.err
+    assert not list(tmp_path.glob("problem*")), "nothing half-written"
+
+
+def test_objectives_can_be_varied_and_are_not_compared(small: str, tmp_path: Path) -> None:
+    both = ("--vary", "objective={maximize: useful_gpus},{minimize: cost}")
+    done = swept(small, tmp_path, *both, "--set", "targets={min_gpus: 8}")
+    assert done.code == 0 and "best of all" not in done.out
+    first, second = table(tmp_path)
+    assert first["objective (varied)"] == "{maximize: useful_gpus}"
+    assert first["objective"] == pytest.approx(first["useful_gpus"])
+    assert second["objective"] == pytest.approx(second["capex_usd"])
+    study = record(tmp_path)
+    assert (study.objective, study.unit) == (VARIED, "")
+    swept(small, tmp_path, "--vary", "objective.maximize=gpus,gpus")
+    assert (record(tmp_path).objective, record(tmp_path).unit) == ("gpus", "GPUs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "nothing is varied"),
+        (("--vary", "site.facility_powr=1MW:2MW:1MW"), "facility_power"),
+        (("--vary", "site.facility_power=1MW:2MW"), "site.facility_power"),
+        (("--vary", "site.facility_power=1:2:1"), "kW"),
+        (("--scenarios", "nowhere.csv"), "nowhere.csv"),
+        (("--scenarios", "nobody"), "nobody"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "-1"), "--workers"),
+        (("--vary", "site.pue=1.1,1.2", "--gap", "2"), "--gap"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tcp://127.0.0.1:1"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "nonsense://"), "no Dask scheduler"),
+        (("--vary", "site.pue=1.1,1.2", "--workers", "tls://127.0.0.1:1"), "needs certificates"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...],
+    said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("planner.analysis.pool.SECONDS_TO_CONNECT", 1)
+    done = ran("sweep", small, "-o", str(tmp_path), *arguments)
+    assert done.code == 2 and said in done.err
+    assert done.err.startswith("planner: ") and done.err.count("\n") == 1
+    assert not list(tmp_path.glob("problem*"))

@@ -1,0 +1,112 @@
+"""No answer depends on a clock; a time limit, where there is one, holds for all that is done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api, shipped
+from planner.analysis.explain import explain
+from planner.analysis.rules import rules_table
+from planner.api import Options, load
+from planner.optimizer.search import Answer, Search
+from planner.report.screen import show
+from planner.report.views.explain import view
+from tests.world.commands import once, ran
+
+OCTET = str(shipped.problem_files()["gpt3_octet"])
+RESTORE = str(shipped.problem_files()["infeasible_restore"])
+OVER = Options(time_limit_s=1.0, deadline=0.0)
+"""Options whose time is over."""
+
+
+@pytest.fixture
+def hasty_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by which a thousand seconds pass whenever somebody looks."""
+    now = iter(range(10**9, 2 * 10**9, 1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("problem", ["small", OCTET, RESTORE])
+@pytest.mark.usefixtures("hasty_clock")
+def test_explanations_are_the_same_however_fast_the_clock(problem: str, small: str) -> None:
+    file = small if problem == "small" else problem
+    assert ran("explain", file, "--json") == once("explain", file, "--json")
+
+
+def test_after_the_time_no_question_is_begun_and_all_are_named(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = load(Path(small))
+    plan = api.solve_with(inputs, Options())
+    built: list[str] = []
+    monkeypatch.setattr(Search, "look_at", lambda *_: built.append("box"))
+    found = explain(inputs, OVER, plan=plan)
+    rules = rules_table(inputs, plan, OVER)
+    assert built == []
+    assert found.plan == plan
+    assert found.marginals == ()
+    assert found.undecided == ("the worth of each limit",)
+    assert found.why_not is not None
+    assert {row.outcome for row in found.why_not.forced} <= {"not_found"}
+    assert all(item.break_even is None or item.break_even.outcome != "found"
+               for item in found.why_not.items)  # fmt: skip
+    screen = show(view(found), full=True)
+    assert "not decided, as it takes too long: the worth of each limit" in screen
+    assert "a step of any of them changes nothing" not in screen
+    others = [row for row in rules.rows if not row.own]
+    assert others
+    assert all(row.reason for row in others)
+
+
+def test_no_time_for_a_problem_without_a_plan_claims_nothing() -> None:
+    found = api.why_infeasible(load(Path(RESTORE)), OVER)
+    assert (found.conflicts, found.changes, found.combined) == ((), (), None)
+    assert "jobs.0.restore.max_time" in found.undecided
+
+
+def test_a_choice_among_equals_that_is_cut_short_is_told(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Search.run
+
+    def proof_alone(self: Search, *given: Any) -> list[Answer]:
+        answers = run(self, *given)
+        return [answer._replace(ended=self.worth.kind == "work") for answer in answers]
+
+    inputs = load(Path(small))
+    chosen = api.solve_with(inputs, Options())
+    monkeypatch.setattr(Search, "run", proof_alone)
+    plan = api.solve_with(inputs, Options())
+    assert plan.status == "optimal"
+    (cut,) = [each for each in plan.verdict if each.code == "search"]
+    assert cut.text.startswith("the end of the search came before the cheapest")
+    assert not [each for each in chosen.verdict if each.code == "search"]
+
+
+def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, computed = [100.0], [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "process_time", lambda: computed[0])
+    options = Options(time_limit_s=40.0).started()
+    now[0] = 110.0
+    assert options.started().deadline == 140.0
+    assert options.effort.deadline == 140.0
+    assert options.part(0.5).deadline == 125.0
+    assert options.turn(3).deadline == 120.0
+    assert options.searching(0.95).deadline == pytest.approx(138.5)
+    assert options.searching(0.5).deadline == 125.0
+    computed[0] = 2.0  # a fifth of a processor: what comes afterwards takes five times as long
+    assert options.searching(0.95).deadline == pytest.approx(140.0 - 5 * 0.75)
+    computed[0] = 0.1  # a hundredth: no more than a quarter is kept
+    assert options.searching(0.95).deadline == pytest.approx(132.5)
+    computed[0] = 10.0
+    short = replace(options, deadline=112.0)
+    assert short.searching(0.95).deadline == pytest.approx(111.5)
+    assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
+    assert Options().part(0.5).deadline == Options().searching(0.5).deadline == Options().deadline

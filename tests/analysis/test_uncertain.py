@@ -1,0 +1,440 @@
+"""Uncertain inputs: quantiles, known answers, and regret worked out again by solving."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+from scipy import stats
+
+from planner.analysis import uncertain
+from planner.analysis.distributions import discrete, unknowns
+from planner.analysis.purchases import (
+    best_operation,
+    kept_purchase,
+    regrets,
+    value_of,
+    values_of,
+)
+from planner.analysis.request import Request, SweepOptions
+from planner.analysis.uncertain import Draw, study
+from planner.analysis.variants import Answer, Scenario
+from planner.api import Options, solve_with
+from planner.case import resolve
+from planner.commands.results import run_study
+from planner.errors import InputError
+from planner.inputs import Change, Inputs, applied, value_at
+from planner.loader import load
+from planner.optimizer.objective import natural
+from planner.optimizer.optimise import optimise
+from planner.report.charts import picture
+from planner.report.screen import show
+from planner.report.views import uncertain as uncertain_view
+from planner.schema.plan import Plan
+from planner.schema.problem import FailureRate, Quantity
+from planner.schema.sensitivity import Uncertain
+from tests.world.random_cases import inputs_of, random_case
+
+EXACT = SweepOptions(gap=1e-6, jobs=1)
+SHARES = np.linspace(1e-6, 1.0 - 1e-6, 41)
+POWER = "site.facility_power=uniform(400 kW, 900 kW)"
+
+
+def alone(
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, progress: object = None
+) -> list[Answer]:
+    """Answer each scenario by itself."""
+    found = []
+    for scenario in scenarios:
+        case = resolve(applied(inputs, scenario.changes))
+        end = optimise(case, gap=options.gap, ties=False)
+        value = None if end.value is None else natural(case.objective, end.value)
+        found.append(Answer(scenario, end.status, value, value, end.gap, end.operation))
+    return found
+
+
+def saying(value: Callable[[dict[str, float]], float | None]) -> uncertain.Ask:
+    """Return what answers each scenario with a number computed from its changes."""
+
+    def ask(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
+        values = [value({c.path: c.value for c in s.changes}) for s in scenarios]
+        return [
+            Answer(s, "infeasible" if v is None else "optimal", v, v, 0.0)
+            for s, v in zip(scenarios, values, strict=True)
+        ]
+
+    return ask
+
+
+@cache
+def read(problem: str, *settings: str) -> tuple[Inputs, Plan]:
+    inputs = load(Path(problem), settings=settings)
+    return inputs, solve_with(inputs, Options(explain=False))
+
+
+def asked(
+    problem: str, *dists: str, settings: tuple[str, ...] = (), samples: int = 20, seed: int = 1
+) -> tuple[Uncertain, Plan]:
+    inputs, plan = read(problem, *settings)
+    return study(inputs, dists, EXACT, Draw("lhs", samples, seed), plan=plan, ask=alone), plan
+
+
+def test_discrete_values_come_as_often_as_they_should() -> None:
+    shape = discrete((7.0, 3.0, 5.0), (0.2, 0.5, 0.3))
+    drawn = shape((np.arange(1000) + 0.5) / 1000).tolist()
+    assert [drawn.count(value) for value in (7.0, 3.0, 5.0)] == [200, 500, 300]
+
+
+WRONG = [
+    ("", "not PATH=DISTRIBUTION; write for example"),
+    ("site.facility_power", "not PATH=DISTRIBUTION"),
+    ("site.facility_pwer=uniform(1, 2)", "has no 'facility_pwer'; did you mean 'facility_power'"),
+    ("site.racks=unifrom(1, 2)", "no distribution 'unifrom'; did you mean 'uniform'"),
+    ("site.facility_power=gauss(1 MW)", "no distribution 'gauss'; known: uniform, triangular"),
+    ("site.facility_power=8 MW", "'8 MW' is no distribution; write LOW..HIGH"),
+    ("site.facility_power=uniform(1 MW)", "has 1 value; write uniform(LOW, HIGH)"),
+    ("site.facility_power=uniform(1 MW, )", "has an empty value"),
+    ("site.facility_power=uniform(12 MW, 8 MW)", "LOW 12 MW is more than HIGH 8 MW; swap them"),
+    ("site.facility_power=8 MW..8 MW", "there is nothing uncertain; leave it out"),
+    ("site.facility_power=uniform(8 GB, 9 GB)", "'GB' in '8 GB' is not a unit of power"),
+    ("site.facility_power=8..12 MW", "'8' has no unit"),
+    ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "MODE 13 MW is not between LOW 8 MW"),
+    ("site.facility_power=normal(8 MW, 0 MW)", "SD 0 MW is not more than 0"),
+    ("site.facility_power=lognormal(8 MW, 0.9)", "no number above 1; it is exp(sigma)"),
+    ("site.facility_power=lognormal(8 MW, 1 MW)", "FACTOR 1 MW of a lognormal is no number above"),
+    ("site.facility_power=uniform(0 MW, 8 MW)", "0 kW is out of range: expected more than 0 kW"),
+    ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "LOW 0 USD/kWh of a loguniform"),
+    ("term.electricity=lognormal(0 USD/kWh, 2)", "MEDIAN 0 USD/kWh of a lognormal"),
+    ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected at"),
+    ("storage.delivered_fraction.write=normal(1.5, 0.1)", "1.5 is out of range"),
+    ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
+    ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
+    ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price for 'gpu_bx'"),
+    ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; write discrete("),
+    ("jobs.0.failures=discrete(llama3: 0.5, rsc9: 0.5)", "'rsc9' is not known here; did you mean"),
+    ("jobs.0.failures=discrete(llama3: 0.5, rsc1: 0.6)", "the probabilities add up to 1.1; they"),
+    ("jobs.0.failures=discrete(llama3, rsc1)", "'llama3' is no value with its probability"),
+    ("jobs.0.failures=discrete(llama3: 1)", "at least two values, each once"),
+    ("site.racks=discrete(0.5: 0.5, x: 0.5)", "[dist]"),
+]
+
+
+@pytest.mark.parametrize(("dist", "said"), WRONG, ids=[dist for dist, _ in WRONG])
+def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        unknowns(read(small)[0], [dist])
+    text = str(caught.value)
+    assert said in text
+    assert text.startswith(f"--vary {dist[:40]}")
+    assert text.endswith("[dist]")
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (Draw(samples=1), "1 samples are not between 2 and 1,000,000"),
+        (Draw(seed=-1), "-1 is negative"),
+        (Draw("sobol", 100), "a power of two of samples, not 100; write 64 or 128"),
+    ],
+)
+def test_how_to_draw_is_checked(small: str, draw: Draw, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        study(read(small)[0], [], EXACT, draw, plan=read(small)[1])
+
+
+def test_every_distribution_can_be_asked_for(small: str) -> None:
+    power = "site.facility_power="
+    found: dict[str, Any] = {
+        "uniform(1 MW, 2 MW)": stats.uniform(1000.0, 1000.0),
+        "1 MW .. 2 MW": stats.uniform(1000.0, 1000.0),
+        "interval x0.5..x1": stats.uniform(1000.0, 1000.0),
+        "loguniform(1 MW, x2)": stats.loguniform(1000.0, 4000.0),
+        "triangular(1 MW, x1, 4 MW)": stats.triang(1 / 3, 1000.0, 3000.0),
+        "normal(x1, x0.1)": stats.norm(2000.0, 200.0),
+        "lognormal(1 MW, 1.5)": stats.lognorm(math.log(1.5), scale=1000.0),
+    }
+    for text, known in found.items():
+        (one,) = unknowns(read(small)[0], [power + text])
+        assert one.quantiles(SHARES) == pytest.approx(known.ppf(SHARES))
+    (one,) = unknowns(read(small)[0], [power + "discrete(1 MW: 25 %, x1: 0.75)"])
+    assert one.quantiles(SHARES) == pytest.approx(np.where(SHARES < 0.25, 1000.0, 2000.0))
+    (share,) = unknowns(read(small)[0], ["storage.fill_limit=normal(0.8, 0.1)"])
+    known = stats.truncnorm(-8.0, 2.0, 0.8, 0.1)
+    assert share.quantiles(SHARES) == pytest.approx(known.ppf(SHARES), rel=1e-4)
+
+
+BREAKS = [
+    ("site.facility_power=uniform(700 kW, 1 MW)", "facility_power",
+     lambda plan: (plan.totals.facility_power_kw - 700) / 300),
+    ("budget.capex=uniform(15 MUSD, 25 MUSD)", "capex",
+     lambda plan: (plan.totals.capex_usd - 15e6) / 10e6),
+    ("prices.*.list=uniform(x1, x5)", "capex",
+     lambda plan: (5 - 60e6 / plan.totals.capex_usd) / 4),
+    ("catalog.slow_store.provides.usable=uniform(x0.0005, x0.01)", "capacity",
+     lambda plan: (4 * 0.98 / 0.85 / plan.totals.usable_tb - 0.0005) / 0.0095),
+    ("site.racks=uniform(10, 30)", "racks", lambda plan: (plan.totals.racks - 0.5 - 10) / 20),
+    ("jobs.0.restore.max_time=uniform(1 s, 3 s)", "restore_time",
+     lambda plan: (plan.jobs[0].restore_s - 1) / 2),
+    ("targets.min_useful_pflops=uniform(150, 250)", "min_useful_pflops",
+     lambda plan: (250 - plan.jobs[0].useful_pflops) / 100),
+    ("targets.min_gpus=uniform(400, 600)", "min_gpus", lambda plan: (600 - 512.5) / 200),
+    ("jobs.0.dataset=uniform(1000 TB, 3000 TB)", "capacity",
+     lambda plan: (3000 - (plan.totals.usable_tb * 0.85 - 4 * 0.98)) / 2000),
+    ("items.gpu_box.max=uniform(40, 90)", "orders", lambda plan: (63.5 - 40) / 50),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dist", "limit", "share"), BREAKS, ids=[row[0] for row in BREAKS])
+def test_how_often_the_planned_purchase_breaks_a_limit(
+    small: str, dist: str, limit: str, share: Callable[[Plan], float]
+) -> None:
+    inputs, plan = read(small, "objective.indifference=0")
+    ask = saying(lambda _changes: 1.0)
+    found = study(inputs, [dist], EXACT, Draw(samples=100), plan=plan, ask=ask)
+    rates = {rate.limit: rate for rate in found.breaks}
+    assert {rate.limit for rate in found.breaks if rate.breaks} == {limit}
+    assert abs(rates[limit].breaks - 100 * share(plan)) <= 1.2
+    assert rates[limit].share == rates[limit].breaks / 100
+    assert rates.keys() >= {each.name for each in plan.limits}
+
+
+def test_gpus_in_use_are_decided_again(small: str) -> None:
+    """More failures: all GPUs would miss the goodput asked for, fewer meet it."""
+    dist = "jobs.0.failures.per_gpu_day=uniform(x2, x4)"
+    settings = ("targets.min_goodput=99 %", "targets.min_gpus=64")
+    found, plan = asked(small, dist, settings=settings, samples=4)
+    assert not any(rate.breaks for rate in found.breaks)
+    nominal = {each.name: each for each in found.nominal_outcomes}
+    assert nominal["gpus_in_use"].most < plan.jobs[0].gpus_used
+    assert nominal["goodput"].least >= 0.99 * (1 - 1e-6)
+    assert nominal["objective"].count == 4
+
+
+PROBLEMS = {
+    "maximize": (
+        (),
+        (POWER, "storage.delivered_fraction.write=uniform(0.02, 0.8)",
+         "jobs.0.checkpoint.interval.max=loguniform(2 min, 4 h)"),
+    ),
+    "minimize": (
+        ("objective={minimize: tco}", "targets.min_useful_pflops=100"),
+        ("targets.min_useful_pflops=uniform(80, 120)", "prices.quick_store.list=uniform(x0.2, x1)",
+         "term.electricity=uniform(x1, x10)"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sense", PROBLEMS)
+def test_regret_is_what_solving_with_fixed_counts_says(small: str, sense: str) -> None:
+    settings, dists = PROBLEMS[sense]
+    scenarios: list[Scenario] = []
+
+    def noted(inputs: Inputs, each: Sequence[Scenario], *rest: object) -> list[Answer]:
+        scenarios.extend(each)
+        return alone(inputs, each, EXACT)
+
+    inputs, plan = read(small, *settings)
+    found = study(inputs, dists, EXACT, Draw(samples=6), plan=plan, ask=noted)
+    assert found.sense == sense
+    assert 3 <= len(found.candidates) <= 7
+    names = [item.id for item in inputs.items if item.category in ("gpu_system", "storage")]
+
+    def solved(scenario: Scenario, counts: dict[str, int] | None) -> float:
+        fixed = () if counts is None else tuple(
+            Change(f"items.{name}", Quantity(fixed=counts.get(name, 0)), "") for name in names
+        )  # fmt: skip
+        case = resolve(applied(inputs, (*scenario.changes, *fixed)))
+        end = optimise(case, gap=1e-7, ties=False)
+        return np.nan if end.value is None else natural(case.objective, end.value)
+
+    best = np.array([solved(scenario, None) for scenario in scenarios])
+    pick = min if sense == "maximize" else max
+    for candidate in found.candidates:
+        worths = np.array([solved(scenario, candidate.counts) for scenario in scenarios])
+        behind = np.where(np.isnan(worths), 1.0, np.abs(best - worths) / best)
+        assert candidate.feasible == np.isfinite(worths).mean()
+        there = worths[np.isfinite(worths)]
+        assert candidate.mean == (pytest.approx(there.mean(), rel=1e-6) if len(there) else None)
+        assert candidate.mean_regret == pytest.approx(behind.mean(), abs=1e-5)
+        assert candidate.most_regret == pytest.approx(behind.max(), abs=1e-5)
+        worst = None if np.isnan(worths).any() else pytest.approx(pick(worths), rel=1e-6)
+        assert candidate.worst == worst
+    least = min(candidate.most_regret for candidate in found.candidates)
+    assert found.least_regret is not None
+    assert found.candidates[found.least_regret].most_regret == least
+    always = [candidate.worst for candidate in found.candidates if candidate.worst is not None]
+    if found.best_worst_case is None:
+        assert not always
+    else:
+        other = max if sense == "maximize" else min
+        assert found.candidates[found.best_worst_case].worst == other(always)
+    assert found.candidates[0].nominal
+    assert sum(candidate.nominal for candidate in found.candidates) == 1
+
+
+def turned_out(inputs: Inputs, seed: int) -> tuple[Change, ...]:
+    """Return changes of a random problem that its plan may or may not survive."""
+    random, problem = Random(seed), inputs.problem
+    rate = FailureRate(per_gpu_day=4.74e-4 * random.choice([0.3, 1, 3, 10]))
+    written = problem.storage.delivered_fraction.write * random.uniform(0.3, 1.0)
+    ingest = problem.job.ingest_per_gpu_gb_per_s * random.uniform(0.3, 3.0)
+    changes = [
+        Change("jobs.0.failures", rate, ""),
+        Change("storage.delivered_fraction.write", written, ""),
+        Change("jobs.0.ingest_per_gpu", ingest, ""),
+    ]
+    for path in ("site.facility_power", "budget.capex", "jobs.0.restore.max_time"):
+        value = value_at(inputs, path)
+        if value is not None:
+            changes.append(Change(path, value * random.uniform(0.8, 1.2), ""))
+    return tuple(changes)
+
+
+@pytest.mark.parametrize("seed", [*range(8), *range(14, 20), 46, 79])
+def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    case = resolve(inputs)
+    run = optimise(case, ties=False).operation
+    if run is None:
+        return
+    if any(run.units[offer.id] < offer.installed for offer in case.offers()):
+        return  # counts of items are of what is in place: they cannot hold owned units idle
+    changes = turned_out(inputs, seed)
+    known = inputs.problem.items
+    fixed = tuple(
+        Change(f"items.{name}", Quantity(fixed=count, installed=known[name].in_place)
+               if name in known else Quantity(fixed=count), "")
+        for name, count in run.units.items()
+    )  # fmt: skip
+    end = optimise(resolve(applied(inputs, (*changes, *fixed))), ties=False)
+    turned = resolve(applied(inputs, changes))
+    found, whatever = best_operation(turned, run), kept_purchase(turned, run)
+    assert (found is None) == (end.value is None) == bool(whatever.broken)
+    assert math.isnan(values_of(turned, [run])[0]) == (found is None)
+    if found is not None:
+        assert values_of(turned, [run, run]) == pytest.approx(value_of(turned, found), rel=1e-6)
+        assert end.value is not None
+        assert value_of(turned, found) == pytest.approx(
+            natural(case.objective, end.value), rel=3e-6
+        )
+
+
+def test_regret_by_hand() -> None:
+    worths = np.array([[8.0, 10.0, np.nan], [5.0, 4.0, 30.0], [0.0, 2.0, 1.0]])
+    answered = np.array([9.0, 6.0, 0.0])
+    assert regrets(worths, answered, maximise=True) == pytest.approx(
+        np.array([[0.2, 0.0, 1.0], [5 / 6, 26 / 30, 0.0], [1.0, 0.0, 0.5]])
+    )
+    assert regrets(worths, answered, maximise=False) == pytest.approx(
+        np.array([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    )
+
+
+def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
+    inputs, plan = read(small)
+
+    def bytes_of(draw: Draw, ask: uncertain.Ask) -> str:
+        return study(inputs, LINEAR, EXACT, draw, plan=plan, ask=ask).model_dump_json()
+
+    draws = [Draw("lhs", 4, 1), Draw("lhs", 4, 2), Draw("sobol", 4, 1), Draw("sobol", 4, 2)]
+    made = [bytes_of(draw._replace(indices=True), saying(linear)) for draw in draws]
+    assert made == [bytes_of(draw._replace(indices=True), saying(linear)) for draw in draws]
+    assert len(set(made)) == 4
+    assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
+
+
+def test_scenarios_without_a_plan_are_counted_and_left_out(small: str) -> None:
+    found, _ = asked(small, "targets.min_gpus=uniform(313, 713)", samples=20)
+    assert found.statuses["infeasible"] == 10  # there are 512 GPUs at most
+    assert found.statuses["optimal"] == 10
+    assert found.status == "optimal"
+    assert found.message is not None
+    assert "10 of 20 scenarios have no plan" in found.message
+    assert {outcome.count for outcome in found.outcomes} == {10}
+    assert found.candidates[0].feasible == 1.0
+    assert next(rate for rate in found.breaks if rate.limit == "min_gpus").share == 0.5
+
+
+def test_no_plan_as_it_stands(small: str) -> None:
+    settings = ("targets.min_useful_pflops=300",)
+    found, _ = asked(
+        small, "targets.min_useful_pflops=uniform(100, 300)", settings=settings, samples=4
+    )
+    assert found.base is None
+    assert found.breaks == ()
+    assert found.nominal_outcomes == ()
+    assert found.message is not None
+    assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
+    assert not any(candidate.nominal for candidate in found.candidates)
+    assert found.candidates[0].name == "plan 1"
+
+
+LINEAR = (
+    "site.facility_power=uniform(1 MW, 2 MW)",
+    "budget.capex=uniform(10 MUSD, 20 MUSD)",
+    "term.electricity=normal(0.1 USD/kWh, 0.01 USD/kWh)",
+)
+
+
+def linear(changes: dict[str, float]) -> float:
+    return (
+        changes["site.facility_power"] / 1000.0
+        + 2.0 * changes["budget.capex"] / 10e6
+        + changes["term.electricity"] * 3.0 / (0.01 * np.sqrt(12.0))
+    )
+
+
+def test_indices_of_a_sum_are_shares_of_its_variance(small: str) -> None:
+    """Variances are 1/12, 4/12 and 9/12; nothing interacts."""
+    inputs, plan = read(small)
+    found = study(inputs, LINEAR, EXACT, Draw("lhs", 300, 1, True), plan=plan, ask=saying(linear))
+    assert [index.path for index in found.indices] == [dist.partition("=")[0] for dist in LINEAR]
+    for index, part in zip(found.indices, (1, 4, 9), strict=True):
+        assert index.first == pytest.approx(part / 14, abs=0.03)
+        assert index.total == pytest.approx(part / 14, abs=0.03)
+        assert 0 < index.total_confidence < 0.2
+    assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""The smallest picture."""
+
+
+def test_report_prints_and_writes(
+    small: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    # Drawing has tests of its own.
+    monkeypatch.setattr(picture, "png", lambda chart: PIXEL + chart.name.encode())
+    monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
+    asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
+    request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
+    command, folder = partial(uncertain.run, **asked), replace(request, folder=tmp_path)
+    assert run_study("sweep", "", command, folder, as_json=False, full=False) == 0
+    shown = capsys.readouterr().out
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
+    assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
+    book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
+    assert book.sheetnames == ["Uncertain", "Uncertain data"]
+    found = Uncertain.model_validate_json(written["problem.uncertain.json"])
+    assert found.status == "optimal"
+    assert shown == show(uncertain_view.view(found))
+    assert run_study("sweep", "", command, request, as_json=True, full=False) == 0
+    printed = capsys.readouterr()
+    assert (Uncertain.model_validate_json(printed.out), printed.err) == (found, "")

@@ -1,0 +1,285 @@
+"""A plan file that was changed is caught by its readers; `planner verify` tells what is wrong."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner.analysis.verification as study
+from planner import api
+from planner.analysis.verification import read_plan
+from planner.case import resolve
+from planner.errors import InputError
+from planner.inputs import inputs_to_text
+from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.second_proof import SecondProof
+from planner.plan import assemble
+from planner.report import plan_json
+from planner.schema.verification import Check, CheckResult, Verification
+from planner.verifier import faults
+from tests.world.commands import ran
+from tests.world.files import FILES
+from tests.world.solved import write_plan
+
+Step = str | int
+Where = tuple[Step, ...]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small problem with its plan beside it."""
+    folder = tmp_path_factory.mktemp("verified")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    write_plan(folder / "problem.plan.json", folder / "problem.yaml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path) -> Path:
+    return folder / "problem.plan.json"
+
+
+def put(document: Any, where: Where, value: Any) -> bytes:
+    """Return the document as JSON with one value changed."""
+    changed = json.loads(json.dumps(document))
+    part = changed
+    for step in where[:-1]:
+        part = part[step]
+    part[where[-1]] = value
+    return json.dumps(changed).encode()
+
+
+READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
+    "compare": lambda bad, good: ("compare", good, bad),
+    "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_refuses(
+    reader: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = tmp_path / "bad.plan.json"
+    bad.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
+    done = ran(*READERS[reader](str(bad), str(file)))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1 and "the plan does not hold: totals.racks" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.plan.json"]
+
+
+UNREADABLE: dict[str, tuple[Where, Any, str]] = {
+    "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
+    "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
+    "other inputs": (("inputs",), plan_json._packed("{}"), "inputs: the inputs cannot be read"),
+    "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 1"),
+    "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
+    "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_checked_is_refused(case: str, file: Path, tmp_path: Path) -> None:
+    where, value, said = UNREADABLE[case]
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(json.loads(file.read_bytes()), where, value))
+    for command in (("compare", str(file), str(path)), ("verify", str(path))):
+        done = ran(*command)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
+
+
+def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path: Path) -> None:
+    """The last one held, so a reader that takes the first saw another plan than was verified."""
+    lines = file.read_text("utf-8").splitlines()
+    at = next(number for number, line in enumerate(lines) if '"quantity":' in line)
+    planted = [*lines[:at], '"quan\\u0074ity": 1,', *lines[at:]]
+    path = tmp_path / "x.plan.json"
+    path.write_text("\n".join(planted), "utf-8")
+    for command in ("verify", "simulate"):
+        done = ran(command, str(path))
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert (
+            f"x.plan.json:{at + 2}: key 'quantity' stands twice (first in line {at + 1})"
+            in done.err
+        )
+
+
+def test_a_file_cut_off_names_its_line(file: Path, tmp_path: Path) -> None:
+    data = file.read_bytes()
+    cut = tmp_path / "cut.plan.json"
+    cut.write_bytes(data[:2000])
+    done = ran("verify", str(cut))
+    line = data[:2000].count(b"\n") + 1
+    assert done.code == 2 and re.search(rf"cut\.plan\.json:{line}: this is no JSON: ", done.err)
+    marked = tmp_path / "marked.plan.json"
+    marked.write_bytes(codecs.BOM_UTF8 + data)
+    assert read_plan(marked) == read_plan(file)
+
+
+def test_a_plan_of_another_planner_says_so(file: Path, tmp_path: Path) -> None:
+    document = json.loads(file.read_bytes())
+    document["provenance"]["tool"] = "planner 0.0.1"
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(document, ("totals", "racks"), 70))
+    with pytest.raises(InputError, match=r"written by planner 0\.0\.1, this is planner"):
+        read_plan(path)
+
+
+# The command.
+
+
+def verified(path: Path, *more: str) -> tuple[int, Verification]:
+    done = ran("verify", str(path), "--json", *more)
+    return done.code, Verification.model_validate_json(done.out)
+
+
+def check(found: Verification, name: str) -> Check:
+    return next(each for each in found.checks if each.name == name)
+
+
+def test_a_plan_that_holds(file: Path) -> None:
+    code, found = verified(file)
+    assert (code, found.result, found.solver) == (0, "holds", "cbc")
+    assert [each.result for each in found.checks] == [*["holds"] * 5, "not_checked"]
+    plan = read_plan(file)
+    assert found.bound == pytest.approx(plan.objective.best, rel=1e-5)
+    assert check(found, "catalogs").text.endswith("problem.yaml and what it names are unchanged")
+    shown = ran("verify", str(file), "--no-solve")
+    assert shown.out.startswith("Small hall: the plan holds; 1 of 5 checks could not be made\n")
+    assert "bound     not checked: not solved again" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 100
+
+
+def test_a_plan_that_does_not_hold(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
+    code, found = verified(path)
+    assert (code, found.result) == (3, "fails")
+    assert check(found, "file").findings == (
+        "totals: not as planner wrote it; the checksum differs",
+    )
+    assert check(found, "figures").findings[0].startswith("totals.racks: plan says 70")
+    assert check(found, "limits").result == "not_checked"
+    assert check(found, "bound").text == "not solved again: the plan does not hold as it is"
+    shown = ran("verify", str(path))
+    assert shown.code == 3
+    assert "the plan DOES NOT HOLD" in shown.out and "- totals.racks: plan says 70" in shown.out
+
+
+def moved(file: Path, folder: Path, **texts: str) -> Path:
+    """Return a copy of the plan in a folder with the problem's files, some of them changed."""
+    for name, text in FILES.items():
+        (folder / name).write_text(texts.get(name.split(".")[0], text), "utf-8")
+    (folder / "problem.plan.json").write_bytes(file.read_bytes())
+    return folder / "problem.plan.json"
+
+
+def test_prices_that_are_others_now_are_named(file: Path, tmp_path: Path) -> None:
+    price = next(line.unit_list_usd for line in read_plan(file).lines if line.unit_list_usd)
+    book = FILES["book.yaml"]
+    old = next(text for text in (f"{price / 1e3:g} kUSD", f"{price:g} USD") if text in book)
+    path = moved(file, tmp_path, book=book.replace(old, "123456 USD"))
+    code, found = verified(path, "--no-solve")
+    assert code == 3
+    assert check(found, "catalogs").text == "problem.yaml and what it names say otherwise now"
+    assert any("unit_list_usd" in text for text in check(found, "catalogs").findings)
+    assert check(found, "figures").result == "holds"
+
+
+def test_inputs_that_are_not_those_of_unchanged_files_are_told(
+    file: Path, folder: Path, tmp_path: Path
+) -> None:
+    """A plan made from other prices under the name, and the digest, of the files beside it."""
+    inputs = api.load(folder / "problem.yaml")
+    carried = json.loads(inputs_to_text(inputs))
+    sku = next(iter(carried["prices"]))
+    carried["prices"][sku]["note"] = "another word"
+    path = moved(file, tmp_path)
+    path.write_bytes(plan_json.to_bytes(read_plan(file), json.dumps(carried)))
+    code, found = verified(path, "--no-solve")
+    assert (code, check(found, "catalogs").result) == (3, "fails")
+    assert "the plan carries others" in check(found, "catalogs").text
+
+
+def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) -> None:
+    """Every figure agrees, the checksums too: a worse plan under a bound that nobody proved."""
+    inputs = api.load(folder / "problem.yaml")
+    less = api.load(folder / "problem.yaml", settings=("items.gpu_box.max=32",))
+    worse = optimise(resolve(less))
+    forged = Certificate("optimal", worse.operation, worse.value, worse.value, 0.0, 1, 0.0, False)
+    plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
+    assert not faults(inputs, plan)
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
+    code, found = verified(path)
+    assert code == 3
+    bound, status = check(found, "bound").findings
+    assert bound.startswith("objective.bound: ") and ", yet a plan is worth " in bound
+    assert status.startswith("status: optimal, yet a plan is worth ")
+
+
+INFEASIBLE = "targets.min_gpus=100000"
+
+
+ANSWERS: list[tuple[str, str, SecondProof, CheckResult, str]] = [
+    ("optimal", "infeasible", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "unbounded", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
+    ("optimal", "no_solution", SecondProof(None, None, (), 1), "not_checked", "CBC came to no"),
+    ("optimal", "optimal", SecondProof(0.5, None, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC, asked again, disagrees"),
+    ("optimal", "optimal", SecondProof(None, None, ("a",), 1), "not_checked", "CBC, asked again"),
+    ("optimal", "optimal", SecondProof(3.0, None, (), 1), "not_checked", "CBC got no closer"),
+    ("infeasible", "infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "CBC neither"),
+    ("infeasible", "infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
+]
+"""What a search ends with, and what is proven then: in times of the plan's best value."""
+
+
+@pytest.mark.parametrize(("status", "ended", "second", "result", "said"), ANSWERS)
+def test_every_answer_of_the_other_solver_is_told(
+    status: str,
+    ended: Any,
+    second: SecondProof,
+    result: str,
+    said: str,
+    folder: Path,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = file
+    if status == "infeasible":
+        path = tmp_path / "x.plan.json"
+        write_plan(path, folder / "problem.yaml", INFEASIBLE)
+    best = read_plan(path).objective.best or 1.0
+    log = math.log(best) if ended == "optimal" else None
+    answer = Certificate(ended, None, log, log, None, 1, 0.0, late=False)
+    scaled = [None if each is None else each * best for each in second[:2]]
+    monkeypatch.setattr(study, "optimise", lambda *_, **__: answer)
+    monkeypatch.setattr(study, "prove", lambda *_, **__: None)
+    monkeypatch.setattr(study, "prove_again", lambda *_, **__: SecondProof(*scaled, *second[2:]))
+    found = study.verify_file(path)
+    assert check(found, "bound").result == result
+    assert check(found, "bound").text.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gone.plan.json", "there is no such file"),
+        (".", "is a folder, not a file"),
+    ],
+)
+def test_what_is_no_plan_file_is_one_line(name: str, said: str, tmp_path: Path) -> None:
+    done = ran("verify", str(tmp_path / name))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err

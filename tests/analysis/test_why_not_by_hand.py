@@ -1,0 +1,94 @@
+"""Why not, on a shipped problem: prices that the planner itself confirms, words, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.analysis.questions import Study
+from planner.analysis.why_not import cheap, why_not
+from planner.errors import InputError
+from planner.inputs import Inputs
+from planner.schema.explanation import WhyNot
+from planner.schema.plan import Plan
+from planner.schema.prices import Discount
+from tests.world.files import FILES
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKED = "netapp_aff_a90"
+
+
+@cache
+def solved() -> tuple[Inputs, Plan]:
+    inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml")
+    cheaper = Discount(item=ASKED, discount=0.2)
+    prices = {**inputs.prices}
+    prices[ASKED] = prices[ASKED].model_copy(update={"list_usd": 300_000.0})
+    inputs = replace(inputs, prices=prices, discounts=(*inputs.discounts, cheaper))
+    return inputs, api.solve_with(inputs, api.Options())
+
+
+@cache
+def answered() -> WhyNot:
+    inputs, plan = solved()
+    return why_not(inputs, plan, api.Options(), asked=(ASKED,), work=100.0)
+
+
+@pytest.mark.parametrize(("hot", "demanded", "systems"), [(0, 0, 12), (2, 0, 14), (0, 13, 13)])
+def test_a_plan_beside_the_best_buys_no_system_that_it_does_not_use(
+    hot: int, demanded: int, systems: int, tmp_path: Path
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    settings = [f"jobs.0.gpus={{max: 96, hot_spares: {hot}}}"]
+    if demanded:
+        settings.append(f"items.gpu_box.min={demanded}")
+    inputs = api.load(tmp_path / "problem.yaml", settings=settings)
+    options = api.Options()
+    study = Study(inputs, api.solve_with(inputs, options), options, 100.0, 100.0, options.effort)
+    answer = study.prove(study.case)
+    assert answer.operation is not None
+    assert answer.operation.used == {"gpu_box": 12}
+    found = replace(answer.operation, units={**answer.operation.units, "gpu_box": 20})
+    plan = cheap(study, study.case, replace(answer, operation=found))
+    assert plan.units["gpu_box"] == systems
+
+
+def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
+    kinds = {item.sku: item.kind for item in answered().items}
+    assert kinds[ASKED] == "worse"
+    assert kinds["nvidia_dgx_h100"] == "no_plan"
+    assert kinds["netapp_ef600_beegfs_bb"] == "left_out"
+    assert "vast_ceres_4cn_2x3015" not in kinds  # it is in the plan
+    for item in answered().items:
+        if item.asked:
+            assert item.exact
+            assert item.at_most == pytest.approx(item.at_least, abs=1e-5)
+
+
+def test_a_forced_plan_is_what_its_settings_give() -> None:
+    (weka,) = [row for row in answered().forced if row.key == "WEKA"]
+    assert weka.certificate is not None
+    problem = ROOT / "problems" / "enterprise_1MW.yaml"
+    plan = api.solve(problem, settings=weka.setting)
+    assert plan.objective.value == pytest.approx(weka.certificate.value, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("netapp_aff_a9", "did you mean 'netapp_aff_a90'"),
+        ("zzz", "planner catalog lists"),
+        ("vast_ceres_4cn_2x3015", "is in the plan"),
+        ("nvidia_qm9700", "is a companion"),
+    ],
+)
+def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
+    inputs, plan = solved()
+    with pytest.raises(InputError, match="why-not") as refused:
+        why_not(inputs, plan, api.Options(), asked=(name,))
+    assert told in str(refused.value)

@@ -1,0 +1,124 @@
+"""Results of studies that charts are tried with, beyond those of the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planner.commands.results import shown_study
+from planner.report.charts.model import Chart
+from planner.report.page import ShownPlan
+from planner.report.page import report as page
+from planner.schema.sensitivity import Column, Frontier, Sweep, Tornado, Uncertain
+from tests.report.samples_sensitivity import (
+    FAILURES,
+    POWER,
+    RULE,
+    answer,
+    end,
+    grid_sweep,
+    power_sweep,
+    rule_sweep,
+    storage_frontier,
+    sweep,
+    swing,
+    tornado,
+    uncertain,
+)
+
+
+def charts(study: Any, rows: Any = None) -> tuple[Chart, ...]:
+    """Return the charts of a study."""
+    return shown_study(study, rows).charts
+
+
+def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[tuple[Any, Any]]) -> str:
+    """Return the page of plans and studies with their rows."""
+    return page(title, plans, [shown_study(*each) for each in studies])
+
+
+HOSTILE = "a <b>\"R&D\"</b> </script><script>alert('1')</script> $x^2$ %{y} {0} & Söhne"
+
+Rows = dict[str, list[Any]]
+FRACTION = Column(name="storage.delivered_fraction.write", unit="share", kind="input",
+                  label="delivered share of write bandwidth",
+                  path="storage.delivered_fraction.write")  # fmt: skip
+RULES = ("demand", "light", "medium", "high")
+
+
+def with_a_hole() -> tuple[Sweep, Rows]:
+    """Return a sweep without a plan at its beginning and once in between."""
+
+    def found(power_kw: float) -> dict[str, Any]:
+        return answer(0.0 if 5200.0 < power_kw < 6100.0 else power_kw)
+
+    return sweep((POWER,), [(500.0 + 250.0 * at,) for at in range(40)], found)
+
+
+def many(count: int = 240) -> tuple[Sweep, Rows]:
+    """Return a sweep over three numbers and a name, spread over all of them."""
+
+    def found(power_kw: float, fraction: float, failures: float, rule: str) -> dict[str, Any]:
+        return answer(power_kw - 300.0 * RULES.index(rule) - 100.0 / fraction, failures)
+
+    places = [
+        (1000.0 + at * 0.618034 % 1 * 9000.0, 0.16 + at * 0.754878 % 1 * 0.64,
+         1e-6 * 100 ** (at * 0.569840 % 1), RULES[at * 7 % 4])
+        for at in range(count)
+    ]  # fmt: skip
+    return sweep((POWER, FRACTION, FAILURES, RULE), places, found)
+
+
+def without_a_plan() -> tuple[Sweep, Rows]:
+    """Return a sweep in which nothing is possible."""
+    return sweep((POWER,), [(100.0,), (200.0,), (300.0,)], answer)
+
+
+def hostile() -> list[tuple[Any, Rows | None]]:
+    """Return studies of every kind in which each name tries to be more than a name."""
+    title = {"problem": HOSTILE, "overrides": (f"jobs.0.name={HOSTILE}",), "scenario": HOSTILE}
+    study, rows = rule_sweep((HOSTILE, "light"))
+    column = study.columns[0].model_copy(update={"label": HOSTILE})
+    columns = (column, *study.columns[1:])
+    return [
+        (_named(storage_frontier(), title | {"x_label": HOSTILE, "message": HOSTILE}), None),
+        (_swings(title), None),
+        (_named(_labelled(), title), None),
+        (_named(study, title | {"columns": columns}), rows),
+    ]
+
+
+def _swings(title: dict[str, Any]) -> Tornado:
+    one = swing("a.b", HOSTILE, "", HOSTILE, end(HOSTILE, "x", 4000.0),
+                end("b", "y", None, reason=HOSTILE))  # fmt: skip
+    changed: Tornado = _named(tornado(), title | {"swings": (one, *tornado().swings)})
+    return changed
+
+
+def _labelled() -> Uncertain:
+    study = uncertain()
+    outcomes = tuple(_named(each, {"label": HOSTILE}) for each in study.outcomes)
+    candidates = tuple(
+        _named(each, {"name": HOSTILE, "counts": {HOSTILE: 3}}) for each in study.candidates
+    )
+    named: Uncertain = _named(study, {"outcomes": outcomes, "candidates": candidates})
+    return named
+
+
+def _named(record: Any, values: dict[str, Any]) -> Any:
+    return record.model_copy(update=values)
+
+
+def all_kinds() -> list[tuple[Frontier | Tornado | Uncertain | Sweep, Rows | None]]:
+    """Return a study of every kind, sweeps of every shape."""
+    return [
+        (storage_frontier(), None),
+        (tornado(), None),
+        (uncertain(), None),
+        power_sweep(),
+        with_a_hole(),
+        grid_sweep(),
+        rule_sweep(),
+        many(),
+        without_a_plan(),
+    ]

@@ -1,0 +1,139 @@
+"""What charts show: figures at their places, and in words what cannot be drawn."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import pytest
+
+from planner.report.charts.model import (
+    Bars,
+    Chart,
+    HeatMap,
+    Line,
+    Panel,
+    Steps,
+)
+from tests.report.charts import samples
+from tests.report.charts.samples import charts
+from tests.report.samples_sensitivity import (
+    FAILURES,
+    POWER,
+    cost_frontier,
+    grid_sweep,
+    storage_frontier,
+    tornado,
+    uncertain,
+)
+
+LayerT = TypeVar("LayerT")
+
+
+def one(study: Any, rows: Any = None) -> Chart:
+    (chart,) = charts(study, rows)
+    return chart
+
+
+def layers(panel: Panel, kind: type[LayerT]) -> list[LayerT]:
+    return [layer for layer in panel.layers if isinstance(layer, kind)]
+
+
+def test_a_frontier_names_its_knee_and_its_best() -> None:
+    study = storage_frontier()
+    (panel,) = one(study).panels
+    knee, best = panel.marks
+    assert study.knee is not None and study.best is not None
+    assert (knee.x, knee.y) == (study.points[study.knee].x, study.points[study.knee].y)
+    assert (best.x, best.y) == (study.points[study.best].x, study.points[study.best].y)
+    assert knee.text == "Knee: 3,938 PFLOP/s\nat 102.4 GB/s"
+    assert best.text.startswith("Best: 4,101 PFLOP/s") and best.above and not knee.above
+    assert panel.x.log and panel.x.title == "delivered write bandwidth, GB/s"
+
+
+def test_a_frontier_is_stepped_and_says_where_plans_are_left_out() -> None:
+    study = cost_frontier()
+    (steps,) = layers(one(study).panels[0], Steps)
+    assert steps.starts[0] == pytest.approx(study.points[0].x / 1e6)
+    assert "Where the line slants" in one(study).subtitle
+    ends = [*(point.x for point in study.points[1:]), None]
+    whole = tuple(
+        point.model_copy(update={"to_x": to_x})
+        for point, to_x in zip(study.points, ends, strict=True)
+    )
+    assert "slants" not in one(study.model_copy(update={"points": whole})).subtitle
+
+
+@pytest.mark.parametrize("message", [None, "the time limit was reached"])
+def test_a_frontier_without_points_says_so(message: str | None) -> None:
+    update = {"points": (), "knee": None, "best": None, "message": message}
+    chart = one(storage_frontier().model_copy(update=update))
+    assert not chart.panels
+    assert chart.subtitle == (message or "No plan.")
+
+
+def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
+    study = tornado()
+    (panel,) = one(study).panels
+    low, high = layers(panel, Bars)
+    assert low.ends[0] == 3218.4 and low.texts[0] == "8 MW"
+    assert high.ends[0] == 4873.9 and high.texts[0] == "12 MW"
+    assert set(low.starts) == {study.base} == {panel.references[0].value}
+    assert low.hatched != high.hatched
+    assert panel.rows[0] == "facility power, now 10 MW"
+
+
+def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
+    study = uncertain()
+    assert [chart.name for chart in charts(study)] == [
+        "outcomes", "breaks", "candidates", "indices",
+    ]  # fmt: skip
+    bare = study.model_copy(update={"indices": (), "breaks": ()})
+    assert [chart.name for chart in charts(bare)] == ["outcomes", "candidates"]
+    gone = {"outcomes": (), "candidates": (), "least_regret": None, "best_worst_case": None}
+    nothing = bare.model_copy(update={**gone, "message": "no plan"})
+    (chart,) = charts(nothing)
+    assert not chart.panels and chart.subtitle == "no plan"
+
+
+def test_boxes_are_percentiles_the_nominal_plan_below() -> None:
+    study = uncertain()
+    first = charts(study)[0].panels[0]
+    best, nominal = layers(first, Bars)
+    assert (best.starts[0], best.ends[0]) == (study.outcomes[0].p25, study.outcomes[0].p75)
+    assert nominal.starts[0] == study.nominal_outcomes[0].p25 and nominal.rows[0] > best.rows[0]
+    assert first.title == "Useful work"
+    assert [len(panel.rows) for panel in charts(study)[0].panels] == [2, 2, 1, 1]
+
+
+def test_sweep_chart_shades_values_without_a_plan() -> None:
+    study, rows = samples.with_a_hole()
+    chart = one(study, rows)
+    (panel,) = chart.panels
+    first, second = panel.stretches
+    assert (first.start, first.end) == (500.0, 1125.0)  # to halfway to the first plan
+    assert (second.start, second.end) == (5125.0, 6125.0)
+    assert "No plan from 500 kW to 1,000 kW (3 scenarios)." in chart.subtitle
+    assert "No plan from 5,250 kW to 6,000 kW (4 scenarios)." in chart.subtitle
+    (line,) = layers(panel, Line)
+    assert line.y.count(None) == 7 and panel.references[0].value == study.base
+
+
+def test_a_grid_becomes_a_map() -> None:
+    study, rows = grid_sweep(4, 3)
+    (panel,) = one(study, rows).panels
+    (cells,) = layers(panel, HeatMap)
+    assert [len(row) for row in cells.values] == [4, 4, 4]
+    place = next(
+        at for at in range(12)
+        if rows[POWER.name][at] == 3400.0 and rows[FAILURES.name][at] == pytest.approx(3e-5)
+    )  # fmt: skip
+    assert cells.values[2][3] == rows["objective"][place]
+    assert cells.texts[0][0] == "no plan" and cells.values[0][0] is None
+    assert cells.texts[0][3].startswith("★ ")
+    assert [text for _, text in panel.x.ticks] == ["1,000", "1,800", "2,600", "3,400"]
+
+
+def test_a_sweep_without_any_plan_says_so() -> None:
+    study, rows = samples.without_a_plan()
+    chart = one(study, rows)
+    assert not chart.panels and chart.subtitle == "No scenario of 3 has a plan (3 no plan)."

@@ -1,0 +1,173 @@
+"""The report as text: one file, the same bytes, every name a name and nothing more."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import pytest
+
+from planner.report.audience import for_audience
+from planner.report.charts import picture
+from planner.report.page import ShownPlan
+from tests.report.charts import samples
+from tests.report.charts.samples import report
+from tests.report.samples_sensitivity import storage_frontier, tornado
+from tests.world.shown import CASES, plan
+
+PLAN = plan(CASES["complete"])
+
+
+class Page(HTMLParser):
+    """What a browser makes of a report: its elements, texts and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.headings: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            del self.open[len(self.open) - 1 - self.open[::-1].index(tag) :]
+
+    def handle_data(self, data: str) -> None:
+        if "script" in self.open:
+            self.scripts[-1] += data
+        elif "style" not in self.open:
+            self.texts.append(data)
+        if self.open and self.open[-1] in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self.headings.append((self.open[-1], data))
+
+    def policy(self) -> str:
+        found = [attrs["content"] for tag, attrs in self.tags
+                 if attrs.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
+        assert len(found) == 1 and found[0]
+        return found[0]
+
+
+@cache
+def whole() -> str:
+    return report("10 MW training hall", [ShownPlan("hall", PLAN)], samples.all_kinds())
+
+
+@cache
+def page() -> Page:
+    return Page(whole())
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_same_results_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = whole()
+    monkeypatch.setattr(picture, "svg_element", inspect.unwrap(picture.svg_element))
+    assert report("10 MW training hall", [ShownPlan("hall", PLAN)], samples.all_kinds()) == first
+
+
+def test_no_library_is_carried_and_nothing_is_fetched() -> None:
+    assert page().scripts == []
+    assert len(whole()) < 700_000
+    for tag, attrs in page().tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form"), tag
+        assert not {"src", "srcset", "action", "onclick", "onload"} & set(attrs), attrs
+        link = attrs.get("href") or "#"
+        assert link.startswith("#") or (tag == "image" and link.startswith("data:image/png;"))
+    (style,) = re.findall(r"<style>(.*?)</style>", whole(), re.DOTALL)
+    assert "url(" not in style and "@import" not in style
+
+
+def test_names_are_names_and_nothing_more() -> None:
+    text = report(samples.HOSTILE, (), samples.hostile())
+    hostile = Page(text)
+    assert "script" not in [tag for tag, _ in hostile.tags]
+    assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in page().tags} | {"caption", "code"}
+    assert "<b>" not in text
+    assert samples.HOSTILE in hostile.texts
+    assert sum(samples.HOSTILE in said for said in hostile.texts) > 5
+
+
+@pytest.mark.parametrize(
+    "name", ["a\ud800b", "\u202egpj.exe", "a\x00b\x1b[31m", "x" * 40_000, "", "{{1}} ${x} ]]>"]
+)
+def test_any_name_makes_a_report_that_can_be_written(name: str) -> None:
+    study = storage_frontier().model_copy(update={"problem": name, "y_label": name})
+    swings = tuple(one.model_copy(update={"label": name}) for one in tornado().swings)
+    text = report(
+        name, (), [(study, None), (tornado().model_copy(update={"swings": swings}), None)]
+    )
+    text.encode()
+    assert "\u202e" not in text and "\x1b" not in text
+    assert text.count('class="plot"') == 2
+
+
+def test_the_customers_plan_has_no_money_in_its_report() -> None:
+    texts = " ".join(
+        Page(report("x", [ShownPlan("x", for_audience(PLAN, "customer", "none"))], [])).texts
+    )
+    assert "USD" not in texts and "capex" not in texts
+    assert "USD" in " ".join(page().texts)
+
+
+def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
+    texts = Page(report("x", [ShownPlan("hall", PLAN)], [])).texts
+    lines = [line for line in PLAN.lines if line.parent is None]
+    assert PLAN.totals is not None and len(lines) > 5
+    for line in lines:
+        assert (line.part_number or line.sku) in texts, line.sku
+        if line.unit_net_usd is not None:
+            assert f"{line.unit_net_usd:,.2f}" in texts and line.extended_net_usd is not None
+            assert f"{line.extended_net_usd:,.2f}" in texts, line.sku
+        assert line.it_power_kw is None or f"{line.it_power_kw:,.2f}" in texts, line.sku
+    assert PLAN.totals.capex_usd is not None and PLAN.totals.it_power_kw is not None
+    assert any(text.startswith(f"{PLAN.totals.capex_usd:,.2f}") for text in texts)
+    assert any(text.startswith(f"{PLAN.totals.it_power_kw:,.2f}") for text in texts)
+
+
+def test_several_plans_stand_side_by_side_and_each_by_itself() -> None:
+    other = plan(CASES["async"])
+    made = Page(report("x", [ShownPlan("hall", PLAN), ShownPlan("other", other)], []))
+    texts = made.texts
+    headings = [text for tag, text in made.headings if tag == "h2"]
+    assert headings == ["Plans side by side", "hall", "other"]
+    assert texts.count("Bill") == 2
+    for each in (PLAN, other):
+        assert f"{each.jobs[0].gpus_used:,}" in texts and each.totals is not None
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour (WCAG 2.2)."""
+    full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
+    parts = [int(full[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours (WCAG 2.2)."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_letters_are_read_by_day_and_by_night() -> None:
+    roots = re.findall(r":root \{([^}]*)\}", whole())
+    day, night = (dict(re.findall(r"--([\w-]+): (#\w+)", root)) for root in roots)
+    assert set(night) == set(day)
+    for colours in (day, night):
+        for name in ("ink", "muted", "link", "main", "second", "third", "bad", "quiet"):
+            assert contrast(colours[name], colours["paper"]) >= 4.5, name
+        for name in ("ink", "muted"):
+            for ground in ("note", "soft", "track"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    assert "@media screen and (prefers-color-scheme: dark)" in whole()  # print is by day
+    named = set(re.findall(r"var\(--([\w-]+)\)", whole()))
+    assert named <= set(day)

@@ -1,0 +1,230 @@
+"""The bill for other programs: columns that stay, numbers of lines, values that survive."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.commands.check import json_schema
+from planner.report.audience import PRICES, Audience
+from planner.report.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
+from planner.schema.bill import Bill
+from planner.schema.plan import Plan
+from tests.report.leaks import opened
+from tests.workbook.conftest import written
+from tests.world.shown import CASES, plan
+from tests.world.solved import solved as solved_once
+
+ROOT = Path(__file__).resolve().parents[2]
+COLUMNS_THAT_STAY = """
+line section site period parent_line sku manufacturer part_number model description unit quantity
+spares installed pack purchased currency unit_list discount unit_net extended_list extended_net
+support_per_year subscription_per_year support_years price_source price_date price_confidence
+lead_time lead_time_days unit_it_power_kw it_power_kw heat_btu_per_h unit_rack_units rack_units
+racks unit_weight_kg weight_kg role notes length_m unit_list_low unit_list_high
+subscription_per_year_low subscription_per_year_high support_level support_from_years
+price_book price_valid_until category lifecycle min_order typical_power_kw country_of_origin hs_code
+export_class warranty_years
+"""
+NAMES = COLUMNS_THAT_STAY.split()
+MONEY = NAMES[NAMES.index("currency") : NAMES.index("lead_time")]
+MONEY += NAMES[NAMES.index("unit_list_low") : NAMES.index("category")]
+Row = dict[str, str]
+
+
+def rows(document: Plan, audience: Audience = "internal") -> list[Row]:
+    text = csv_bytes(bill(document, audience)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(json_bytes(bill(document, audience)))["lines"]
+    return found
+
+
+# Columns.
+
+
+def test_columns_and_their_order_stay() -> None:
+    """Programs rely on them: a new one goes to the end, and none is ever renamed."""
+    assert list(COLUMNS) == NAMES
+    assert list(columns_of("none")) == [name for name in NAMES if name not in MONEY]
+
+
+@pytest.mark.parametrize("audience", ["internal", "customer", "partner"])
+def test_both_formats_have_the_same_columns(audience: Audience) -> None:
+    names = columns_of(PRICES[audience])
+    assert all(tuple(row) == names for row in rows(plan(CASES["complete"]), audience))
+    assert all(tuple(line) == names for line in lines(plan(CASES["complete"]), audience))
+
+
+def test_customer_bill_has_the_prices_allowed_and_no_sources() -> None:
+    document = plan(CASES["complete"])
+    shown = {
+        prices: json.loads(json_bytes(bill(document, "customer", prices), prices))
+        for prices in ("none", "net", "list+net")
+    }
+    own = [line for line in document.lines if line.parent is None]
+    for prices, found in shown.items():
+        first = found["lines"][0]
+        assert ("unit_net" in first) == ("currency" in found) == (prices != "none")
+        assert ("unit_list" in first) == (prices == "list+net")
+        assert not {"discount", "price_source", "price_date", "price_confidence"} & set(first)
+    assert shown["net"]["lines"][0]["unit_net"] == own[0].unit_net_usd
+    assert shown["net"]["totals"]["grand"]["extended_net"] == document.totals.capex_usd
+    partner = json.loads(json_bytes(bill(document, "partner")))["lines"][0]
+    assert partner["discount"] == own[0].discount
+    assert not {"price_source", "price_date", "price_confidence"} & set(partner)
+
+
+def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
+    text = (ROOT / "schemas" / "bill.json").read_text("utf-8")
+    assert text == json_schema("bill"), "planner schema bill > schemas/bill.json"
+    schema = json.loads(text)
+    known = schema["$defs"]["BillLine"]
+    assert list(known["properties"]) == NAMES
+    assert [name for name in NAMES if name not in known["required"]] == MONEY
+    for audience in ("internal", "customer", "partner"):
+        content = json_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
+        Bill.model_validate_json(content)
+        assert set(json.loads(content)) <= set(schema["properties"])
+
+
+# Lines and numbers.
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_lines_are_numbered_as_on_the_sheet(name: str) -> None:
+    sheet = opened(written(plan(CASES[name])))["Quote"]
+    shown = [str(row[0].value) for row in sheet.iter_rows()]
+    shown = [label for label in shown if re.fullmatch(r"\d+(\.\d+)?", label)]
+    own = [line["line"].removesuffix(".0") for line in lines(plan(CASES[name]))]
+    assert own == shown
+
+
+def test_components_name_the_line_that_counts_them() -> None:
+    found = lines(plan(CASES["sync"]))
+    (bundle,) = [line for line in found if line["sku"] == "bundle"]
+    parts = [line for line in found if line["parent_line"] == bundle["line"]]
+    assert [line["sku"] for line in parts] == ["node", "drawer"]
+    assert [line["quantity"] for line in parts] == [3, 30]
+    assert [parts[0][name] for name in MONEY] == ["USD"] + [None] * (len(MONEY) - 1)
+
+
+def test_a_component_without_its_bundle_is_a_line_of_its_own() -> None:
+    whole = plan(CASES["sync"])
+    orphans = tuple(line for line in whole.lines if line.sku != "bundle")
+    found = lines(whole.model_copy(update={"lines": orphans}))
+    assert {line["parent_line"] for line in found} == {None}
+    assert {line["sku"] for line in found} >= {"node", "drawer"}
+
+
+def test_sites_and_periods_keep_their_own_components() -> None:
+    whole = plan(CASES["sync"])
+    bundle = [line for line in whole.lines if "bundle" in (line.sku, line.parent)]
+    second = [line.model_copy(update={"site": "second", "period": 1}) for line in bundle[:2]]
+    found = lines(whole.model_copy(update={"lines": (*bundle, *second)}))
+    assert [(line["line"], line["site"], line["period"]) for line in found] == [
+        *(("1.0", "site", 0), ("1.1", "site", 0), ("1.2", "site", 0)),
+        *(("2.0", "second", 1), ("2.1", "second", 1)),
+    ]
+
+
+# Values.
+
+
+def test_every_value_of_the_shipped_example_survives() -> None:
+    solved = solved_once("10MW")
+    table, found = rows(solved), lines(solved)
+    assert len(table) == len(found) == len(solved.lines)
+    known = {line.sku: line for line in solved.lines}
+    for row, line in zip(table, found, strict=True):
+        source = known[line["sku"]]
+        assert line["unit_list"] == source.unit_list_usd
+        assert line["extended_net"] == source.extended_net_usd
+        assert line["discount"] == source.discount
+        assert line["purchased"] == source.purchased
+        for name in NAMES:
+            value = line[name]
+            if isinstance(value, float):
+                assert float(row[name]) == value, name
+                assert "e" not in row[name].lower()
+            elif isinstance(value, int):
+                assert row[name] == str(value), name
+            elif isinstance(value, str):
+                assert row[name] == harmless(value), name
+            elif isinstance(value, list):
+                assert row[name] == harmless("; ".join(value)), name
+            else:
+                assert row[name] == "", name
+
+
+def test_what_is_not_known_is_empty_and_never_zero() -> None:
+    money = ("unit_list", "unit_net", "extended_list", "extended_net")
+    unknown = {f"{name}_usd": None for name in money} | {"price": None, "it_power_kw": None}
+    whole = plan(CASES["sync"])
+    odd = whole.lines[0].model_copy(update=unknown)
+    changed = whole.model_copy(update={"lines": (odd, *whole.lines[1:])})
+    for name in (*money, "price_source", "it_power_kw"):
+        assert rows(changed)[0][name] == "", name
+        assert lines(changed)[0][name] is None, name
+
+
+def test_what_is_installed_costs_nothing() -> None:
+    old = next(line for line in lines(plan(CASES["async"])) if line["sku"] == "box")
+    assert old["installed"] == 1
+    assert old["purchased"] == old["quantity"] - 1
+    assert old["extended_net"] == pytest.approx(old["unit_net"] * old["purchased"])
+
+
+def test_a_figure_has_no_digits_that_are_noise() -> None:
+    """Three units of 2.2 kW stood there as 6.6000000000000005 kW, in what is sent to customers."""
+    whole = plan(CASES["minimal"])
+    odd = whole.lines[0].model_copy(update={"it_power_kw": 3 * 2.2, "weight_kg": 31 * 0.098})
+    noisy = whole.model_copy(update={"lines": (odd, *whole.lines[1:])})
+    assert (rows(noisy)[0]["it_power_kw"], rows(noisy)[0]["weight_kg"]) == ("6.6", "3.038")
+    assert (lines(noisy)[0]["it_power_kw"], lines(noisy)[0]["weight_kg"]) == (6.6, 3.038)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_totals_are_those_of_the_plan(name: str) -> None:
+    whole = plan(CASES[name])
+    sums = json.loads(json_bytes(bill(whole)))["totals"]
+    assert whole.totals is not None
+    same = {
+        "extended_net": whole.totals.capex_usd,
+        "support_per_year": whole.totals.support_usd_per_year,
+        "it_power_kw": whole.totals.it_power_kw,
+        "rack_units": whole.totals.rack_units,
+        "racks": whole.totals.racks,
+        "weight_kg": whole.totals.weight_kg,
+    }
+    for key, value in same.items():
+        if sums["grand"][key] is not None and value is not None:
+            assert sums["grand"][key] == pytest.approx(value, rel=1e-12), key
+    for section, usd in whole.totals.capex_by_section_usd.items():
+        if sums["sections"][section]["extended_net"] is not None:
+            assert sums["sections"][section]["extended_net"] == pytest.approx(usd, rel=1e-12)
+
+
+def test_a_total_without_one_of_its_figures_is_not_known() -> None:
+    whole = plan(CASES["sync"])
+    odd = whole.lines[0].model_copy(update={"extended_net_usd": None})
+    changed = whole.model_copy(update={"lines": (odd, *whole.lines[1:])})
+    sums = json.loads(json_bytes(bill(changed)))["totals"]
+    assert sums["sections"]["Compute"]["extended_net"] is None
+    assert sums["grand"]["extended_net"] is None
+
+
+def test_shared_racks_are_in_the_grand_total_alone() -> None:
+    whole = plan(CASES["complete"])
+    sums = json.loads(json_bytes(bill(whole)))["totals"]
+    own = sum(entry["racks"] for entry in sums["sections"].values())
+    assert whole.totals is not None and whole.totals.racks is not None
+    assert own < whole.totals.racks == sums["grand"]["racks"]

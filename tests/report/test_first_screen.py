@@ -1,0 +1,129 @@
+"""First screens: the answer on one page, at any width; notes, proof and all the rest on request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner import terminal
+from planner.commands.results import view_of
+from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
+from planner.report.screen import show
+from planner.schema.sensitivity import Sweep
+from tests.report import samples_sensitivity as samples
+from tests.report.hostile import TEXTS
+from tests.world.commands import once, ran
+
+A_PAGE = 42
+"""Lines that a page may have: so many at 60 columns, fewer at 80."""
+
+COMMANDS = (
+    ("explain",), ("sweep", "--mode", "tornado", "--workers", "1"), ("compare", "--near", "1 %"),
+    ("compare", "--rules"),
+    ("size",), ("simulate", "--replications", "20", "--interval", "10 min"),
+    ("sweep", "--mode", "frontier", "--against", "power", "--points", "5", "--workers", "1"),
+)  # fmt: skip
+
+
+def blocks_of(study: Any) -> list[Block]:
+    """Return a study's blocks."""
+    rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
+    view = view_of(study)
+    assert view is not None
+    return view.blocks(study, **rows)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("name", samples.everything())
+def test_a_first_screen_fits_a_page(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_columns", columns)
+    lines = show(blocks_of(samples.everything()[name])).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert len(lines) <= A_PAGE
+    assert any(line.startswith("More  --full ") for line in lines[-4:])
+
+
+@pytest.mark.parametrize("name", samples.everything())
+def test_nothing_is_lost_under_full(name: str) -> None:
+    blocks = blocks_of(samples.everything()[name])
+    text = " ".join(show(blocks, full=True).split())
+    for block in blocks:
+        if isinstance(block, Facts):
+            assert all(f"{label} {said}" in text for label, said in block.shown)
+        elif isinstance(block, Table) and block.count:
+            assert block.title in text
+        elif isinstance(block, Text):
+            assert all(said in text for said in block.texts)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_nothing_in_a_name_steers_a_terminal(name: str) -> None:
+    for study in samples.everything().values():
+        blocks = blocks_of(samples.saying(study, TEXTS[name]))
+        for full in (False, True):
+            text = show(blocks, full=full)
+            assert all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None:
+    name, *options = words
+    short, full = once(name, small, *options), ran(name, small, *options, "--full")
+    assert (short.code, short.err, full.err) == (0, "", "")
+    assert len(short.out.splitlines()) <= A_PAGE
+    assert max(map(len, short.out.splitlines())) <= terminal.STANDARD
+    assert len(full.out.splitlines()) > len(short.out.splitlines())
+    assert "More " in short.out and "--full " in short.out
+
+
+def test_a_column_of_figures_says_their_unit() -> None:
+    """The one they are written in, below the label; words and what has a head of its own do not."""
+    table = Table(
+        "What it costs",
+        (
+            Column("years", (1.0, 2.0), head=("for so", "many years")),
+            Column("TCO", (28_294_532.7, 31_067_628.6), "USD"),
+            Column("note", ("dear", "dearer"), words=True),
+        ),
+    )
+    assert show([table]).splitlines() == [
+        "What it costs",
+        "      for so    TCO",
+        "  many years   MUSD  note",
+        "           1  28.29  dear",
+        "           2  31.07  dearer",
+    ]
+
+
+def test_a_wide_table_is_split_and_no_figure_is_cut() -> None:
+    """The leading words are repeated beside each part of the columns."""
+    columns = [Column("plan", ("the first plan", "the second plan"), words=True)]
+    columns += [Column(f"figure {at}", (at * 1_000_001, at * 2_000_003)) for at in range(1, 15)]
+    shown = show([Table("Many figures", tuple(columns))], full=True)
+    assert max(map(len, shown.splitlines())) <= terminal.STANDARD
+    parts = [line for line in shown.splitlines() if "the first plan" in line]
+    assert len(parts) > 1
+    assert all(f"{at * 1_000_001:,}" in " ".join(parts) for at in range(1, 15))
+
+
+def test_a_first_screen_names_what_it_leaves_out() -> None:
+    blocks: list[Block] = [
+        Facts((("Best", "1 PFLOP/s"), ("Empty", ""))),
+        Table("Points", (Column("x", tuple(range(9))),), first=3, rows="points"),
+        Table("Details: of all", (Column("x", (1,)),), detail=True),
+        notes_block([f"note {at}" for at in range(7)]),
+    ]
+    short, full = show(blocks), show(blocks, full=True)
+    assert short.splitlines()[0] == "Best  1 PFLOP/s"
+    assert "Points: 3 of 9 points" in short and "Empty" not in full
+    assert "More  --full all 9 points, details, all 7 Notes".casefold() in short.casefold()
+    assert "note 6" in full and "note 6" not in short and "More" not in full
+
+
+def test_a_command_stays_on_one_line() -> None:
+    command = "planner solve problem.yaml " + "--set 'site.facility_power=10 MW' " * 6
+    assert command.strip() in show([Text((command,), "Command")], full=True)

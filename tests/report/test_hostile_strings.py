@@ -1,0 +1,170 @@
+"""Hostile names through the real command: text stays text in CSV, JSON and the workbook."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl.workbook import Workbook
+
+from planner.report.bill import harmless
+from planner.report.words import CELL_LIMIT, clean
+from tests.report.hostile import HARMLESS, TEXTS, command, lay_out
+from tests.report.leaks import opened
+from tests.workbook.office import convert, needs_office
+
+EVERYTHING = "everything"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The files of a problem that was solved by the command line."""
+
+    folder: Path
+
+    @cached_property
+    def book(self) -> Workbook:
+        return opened((self.folder / "problem.xlsx").read_bytes())
+
+    @cached_property
+    def formulas(self) -> set[tuple[str, str]]:
+        """The part of the workbook and the address of each cell that holds one."""
+        return {
+            (part, address)
+            for part, text in self.parts.items()
+            for address in re.findall(r'<c r="([A-Z]+\d+)"[^>]*><f[ >]', text)
+        }
+
+    @cached_property
+    def sheets(self) -> list[str]:
+        return re.findall('<sheet name="([^"]*)"', self.parts["xl/workbook.xml"])
+
+    @cached_property
+    def bill(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.folder / "problem.bill.json").read_bytes())
+        return content
+
+    @cached_property
+    def table(self) -> list[dict[str, str]]:
+        text = (self.folder / "problem.bill.csv").read_bytes().decode("utf-8-sig")
+        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """The parts of the workbook as text, and the two files of the bill."""
+        with zipfile.ZipFile(self.folder / "problem.xlsx") as archive:
+            found = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
+        for name in ("problem.bill.csv", "problem.bill.json"):
+            found[name] = (self.folder / name).read_text("utf-8-sig")
+        return found
+
+
+Solver = Callable[[str], Solved]
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Solver:
+    """Return what solves a problem in which everything bears one of the names.
+
+    ``EVERYTHING`` is a harmless one with every hostile name in a component of its own.
+    """
+    base = tmp_path_factory.mktemp("hostile")
+
+    @cache
+    def solve(name: str) -> Solved:
+        folder = base / name
+        folder.mkdir()
+        parts = {f"part_{key}": text for key, text in TEXTS.items()}
+        named = TEXTS.get(name, HARMLESS)
+        path = lay_out(folder, named, parts=parts if name == EVERYTHING else {})
+        assert command("solve", str(path), "-o", str(folder), "-q") == 0
+        return Solved(folder)
+
+    return solve
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_text_becomes_a_formula(name: str, solved: Solver) -> None:
+    assert solved(name).formulas == solved(HARMLESS).formulas
+    assert len(solved(name).formulas) > 50
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_json_has_the_text_and_the_csv_a_harmless_one(name: str, solved: Solver) -> None:
+    content, rows = solved(name).bill, solved(name).table
+    shown = clean(TEXTS[name], limit=None)
+    assert len(rows) == len(content["lines"]) == 2
+    assert content["problem"] == shown
+    for field in ("manufacturer", "part_number", "model", "description", "price_source"):
+        assert content["lines"][0][field] == shown, field
+        assert rows[0][field] == harmless(TEXTS[name]), field
+    assert content["lines"][0]["notes"] == [shown, shown]
+    assert len(rows[0]["notes"].encode("utf-16-le")) // 2 <= CELL_LIMIT
+
+
+def test_no_cell_of_the_csv_begins_like_a_formula(solved: Solver) -> None:
+    """As a program sees it that splits at commas, and as one that splits at semicolons."""
+    found = solved(EVERYTHING)
+    assert len(found.table) == 2 + len(TEXTS)
+    for row in found.table:
+        for cell in row.values():
+            assert not re.match(r"\s*[=+\-@\uff0b\uff0d\uff1d\uff20]", cell), cell[:40]
+    for record in found.parts["problem.bill.csv"].splitlines()[1:]:
+        for cell in record.split(";"):
+            assert not re.match(r'[\s"]*[=+\-@\uff0b\uff0d\uff1d\uff20]', cell), cell[:40]
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("name", [*TEXTS, EVERYTHING])
+def test_nothing_unseen_reaches_a_file(name: str, solved: Solver) -> None:
+    unseen = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    parts = solved(name).parts.items()
+    assert [part for part, text in parts if unseen.search(text)] == []
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
+    shown = clean(TEXTS[name])
+    # The writer escapes what looks like an escape; openpyxl shows that as it is.
+    escaped = re.sub("_(x[0-9A-Fa-f]{4}_)", r"_x005F_\1", shown)
+    sheet = solved(EVERYTHING).book["Quote"]
+    found = [row[1] for row in sheet.iter_rows() if row[1].value in (shown, escaped)]
+    assert {cell.data_type for cell in found} == {"s"}
+
+
+@needs_office
+@pytest.mark.exhaustive(keep=0)
+def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path: Path) -> None:
+    """Formulas give what they give where all names are harmless; nothing else is one."""
+    names = (EVERYTHING, "link", "xml", "long_astral")
+    files = []
+    for name in names:
+        files.append(tmp_path / f"{name}.xlsx")
+        files[-1].write_bytes((solved(name).folder / "problem.xlsx").read_bytes())
+    for name, result in zip(names, convert(tmp_path, files), strict=True):
+        shown = opened(result.read_bytes(), data_only=True)
+        texts = {cell.value for row in shown["Quote"].iter_rows() for cell in row}
+        assert clean(TEXTS.get(name, HARMLESS)) in texts
+        cells = (cell for sheet in shown for row in sheet.iter_rows() for cell in row)
+        assert [cell.coordinate for cell in cells if cell.data_type == "e"] == []
+
+
+# Texts that no file can bring in, but a program may.
+
+
+def test_marks_stay_where_letters_need_them() -> None:
+    assert clean("100\u200f-\u200f200") == "100-200"
+    assert clean("\u05de\u05d3\u05e3\u200f 12") == "\u05de\u05d3\u05e3\u200f 12"
+    assert clean("\u202ea\u202cb\u2066c\u2069") == "abc"

@@ -1,0 +1,141 @@
+"""Sensitivity studies on the screen: what they say, how wide they are, what they survive."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from planner.commands.results import view_of
+from planner.report.screen import show
+from planner.report.sweep_rows import best, stretches
+from planner.report.views import sweep
+from planner.schema.sensitivity import Sweep
+from planner.terminal import STANDARD
+from tests.report import samples_sensitivity as samples
+from tests.report.hostile import TEXTS
+from tests.report.samples_sensitivity import POWER, everything, saying
+
+
+def shown(study: Any) -> str:
+    rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
+    view = view_of(study)
+    assert view is not None
+    return show(view.blocks(study, **rows), full=True)
+
+
+def line_of(text: str, word: str) -> str:
+    return next(line for line in text.splitlines() if word in line)
+
+
+# A sweep.
+
+
+def test_stretches_cover_every_row_once() -> None:
+    study, rows = samples.power_sweep()
+    found = stretches(study, rows, POWER)
+    assert sum(each.rows for each in found) == study.rows
+    assert [each.first for each in found[1:]] == [each.last + 1 for each in found[:-1]]
+    systems = rows["units.nvidia_gb200_nvl72"]
+    assert all(systems[each.first] == systems[each.last] for each in found)
+    assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
+
+
+def test_stretches_do_not_depend_on_the_order_of_rows() -> None:
+    study, rows = samples.power_sweep()
+    turned = {name: list(reversed(column)) for name, column in rows.items()}
+    places = [(s.first, s.last) for s in stretches(study, turned, POWER)]
+    count = study.rows - 1
+    expected = [(count - s.first, count - s.last) for s in stretches(study, rows, POWER)]
+    assert places == expected
+
+
+def test_the_best_row_follows_the_sense_of_the_objective() -> None:
+    study, rows = samples.power_sweep()
+    assert best(study, rows) == 100
+    assert best(study.model_copy(update={"sense": "minimize"}), rows) == 7
+
+
+def test_a_sweep_without_rows_or_without_a_plan() -> None:
+    study, rows = samples.power_sweep(21)
+    none = study.model_copy(update={"rows": 0, "asked": 0, "statuses": {}})
+    assert "Ended   no scenario" in show(sweep.view(none, {name: [] for name in rows}))
+    broke, without = samples.sweep(
+        (POWER,), [(float(at),) for at in range(5)], lambda at: samples.answer(at)
+    )
+    assert "0 to 4 kW: " in show(sweep.view(broke, without))
+
+
+# A frontier.
+
+
+def test_a_frontier_marks_its_knee_and_its_best() -> None:
+    text = shown(samples.storage_frontier())
+    assert line_of(text, " knee  ").split()[:3] == ["4", "knee", "102.4"]
+    assert line_of(text, " best  ").split()[:3] == ["10", "best", "614.4"]
+    said = " ".join(text.split())
+    assert (
+        "Knee 102.4 GB/s of delivered write bandwidth: 96.0 % of the best point's useful work with"
+        in said
+    )
+    assert "light rule: 2,483.2 GB/s, useful work 3,988.0 PFLOP/s, 2.8 % below best" in said
+    assert "best rule: no plan: no plan meets every limit" in said
+
+
+def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
+    points = tuple(samples.point(10.0 * at, 1000.0 + at) for at in range(1, 301))
+    study = samples.storage_frontier().model_copy(update={"points": points, "knee": 3, "best": 77})
+    text = shown(study)
+    assert "of 300 points; the files have all" in text
+    for place in ("1  ", "4  knee", "78  best", "300  "):
+        assert any(line.lstrip().startswith(place) for line in text.splitlines())
+
+
+# A tornado.
+
+
+def bar_of(text: str, label: str) -> str:
+    line = line_of(text, f"\n  {label}  "[1:])
+    return line[line.index("|") - 8 : line.index("|") + 9]
+
+
+def test_bars_point_to_the_side_of_the_change_and_are_as_long() -> None:
+    text = shown(samples.tornado())
+    assert bar_of(text, "facility power") == f"{'=' * 8}|{'#' * 8}"
+    assert bar_of(text, "MFU") == f"   {'=' * 5}|{'#' * 5}   "
+    assert bar_of(text, "capital budget")[:9] == "  ======|"
+    # Both ends below the base: the nearer one lies in front.
+    assert bar_of(text, "what sizes storage")[:9].strip() == "=#|"
+    assert bar_of(text, "failures per GPU and day")[:10].strip() == "#|="
+    assert bar_of(text, "rack positions")[:9].strip() == "|"
+    assert line_of(text, "what sizes storage").split()[-1] == "-67.68"
+
+
+# An uncertainty study.
+
+
+def test_inputs_are_ranked_by_what_they_explain_in_all() -> None:
+    part = shown(samples.uncertain()).split("Sensitivity indices")[1].splitlines()[2:5]
+    assert [line.split("  ")[1] for line in part] == [
+        "failures per GPU and day", "price of DGX GB200 NVL72",
+        "delivered share of write bandwidth",
+    ]  # fmt: skip
+    assert part[0].endswith("#" * 14) and not part[0].endswith("#" * 15)
+
+
+# All of them.
+
+
+@pytest.mark.parametrize("name", everything())
+def test_no_line_is_wider_than_the_screen(name: str) -> None:
+    assert max(map(len, shown(everything()[name]).splitlines())) <= STANDARD
+
+
+@pytest.mark.parametrize("name", everything())
+@pytest.mark.parametrize("hostile", ["control", "lines", "override", "long", "escape", "hebrew"])
+def test_no_name_steers_the_terminal_or_breaks_the_table(name: str, hostile: str) -> None:
+    text = shown(saying(everything()[name], TEXTS[hostile]))
+    assert all(c.isprintable() or c == "\n" for c in text)
+    _, *lines = text.splitlines()  # the title is the problem's name, as long as it is
+    assert max(map(len, lines)) <= STANDARD
