@@ -534,7 +534,7 @@ class JobPlan(PlanModel):
     writing_systems: Customer[int]
     reading_systems: Customer[int]
     interval_s: Customer[float]
-    interval_policy: Customer[Literal["fixed", "lost_work", "optimal"]]
+    interval_policy: Customer[Literal["fixed", "optimal"]]
     young_s: Customer[float]
     daly_s: Customer[float]
     exact_s: Customer[float]
@@ -585,7 +585,6 @@ class JobPlan(PlanModel):
     ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=_is_empty)
     scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
-    client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
     lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
     burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
     bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
