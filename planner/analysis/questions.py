@@ -225,7 +225,6 @@ def without_money(case: Case) -> Case:
     """Case without limits on money; its companions are to be derived anew."""
     limits = case.limits.with_values(
         capex_usd=None,
-        support_usd_per_year=None,
         opex_usd_per_year=None,
         tco_usd=None,
         per_useful_gpu_hour=None,

@@ -154,7 +154,6 @@ _OF_SEVERAL: Mapping[str, Callable[[Any], Any]] = {
     "fan_once": min,
     "fan_each": min,
     "step": np.gcd.reduce,
-    "filled": min,
 }
 """Figures of a team from those of its ways."""
 

@@ -606,6 +606,7 @@ def _asked(run: Run) -> dict[str, Any]:
         "name": job.name,
         "fan_out_kind": job.restore.fan_out,
         "writers": saved.writers,
+        "readers": "all",
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "max_blocking": saved.max_blocking,

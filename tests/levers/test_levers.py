@@ -176,7 +176,7 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "storage.rule", "storage.client_limit.read",
         "storage.client_limit.write", "jobs.*.restore.max_time", "jobs.*.gpus.min",
         "jobs.*.gpus.max", "jobs.*.gpus.hot_spares", "jobs.*.checkpoint.max_overlap",
-        "jobs.*.checkpoint.max_blocking", "jobs.*.checkpoint.interval",
+        "jobs.*.checkpoint.max_blocking",
         "jobs.*.checkpoint.interval.every", "jobs.*.checkpoint.interval.max",
         "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
         "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",

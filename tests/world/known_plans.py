@@ -97,7 +97,7 @@ def vendor_rule() -> Known:
     job = {
         "parameters": "40 B",
         "parallelism": {"tensor": 4, "pipeline": 3},
-        "checkpoint": {"interval": {"policy": "fixed", "every": "600 s"}},
+        "checkpoint": {"interval": {"policy": "fixed", "every": "103 s"}},
         "restore": {"fan_out": "every_replica", "max_time": "200 s"},
         "failures": {"per_gpu_day": 0.1},
         "gpus": {"whole": "replicas"},
