@@ -503,8 +503,6 @@ class JobPlan(PlanModel):
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
     In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
     ``scale_share``, the law of scale, leave of it.
-    ``delivered_read_gb_per_s`` is what a restore reads, which may be the work of one replica's
-    systems; where it is, and data is read, ``client_data_limit_gb_per_s`` is what all read of that.
     ``lost_time`` is the share of the time between restarts without progress.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
