@@ -23,7 +23,7 @@ from planner.schema.base import (
     Unit,
     Whole,
 )
-from planner.schema.catalog import Precision
+from planner.schema.catalog import Precision, check_range
 
 LONGEST_S = 365 * 86_400.0
 """The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
@@ -346,14 +346,6 @@ class CurvePoint(Model):
     def _ordered(self) -> Self:
         check_range(self.throughput, self.low, self.high)
         return self
-
-
-def check_range(throughput: float, low: float | None, high: float | None) -> None:
-    """Raise ValueError where a throughput does not lie in its range."""
-    if low is not None and low > throughput:
-        raise ValueError(f"low {low:.4g} is more than throughput {throughput:.4g}")
-    if high is not None and high < throughput:
-        raise ValueError(f"high {high:.4g} is less than throughput {throughput:.4g}")
 
 
 def _points_kind(value: object) -> str:
