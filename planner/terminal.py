@@ -225,7 +225,7 @@ def show_progress(
         passed_s = time.monotonic() - begun
         if passed_s >= AFTER_S and passed_s - shown[0] >= EVERY_S:
             shown[0] = passed_s
-            show(progress_line(command, counts, *parts, passed_s))
+            show(progress_line(command, counts, parts[0], parts[1], passed_s))
 
     def count(done: int, asked: int) -> None:
         parts[:] = done, asked

@@ -158,7 +158,6 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
         site.facility_limit_kw,
         site.it_power_kw,
         site.racks,
-        budget.energy_usd_per_year,
         budget.capex_usd,
         budget.opex_usd_per_year,
         budget.tco_usd,
@@ -188,7 +187,7 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
     both = size_gb is not None and "bytes_per_parameter" in job.model_fields_set
     if both and size_gb and job.parameters is not None:
         each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
-        computed_gb = job.parameters * each * job.trained_share / 1e9
+        computed_gb = job.parameters * each / 1e9
         if abs(computed_gb / size_gb - 1) > SIZE_TOLERANCE:
             message = (
                 f"size is {size_gb / 1000:.4g} TB, but parameters times bytes_per_parameter is "
