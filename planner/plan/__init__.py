@@ -8,15 +8,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from planner.case import Case
-from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
 from planner.plan.assumptions import assumptions
-from planner.plan.cable_lengths import length_notes, parts_by_length
-from planner.plan.cables import cable_schedule
 from planner.plan.fabrics import fabric_reports
 from planner.plan.idle import idle_units
 from planner.plan.job import job_plan
@@ -108,12 +105,7 @@ def assemble(
     cut = None
     if answer.ties_cut:
         cut = "the time limit" if answer.late else "the end of the search"
-    plan = plan.model_copy(update={"verdict": verdict(plan, cut)})
-    if longest_run_m(inputs) is None:
-        return plan
-    schedule = cable_schedule(inputs, plan, case)
-    plan = plan.model_copy(update={"cabling": parts_by_length(inputs, plan, schedule)})
-    return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
+    return plan.model_copy(update={"verdict": verdict(plan, cut)})
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

@@ -27,8 +27,7 @@ class Cable:
 
     ``sku`` is None where no cable is listed for such ports. ``length_m`` is the run in whole
     metres, None where the problem gives no ``site.floor``; ``medium`` says what such a length asks
-    for, or where parts are bought by length what they are. ``ordered_m`` is then the length as it
-    is sold, and ``counted_as`` the item that the bill counts for it.
+    for.
     """
 
     number: int
@@ -40,10 +39,6 @@ class Cable:
     part_number: str | None
     length_m: int | None
     medium: str
-    ordered_m: float | None = None
-    counted_as: str | None = None
-    in_place_of: int = 1
-    spares: str | None = None
 
 
 @dataclass(frozen=True)

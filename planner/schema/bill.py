@@ -213,7 +213,7 @@ class BillLine(Record):
     weight_kg: float | None = Field(description="weight of all in place")
     role: str | None = Field(description="what a companion is for")
     notes: tuple[str, ...] = Field(description="remarks of catalog and price book")
-    length_m: float | None = Field(description="length as it is ordered, of cables by length")
+    length_m: None = Field(description="empty: cables are not ordered by length")
     unit_list_low: float | None = Field(
         default=None, description="least it is expected to come in at"
     )

@@ -1,7 +1,6 @@
 """Catalogs: products, with source and confidence of every figure. No prices."""
 
 from functools import cache
-from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -198,19 +197,11 @@ class FormLink(Link):
     form: Identifier
 
 
-class Copper(Model):
-    """A copper cable from cage to cage of switches, in place of ``links`` links and their ends."""
-
-    cable: Identifier
-    links: PositiveWhole = 1
-
-
 class PortGroup(Model):
     """One way to use the whole front panel: so many ports of one speed.
 
-    A port of a form that one of ``forms`` is for uses a group that has such a link. ``copper`` are
-    the cables that serve between two such switches as far as they reach. Ports slower than
-    ``down_to`` find no link: modules of other lanes do not come up with those of the group.
+    A port of a form that one of ``forms`` is for uses a group that has such a link. Ports slower
+    than ``down_to`` find no link: modules of other lanes do not come up with those of the group.
     """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
@@ -218,7 +209,6 @@ class PortGroup(Model):
     count: PositiveWhole
     link: Link | None = None
     forms: tuple[FormLink, ...] = ()
-    copper: tuple[Copper, ...] = ()
 
     def made_for(self, form: str | None) -> FormLink | None:
         """Return the link for ports of a form, or None."""
@@ -405,33 +395,6 @@ class Media(Model):
     note: Text | None = None
 
 
-class LengthOnOffer(Model):
-    """One length in which a cable is sold, and its part number."""
-
-    length_m: Length = Field(alias="length")
-    part_number: Text | None = None
-
-
-class Lengths(Model):
-    """The lengths in which a cable is sold, from the shortest on; none where it is cut to length.
-
-    ``model`` is its name without a length.
-    """
-
-    model: Text | None = None
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
-    offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
-
-    @model_validator(mode="after")
-    def _rising(self) -> Self:
-        lengths = [each.length_m for each in self.offered]
-        if any(a >= b for a, b in pairwise(lengths)):
-            raise ValueError("lengths are listed from the shortest on, each once")
-        return self
-
-
 class ClusterPart(Model):
     """Something that each cluster of a family needs for itself, such as its two switches."""
 
@@ -522,8 +485,6 @@ class Item(Model):
     service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     reach: Figure[Length] | None = None
-    beyond: Identifier | None = None
-    lengths: Lengths | None = None
     trade: Trade = Trade.model_construct()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None

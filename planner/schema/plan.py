@@ -163,26 +163,6 @@ class Line(PlanModel):
         return self.quantity - self.idle
 
 
-class PartByLength(PlanModel):
-    """Quantity of one part in one length, within a line of the bill.
-
-    ``counted_as`` is the SKU of that line: its own, or that of the fibres in whose place copper
-    goes, ``in_place_of`` of them for each. ``length_m`` is as sold, None of a transceiver and of a
-    link whose end has no place. ``unit_net_usd`` is its net price; the money is in the line.
-    """
-
-    counted_as: Customer[str]
-    sku: Customer[str]
-    vendor: Customer[str]
-    model: Customer[str]
-    part_number: Customer[str | None]
-    category: Customer[str]
-    length_m: Customer[float | None]
-    quantity: Customer[int]
-    in_place_of: Customer[int] = 1
-    unit_net_usd: Net[float | None] = None
-
-
 class Totals(PlanModel):
     """Sums over the lines; None where a line's figure is not known.
 
@@ -804,7 +784,6 @@ class Plan(Shown, PlanModel):
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
-    cabling: Customer[tuple[PartByLength, ...]] = Field(default=(), exclude_if=_is_empty)
     currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
     public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)

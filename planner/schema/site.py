@@ -128,12 +128,9 @@ class Floor(Model):
 
     Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
     above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
-    With ``rows``, how many there are, the longest run is known before anything is placed: links are
-    then planned with modules that reach it, and the bill lists their cables by length.
     """
 
     racks_per_row: PositiveWhole
-    rows: PositiveWhole | None = None
     rack_width_m: Length = Field(alias="rack_width")
     row_pitch_m: Length = Field(alias="row_pitch")
     riser_m: LengthOrZero = Field(alias="riser")
@@ -183,12 +180,6 @@ class Site(Model):
     def _racks_have_a_size(self) -> Self:
         if self.racks is not None and self.rack is None:
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
-        if self.floor is not None and self.floor.rows is not None:
-            places = self.floor.rows * self.floor.racks_per_row
-            if self.racks is None:
-                raise ValueError("floor.rows needs racks: how many the hall takes")
-            if self.racks > places:
-                raise ValueError(f"racks is {self.racks}; floor has places for {places}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
         return self

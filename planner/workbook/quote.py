@@ -160,12 +160,6 @@ class Bill:
         for index, part in enumerate(entry.parts):
             text, number = f"incl. {named(part)}", part_number(part.part_number)
             self._under(entry.part_label(index), number, text, self._counts(row, part))
-        for index, each in enumerate(entry.ordered):
-            length = "" if each.length_m is None else f", {each.length_m:g} m"
-            copper = "" if each.sku == line.sku else f", in place of {each.in_place_of}"
-            text = f"of which {each.vendor} {each.model}{length}{copper}"
-            number, label = part_number(each.part_number), entry.ordered_label(index)
-            self._under(label, number, text, {"quantity": each.quantity})
         return row
 
     def _height(self, text: object) -> float:
