@@ -24,10 +24,10 @@ from planner import units
 from planner.atomic_files import write_all
 from planner.case import suitability
 from planner.case.ways import peak_tflops
-from planner.commands.files import example_file
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
+from planner.library import example
 from planner.loader import load_with_findings
 from planner.loader.places import Slot, field_of, number_of, raw, short, slot_for, slot_of
 from planner.paths import job_path
@@ -296,7 +296,7 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
         InputError: no such example, or the file exists.
     """
     name = name.removesuffix(".yaml")
-    source = example_file(name)
+    source = example(name)
     target = folder / f"{name}.yaml"
     if target.exists() and not force:
         fix = "choose another folder with -o, or --force to replace it"
