@@ -75,8 +75,8 @@ class SweepTable(Sweep):
     """
 
     table: Mapping[str, tuple[Any, ...]] = Field(exclude=True, repr=False)
-    types: Mapping[str, str] = Field(exclude=True, repr=False)
-    start: Mapping[str, Any] = Field(exclude=True, repr=False)
+    types: Mapping[str, str] = Field({}, exclude=True, repr=False)
+    start: Mapping[str, Any] = Field({}, exclude=True, repr=False)
 
 
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
@@ -90,7 +90,7 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
 def example(name: str = "10MW") -> Path:
     """The file of a problem that planner ships; ``planner init NAME`` copies it."""
     known = shipped.problem_files() | shipped.portfolio_files()
-    if name not in known:
+    if str(name) not in known:
         hint = did_you_mean(str(name), list(known)) or "examples: " + ", ".join(known)
         raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
     return known[name]
