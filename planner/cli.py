@@ -496,7 +496,7 @@ def init(
 
     On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
     """
-    from planner.commands.new_problem import ask_all, read_answers, write_example, write_problem
+    from planner.commands.init import ask_all, read_answers, write_example, write_problem
 
     example, given = read_answers(answers or ())
     if example is not None:
