@@ -345,7 +345,9 @@ def sweep(
     from planner.commands.sweep import study_of
 
     folder = output or (Path() if mode == "grid" else None)
-    target = Target("sweep", problem, scenario, folder, as_json, full, quiet, "scenarios")
+    counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
+    name = f"sweep, {mode}"
+    target = Target(name, problem, scenario, folder, as_json, full, quiet, counts)
     given = {
         "scenarios": scenarios, "against": against, "points": points, "samples": samples,
         "seed": seed, "indices": indices,
@@ -393,7 +395,7 @@ def compare(
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
     if (by_rules or near is not None) and len(files) > 1:
-        message = "--rules and --near take one problem file"
+        message = f"{'--rules' if by_rules else '--near'} takes one problem file"
         raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
     for file in files:
         require_single(file, "planner compare")

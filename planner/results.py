@@ -72,7 +72,6 @@ class View(NamedTuple):
         charts: its charts.
         ended: how it ended, a key of ``EXIT_CODES``.
         table: its main table, where that is not the first.
-        page: whether its files have a page.
     """
 
     name: str
@@ -80,7 +79,6 @@ class View(NamedTuple):
     charts: Callable[..., Any] | None = None
     ended: Callable[[Any], str] = lambda record: str(record.status)
     table: str = ""
-    page: bool = False
 
 
 def _always(_: object) -> str:
@@ -117,7 +115,7 @@ def _audit_ended(found: Audit) -> str:
 
 VIEWS: dict[type[Any], View] = {
     Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View("rules", rules.view, rules.charts, _own_row_ended, page=True),
+    RulesTable: View("rules", rules.view, rules.charts, _own_row_ended),
     Alternatives: View("alternatives", alternatives.view),
     Audit: View("audit", verification.audit, None, _audit_ended),
     Verification: View(
@@ -128,10 +126,10 @@ VIEWS: dict[type[Any], View] = {
     ),
     Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
     Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
-    Frontier: View("frontier", frontier.view, frontier.charts, page=True),
-    Tornado: View("tornado", tornado.view, tornado.charts, _swings_ended, page=True),
-    Uncertain: View("uncertain", uncertain.view, uncertain.charts, _draws_ended, "outcomes", True),
-    Bids: View("bids", bids.view, bids.charts, table="bids", page=True),
+    Frontier: View("frontier", frontier.view, frontier.charts),
+    Tornado: View("tornado", tornado.view, tornado.charts, _swings_ended),
+    Uncertain: View("uncertain", uncertain.view, uncertain.charts, _draws_ended, "outcomes"),
+    Bids: View("bids", bids.view, bids.charts, table="bids"),
     Characterization: View(
         "characterization",
         telemetry.view,
@@ -219,12 +217,12 @@ def html(result: Any) -> str:
 
 
 def charts_of(record: Any, rows: int | None = None) -> list[Any]:
-    """The charts of a record that have something drawn; of a sweep the first rows."""
+    """The charts of a record; of a sweep the first rows."""
     charts = view_of(record).charts
     if charts is None:
         return []
     stated, beside = shown_in_currency(record, rows)
-    return [chart for chart in charts(stated, **beside) if chart.panels]
+    return list(charts(stated, **beside))
 
 
 def _tag(name: str, content: str) -> str:
@@ -238,6 +236,8 @@ def _folded(head: str, content: str) -> str:
 def _picture(chart: Any) -> str:
     from planner.report.charts.picture import png
 
+    if not chart.panels:
+        return ""
     data = base64.b64encode(png(chart)).decode()
     words = escape(clean(f"{chart.title}. {chart.subtitle}", limit=None))
     return f'<img alt="{words}" src="data:image/png;base64,{data}" width="800">'

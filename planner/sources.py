@@ -233,5 +233,8 @@ def require_single(source: object, name: str = "this function") -> None:
     """
     if is_portfolio(source):
         message = f"{name} is for one job at one site"
-        fix = "of a portfolio there are solve, check, verify, explain, sweep (a grid) and simulate"
+        fix = (
+            "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
+            "sweep (a grid), simulate and explore"
+        )
         raise InputError(Finding("portfolio", message, str(source), fix=fix))

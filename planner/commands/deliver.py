@@ -154,11 +154,11 @@ def write_files(target: Target, *records: Any) -> None:
 
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
-    """Charts as PNG and SVG by path; a chart of another name than the file's has it added."""
+    """Charts with something drawn as PNG and SVG by path, named by ``stem`` and the chart."""
     from planner.report.charts.picture import png, svg
 
     found = {}
-    for chart in charts:
+    for chart in (each for each in charts if each.panels):
         own = "" if stem.name.endswith(f".{chart.name}") else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
         found[stem.with_name(f"{stem.name}{own}.svg")] = svg(chart)
@@ -199,7 +199,7 @@ def _title(record: Any) -> str:
 
 
 def _page(path: Path, records: Sequence[Any]) -> dict[Path, bytes]:
-    """The page of records; of a sweep the page with sliders; empty where there is none."""
+    """The page of records; of a sweep the page with sliders, none where it is too large."""
     from planner.report.page import report
     from planner.report.sweep_page import page
 
@@ -209,9 +209,8 @@ def _page(path: Path, records: Sequence[Any]) -> dict[Path, bytes]:
             return {path: page(stated, beside["rows"], getattr(records[0], "start", {}))}
         except InputError as error:
             say(f"planner: no page with sliders: {error}", err=True)
-    elif view_of(records[0]).page:
-        return {path: report(_title(records[0]), (), [shown_study(r) for r in records]).encode()}
-    return {}
+        return {}
+    return {path: report(_title(records[0]), (), [shown_study(r) for r in records]).encode()}
 
 
 def shown_study(record: Any) -> Any:
