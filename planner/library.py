@@ -29,8 +29,8 @@ from planner.analysis.request import one_of, seconds, share, whole
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
-from planner.loader.exchange import today
 from planner.loader.places import NoPlaceError
+from planner.loader.prices import today
 from planner.report.plan_json import carrying
 from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable

@@ -16,7 +16,7 @@ from planner.case import resolve, suitability
 from planner.errors import Finding, InputError, listed
 from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names
-from planner.loader.catalog_checks import FAILURES, implausible
+from planner.loader.catalogs import FAILURES, implausible
 from planner.paths import job_path
 from planner.schema.base import Model
 from planner.schema.problem import Problem

@@ -12,7 +12,7 @@ from planner import atomic_files
 from planner.analysis.request import stem_of
 from planner.atomic_files import write_all
 from planner.errors import InputError, StoppedError
-from planner.loader.exchange import today
+from planner.loader.prices import today
 from planner.report.blocks import Block, Heading
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of

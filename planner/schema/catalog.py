@@ -127,7 +127,6 @@ class Consumes(Model):
     """Demand of one unit: nameplate and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
-    ``design_power`` is the provision of a reference design, where it exceeds the draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -136,7 +135,6 @@ class Consumes(Model):
     racks: Figure[PositiveWhole] | None = None
     typical_power: Figure[PowerOrZero] | None = None
     liquid_share: Figure[Share] | None = None
-    design_power: Figure[PowerOrZero] | None = None
 
 
 class LinkEnd(Model):
@@ -232,6 +230,14 @@ class PortGroup(Model):
         return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
 
+def check_range(value: float, low: float | None, high: float | None) -> None:
+    """Raise ValueError where a value does not lie in its range."""
+    if low is not None and low > value:
+        raise ValueError(f"low {low:.4g} is more than {value:.4g}")
+    if high is not None and high < value:
+        raise ValueError(f"high {high:.4g} is less than {value:.4g}")
+
+
 class PowerPoint(Model):
     """A published power set point of a GPU system: throughput under a GPU power cap.
 
@@ -252,6 +258,11 @@ class PowerPoint(Model):
     confidence: Confidence
     note: Text | None = None
 
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        check_range(self.throughput, self.low, self.high)
+        return self
+
 
 class Achieved(Model):
     """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
@@ -269,6 +280,11 @@ class Achieved(Model):
     source: Identifier
     confidence: Confidence
     note: Text | None = None
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        check_range(self.rate_tflops, self.low_tflops, self.high_tflops)
+        return self
 
 
 class Switch(Model):
