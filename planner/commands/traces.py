@@ -87,9 +87,6 @@ def run_characterize(
     from planner.analysis.fleet_storage import add_storage
     from planner.telemetry import characterize
     from planner.telemetry.fleet import read_jobs, study_fleet
-    from planner.telemetry.raw import require
-
-    require(options)
     problem, folder = _problem(target), request.folder
     rows = None if listed is None else read_jobs(listed)
     windows: list[Window] = []
@@ -144,7 +141,7 @@ def _calibration(record: Characterization, inputs: Inputs, target: Target) -> Ca
 
 def _same_time(job: JobFound, log: JobLog, target: Target) -> None:
     """Refuse a log of another time than the job's."""
-    from planner.telemetry.raw import DATED_FROM_S
+    from planner.telemetry.tables import DATED_FROM_S
 
     dated = log.start_s > DATED_FROM_S
     if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
