@@ -87,6 +87,7 @@ def run_characterize(
     from planner.analysis.fleet_storage import add_storage
     from planner.telemetry import characterize
     from planner.telemetry.fleet import read_jobs, study_fleet
+
     problem, folder = _problem(target), request.folder
     rows = None if listed is None else read_jobs(listed)
     windows: list[Window] = []
