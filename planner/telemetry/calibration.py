@@ -210,7 +210,7 @@ def _many(count: int, what: str) -> str:
 def _of_checkpoints(found: JobFound, job: Job) -> Iterator[Override]:
     source = f"telemetry, {_many(found.checkpoints, 'checkpoint')}"
     if job.parameters is not None and job.checkpoint.size_gb is None:
-        per = scaled(found.size_gb, 1e9 / (job.parameters * job.trained_share))
+        per = scaled(found.size_gb, 1e9 / job.parameters)
         path, now = f"{_JOB}.bytes_per_parameter", str(job.bytes_per_parameter)
         yield _override(path, "bytes per parameter", "", per, source, now)
     else:
