@@ -13,7 +13,7 @@ from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates
 from planner.analysis.request import stem_of
 from planner.api import Options, load, solve_with
 from planner.atomic_files import write_all
-from planner.commands.files import created_today
+from planner.commands.deliver import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
