@@ -14,15 +14,11 @@ from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
 from planner.plan.assumptions import assumptions
-from planner.plan.fabrics import fabric_reports
-from planner.plan.idle import idle_units
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
-from planner.plan.lines import lines
-from planner.plan.notes import Facts, notes
-from planner.plan.racks import rack_groups
-from planner.plan.totals import totals
-from planner.plan.verdict import verdict
+from planner.plan.lines import idle_units, lines, totals
+from planner.plan.notes import Facts, full_fabric, notes, verdict
+from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
     NotConsidered,
@@ -94,18 +90,19 @@ def assemble(
         return figures
     value = base.objective.value
     own_lines = [line for line in bill_lines if line.parent is None]
+    facts = Facts(inputs, case, run, own_lines, job, fabrics)
     plan = figures.model_copy(
         update={
             "next_step": None if value is None else next_step(case, run, reported, value),
             "racks": rack_groups(inputs, case, run),
             "assumptions": assumptions(inputs, case, run),
-            "warnings": notes(Facts(inputs, case, run, own_lines, job, fabrics)),
+            "warnings": notes(facts),
         }
     )
     cut = None
     if answer.ties_cut:
         cut = "the time limit" if answer.late else "the end of the search"
-    return plan.model_copy(update={"verdict": verdict(plan, cut)})
+    return plan.model_copy(update={"verdict": verdict(plan, full_fabric(facts), cut)})
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from planner.case import Case
-from planner.case.model import Mode
+from planner.case import Case, resolve, with_companions
+from planner.case.model import Limits, Mode, Offer
 from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs, changed
@@ -19,7 +19,6 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.ways import enlarged
 from planner.schema.catalog import Figure, Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
@@ -29,6 +28,7 @@ from planner.schema.site import Pue
 from planner.schema.verification import Edit
 from planner.verifier import Recheck, recheck
 
+OfferT = TypeVar("OfferT", bound=Offer)
 _MOST_YEARS = 50.0
 """Longer than any term."""
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
@@ -380,7 +380,28 @@ def case_of(draft: Draft) -> Case:
     targets = draft.problem.targets.model_copy(update={"max_lead_time_days": None})
     inputs = replace(draft.inputs, problem=draft.problem.model_copy(update={"targets": targets}))
     chosen = (item.id for item in inputs.items if item.category in ("gpu_system", "storage"))
-    return enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+    return _enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+
+
+def _enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
+    """A case without limits on sums, its fabrics as large as counts of an edited plan need.
+
+    Args:
+        counts: the units in the cluster, by item.
+    """
+    case = resolve(inputs)
+
+    def fixed(offers: tuple[OfferT, ...]) -> tuple[OfferT, ...]:
+        return tuple(
+            replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
+            for offer in offers
+            if offer.id in counts or offer.installed > 0
+        )
+
+    limits = Limits.from_values({})
+    systems, storage = fixed(case.systems), fixed(case.storage)
+    larger = replace(case, limits=limits, systems=systems, storage=storage)
+    return replace(case, companions=with_companions(inputs, larger).companions)
 
 
 def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
