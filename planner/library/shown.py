@@ -172,7 +172,7 @@ def html(result: Shown) -> str:
     title = next((each.text for each in blocks if isinstance(each, Heading)), "")
     parts = [
         tag("h3", escaped(title)),
-        fragment(each for each in blocks if isinstance(each, Heading) or not each.detail),
+        fragment(each for each in blocks if not getattr(each, "detail", False)),
         *map(_picture, drawn),
         _folded("In full", tag("pre", escaped(show(blocks, full=True)))),
     ]
