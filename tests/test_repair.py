@@ -11,7 +11,6 @@ import pytest
 
 from planner import api
 from planner.inputs import Inputs
-from planner.report.views.plan import whole
 from planner.schema.plan import Plan, Repair
 from planner.verifier import faults
 from tests.test_exactness import disagreements

@@ -91,7 +91,7 @@ def measured(found: Measured | None, unit: str) -> str:
     half, least = max(value - low, high - value), min(value - low, high - value)
     if half <= 0:
         return text
-    if half > value or half > 0.1 * value and half > _SKEWED * least:
+    if half > value or (half > 0.1 * value and half > _SKEWED * least):
         return f"{written.text(value)} ({written.text(low)} to {written.with_unit(high)})"
     if written.unit == "%":
         return f"{100 * value:.1f} ±{max(100 * half, 0.1):.1f} %"
