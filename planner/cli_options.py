@@ -31,7 +31,7 @@ def complete_items(incomplete: str) -> list[str]:
 
 def complete_settings(ctx: Any, incomplete: str) -> list[str]:
     """The settings of a problem that begin with a text, one step deeper at a time."""
-    from planner.loader.locate import field_names, models_at
+    from planner.loader.documents import field_names, models_at
     from planner.paths import steps_of
     from planner.schema.problem import Problem
 

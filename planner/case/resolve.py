@@ -444,7 +444,7 @@ def _levels(job: Job) -> Levels | None:
     local = job.levels
     if local is None:
         return None
-    assert job.restart.local_s is not None  # see planner/loader/contradictions.py
+    assert job.restart.local_s is not None  # see planner/loader/checks.py
     return Levels(
         copies=local.copies,
         keep=local.keep,

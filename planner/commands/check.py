@@ -17,7 +17,7 @@ from planner.commands.files import example_file
 from planner.errors import Finding, InputError, listed
 from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names, yaml12
-from planner.loader.catalog_checks import FAILURES, implausible
+from planner.loader.catalogs import FAILURES, implausible
 from planner.paths import job_path, steps_of
 from planner.schema.base import Model
 from planner.schema.problem import Problem

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader.exchange import today
+from planner.loader.prices import today
 from planner.report.audience import Audience, for_audience
 from planner.report.blocks import Block, Heading
 from planner.report.restated import restated_view

@@ -28,8 +28,8 @@ from planner.commands.files import example_file
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
-from planner.loader import load_with_findings
-from planner.loader.places import Slot, field_of, number_of, raw, short, slot_for, slot_of
+from planner.loader import load_with_findings, yaml12
+from planner.loader.places import Slot, field_of, number_of, short, slot_for, slot_of
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem
@@ -343,7 +343,7 @@ def _read(question: Question, given: str) -> str:
     for step in (question.path or "").split("."):
         slot = _inside(slot, step)
     try:
-        value = raw(given)
+        value = yaml12.scalar(given, "")
         number = number_of(slot.read(value))
     except InputError as error:
         _refuse(question, error.findings[0])

@@ -60,7 +60,7 @@ def run(
     parts = get_args(Part) if full else words_of("--show", show, get_args(Part))
     studies = {*more} & {"why", "rules", "alternatives"}
     options = request.running(save_model=save_model)
-    with show_progress("solve", quiet=quiet, deadline=options.deadline):
+    with show_progress("solve", quiet=quiet):
         inputs = request.inputs
         share = _SOLVING if studies else FOR_THE_SEARCH
         plan = solve_with(inputs, options, search=share, read_back=True)
