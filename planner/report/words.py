@@ -325,7 +325,8 @@ def short(text: str, most: int) -> str:
 
 def product(line: Line) -> str:
     """Manufacturer and model; of a generic product the model."""
-    return line.model if line.vendor == "generic" else with_vendor(line.vendor, line.model)
+    generic = line.vendor.casefold() == "generic"
+    return line.model if generic else with_vendor(line.vendor, line.model)
 
 
 def with_vendor(vendor: str, name: str) -> str:
