@@ -94,7 +94,7 @@ def run(request: Request, **given: Any) -> Found:
         options=Options(explain=False),
         models=request.models,
     )
-    if not read.there:
+    if not read.plan.jobs:
         why = read.reason or read.plan.status
         text = f"{request.path}: no plan, so nothing to simulate: {why}"
         return Found(ended=(read.plan.status,), text=text)

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.analysis.distributions import Numbers, Unknown, unknowns
 from planner.analysis.pool import Progress, all_results, ignore
-from planner.analysis.purchases import (
-    Kept,
-    candidates,
-    figures_of,
-    kept_purchase,
-    operation_of,
-    regrets,
-    value_of,
-    values_of,
-)
 from planner.analysis.request import Found, Request, SweepOptions, head_of
-from planner.analysis.variants import Answer, Scenario, answers
-from planner.case import Case, resolve
+from planner.analysis.variants import (
+    Answer,
+    Scenario,
+    answers,
+    figures_of,
+    operation_of,
+    value_of,
+)
+from planner.case import Case, Storage, System, resolve
+from planner.case.model import Limits, Policy
 from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
-from planner.optimizer.bill import limited
-from planner.optimizer.operate import Run
+from planner.limits import BY_NAME
+from planner.optimizer import bill as bills
+from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
+from planner.optimizer.gpus_in_use import BestUse
+from planner.optimizer.objective import natural
+from planner.optimizer.operate import Run, exceeded_limits
+from planner.optimizer.optimise import optimise
+from planner.optimizer.stores import stored
+from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import (
     PLANNED,
@@ -43,9 +50,15 @@ from planner.schema.sensitivity import (
     UncertainInput,
 )
 
+OfferT = TypeVar("OfferT", System, Storage)
+
 Method = Literal["lhs", "sobol"]
 Figures = dict[str, float]
 LEAST, MOST = 2, 1_000_000
+GAP = 1e-6
+MOST_CANDIDATES = 40
+BROKEN = 1.0
+"""Regret of a purchase that breaks a limit, and the largest regret."""
 SAMPLES_ALONE = 1_000
 """Below this number of draws other processes cost more than they save."""
 TOGETHER = 16
@@ -173,7 +186,17 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
     return tuple(found)
 
 
-# Each scenario judged
+# Purchases kept in each scenario
+
+
+class Kept(NamedTuple):
+    """A purchase in a scenario: its operation, None without any, and the limits it breaks.
+
+    ``broken``: excess over a limit as a share of it, None where it is no matter of more or less.
+    """
+
+    run: Run | None
+    broken: Mapping[str, float | None]
 
 
 class Judged(NamedTuple):
@@ -190,6 +213,7 @@ class Judged(NamedTuple):
 
 ROOM = 4
 """Multiple of the limits up to which fabrics are derived for purchases far beyond them."""
+_NUMBERED = re.compile(r"(stock|require_vendor|split)_([^_]+)(_.*)?")
 
 
 def _judged_all(
@@ -208,7 +232,8 @@ def _judged(inputs: Inputs, planned: Run | None, runs: Sequence[Run], answer: An
         return Judged({})
     bought = None if planned is None else kept_purchase(case, planned)
     if bought is not None and planned is not None and "fabric" in bought.broken:
-        wide = {each.field: ROOM * case.limits.given(each.field) for each in limited(case.limits)}
+        supplies = bills.limited(case.limits)
+        wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
         roomy = replace(case, limits=case.limits.with_values(**wide))
         case = replace(case, companions=with_companions(there, roomy).companions)
         bought = kept_purchase(case, planned)
@@ -216,15 +241,206 @@ def _judged(inputs: Inputs, planned: Run | None, runs: Sequence[Run], answer: An
     best: Figures = {}
     if answer.operation is not None and answer.status in PLANNED:
         best = outcomes_of(case, answer.operation)
-    return Judged(
-        best,
-        bought,
-        None if run is None else outcomes_of(case, run),
-        tuple(values_of(case, runs).tolist()) if best else (),
+    values = tuple(values_of(case, runs).tolist()) if best else ()
+    return Judged(best, bought, None if run is None else outcomes_of(case, run), values)
+
+
+def best_operation(case: Case, run: Run) -> Run | None:
+    """Best operation of a purchase under a case; None where it breaks a limit.
+
+    Args:
+        run: the purchase, as it is run in another scenario.
+    """
+    units = _units(case, run)
+    if units is None or not is_orderly(case, units):
+        return None
+    if len(run.used) > case.job.max_types or broken_limits(case, units, run.ways):
+        return None
+    return _operated(case, case, units, run)
+
+
+def kept_purchase(case: Case, run: Run) -> Kept:
+    """A purchase under a case with the limits it breaks.
+
+    Where no operation meets every limit it runs for most useful work, and the limits on running
+    that this misses count as broken.
+    """
+    units = _units(case, run)
+    if units is None:
+        return Kept(None, {"products": None})
+    broken: dict[str, float | None] = {} if is_orderly(case, units) else {"orders": None}
+    for row in broken_limits(case, units, run.ways):
+        numbered = _NUMBERED.fullmatch(row)
+        kind, first, rest = numbered.groups() if numbered else ("", "", "")
+        name = f"{kind}.{first}{'' if kind == 'split' else rest or ''}" if kind else row
+        broken[name] = _excess(case, units, run, row)
+    if "fabric" in broken:
+        return Kept(None, broken)
+    found = None if broken else best_operation(case, run)
+    if found is None:
+        found = _most_work(case, units, run)
+        broken |= {"running": None} if found is None else exceeded_limits(case, found)
+    return Kept(found, broken)
+
+
+def _units(case: Case, run: Run) -> dict[str, int] | None:
+    """Units of everything on offer; None where a bought product no longer is."""
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    return {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+
+
+def _operated(case: Case, whole: Case, units: Mapping[str, int], run: Run) -> Run | None:
+    """Best operation of one purchase, in the configurations that it was bought for."""
+
+    def held(offer: OfferT) -> OfferT:
+        return replace(offer, low=units[offer.id], high=units[offer.id])
+
+    systems = tuple(replace(held(each), ways=(each.way(run.ways),)) for each in case.systems)
+    fixed = replace(case, systems=systems, storage=tuple(held(each) for each in case.storage))
+    found = optimise(fixed.billed_as(whole), gap=GAP, ties=False).operation
+    return None if found is None else replace(found, units=dict(units))
+
+
+def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> float | None:
+    if row == "capacity":
+        usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
+        return 1.0 - usable_tb / case.job.capacity_needed_tb
+    supply = BY_NAME.get(row)
+    if supply is None or supply.group != "supply":
+        return None
+    limit = case.limits[supply.field]
+    return bills.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
+
+
+def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
+    """Operation of most useful work of a purchase, whatever limits that breaks."""
+    job = replace(
+        case.job,
+        max_restore_s=None,
+        ingest_per_gpu_gb_per_s=0.0,
+        gpus_max=None,
+        capacity_needed_tb=0.0,
+        gpus_min=1,
+    )
+    free = replace(
+        case.under(Limits.from_values({})).of_any_size(),
+        objective="useful_gpus",
+        policy=Policy(),
+        indifference=0.0,
+    )
+    for each in (job, replace(job, max_overlap=1.0, max_blocking=0.99)):
+        loose = replace(free, job=each).billed_as(case)
+        found = _operated(loose, loose, units, run)
+        if found is not None:
+            return found
+    return None
+
+
+def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
+    """Values of purchases at their best under a case; nan where one breaks a limit."""
+    found = np.full(len(runs), np.nan)
+    if not _known_as_arrays(case):
+        for place, run in enumerate(runs):
+            best = best_operation(case, run)
+            found[place] = math.nan if best is None else value_of(case, best)
+        return found
+    there: dict[int, dict[str, int]] = {}
+    for place, run in enumerate(runs):
+        units = _units(case, run)
+        if units and is_orderly(case, units) and not broken_by_counts(case, units):
+            there[place] = units
+    if not there:
+        return found
+    places = np.array(list(there))
+    counts = np.array([[units[o.id] for o in case.offers()] for units in there.values()]).T
+    numbers = {way.id: n for n, way in enumerate(case.ways)}
+    used = (case.in_use(runs[place].used, runs[place].ways)[0][1].id for place in there)
+    ways = np.array([numbers[name] for name in used])
+    fits = bills.Kernel(case).within_limits(counts, ways)
+    places, counts, ways = places[fits], counts[:, fits], ways[fits]
+    score = _scores(case, counts, ways)
+    runs_at_all = np.isfinite(score)
+    found[places[runs_at_all]] = [natural(case.objective, s) for s in score[runs_at_all].tolist()]
+    return found
+
+
+def _known_as_arrays(case: Case) -> bool:
+    """Whether a value follows from useful work of one type, with no limit on ratios."""
+    return (
+        case.objective in WORK_OBJECTIVES
+        and case.job.max_types == 1
+        and case.limits["per_useful_gpu_hour"] is None
+        and case.limits["per_million_tokens"] is None
     )
 
 
-# Broken limits and candidates
+def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> Numbers:
+    """Score of each purchase (column) in its configuration."""
+    owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
+    systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
+    stores = stored(case, counts[first : first + len(case.storage)])
+    score = np.full(len(ways), -np.inf)
+    for one in modes_of(case):
+        operation, most = BestUse(*one), np.zeros(len(ways), dtype=np.int64)
+        for way in np.unique(ways).tolist():
+            most[ways == way] = operation.most_gpus(way, systems[ways == way])
+        score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
+    return score
+
+
+# Candidates and regret
+
+
+def candidates(case: Case, planned: Run | None, runs: Sequence[Run]) -> list[Run]:
+    """Different purchases, at most ``MOST_CANDIDATES``: the planned one, those of least power and
+    of least capex, then those found most often.
+
+    Args:
+        case: the problem itself.
+        planned: its plan, None where it has none.
+        runs: the best plans of scenarios.
+    """
+
+    def key_of(run: Run) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((name, count) for name, count in run.units.items() if count))
+
+    def size_of(run: Run) -> tuple[float, float]:
+        units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+        try:
+            spent = bills.bill(case, units, run.ways)
+        except ValueError:  # no fabric is large enough
+            return math.inf, math.inf
+        return spent["it_power_kw"], spent["capex_usd"]
+
+    times = Counter(map(key_of, runs))
+    found = {key_of(run): run for run in reversed(runs)}
+    sizes = {key: size_of(run) for key, run in found.items()}
+    chosen = {} if planned is None else {key_of(planned): planned}
+    cautious = [min(found, key=lambda key: (sizes[key][place], key)) for place in (0, 1) if found]
+    for key in (*cautious, *sorted(found, key=lambda key: (-times[key], sizes[key], key))):
+        if len(chosen) < MOST_CANDIDATES:
+            chosen.setdefault(key, found[key])
+    return list(chosen.values())
+
+
+def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
+    """Regret of each candidate (column) in each scenario (row), as a share of the best.
+
+    Args:
+        values: nan where a candidate breaks a limit.
+        answered: value of each scenario's own best plan; a candidate may be better within the gap.
+    """
+    pick = np.fmax if maximise else np.fmin
+    best = pick.reduce(np.column_stack([answered, values]), axis=1)
+    whole = np.abs(best)[:, None]
+    behind = best[:, None] - values if maximise else values - best[:, None]
+    shares = np.full(values.shape, BROKEN)
+    np.divide(behind, whole, out=shares, where=whole > 0.0)
+    shares[(behind <= 0.0) & (whole == 0.0)] = 0.0
+    return np.where(np.isnan(values), BROKEN, np.clip(shares, 0.0, BROKEN))
+
 
 _LABELS = {
     "products": "products that can still be planned",

@@ -97,17 +97,10 @@ class FrontierPoint(Record):
     from_x: InX
     to_x: InX | None
     counts: dict[str, int]
-    gpu_type: str
-    storage_family: str
     gpus_in_use: int
     goodput: float
-    useful_gpus: float
-    useful_pflops: float
     capex_usd: float | None
     facility_power_kw: float
-    write_gb_per_s: float
-    interval_s: float
-    overlap: float | None
     binding: tuple[str, ...]
 
 
@@ -141,7 +134,6 @@ class Frontier(Study):
     knee: int | None = None
     best: int | None = None
     knee_rule: str = ""
-    complete: bool = True
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 

@@ -42,7 +42,7 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert own.outcome is not None
     assert own.outcome.objective_value == pytest.approx(value, rel=SAME)
 
-    explained = explain(inputs, api.Options(), plan=plan, questions=0)
+    explained = explain(inputs, api.Options(), plan=plan)
     assert explained.plan.objective.value == value
     assert explained.value == pytest.approx(goal.best, rel=SAME)  # limits move the best there is
 

@@ -18,16 +18,16 @@ from scipy import stats
 
 from planner.analysis import uncertain
 from planner.analysis.distributions import discrete, unknowns
-from planner.analysis.purchases import (
+from planner.analysis.request import Request, SweepOptions
+from planner.analysis.uncertain import (
+    Draw,
     best_operation,
     kept_purchase,
     regrets,
-    value_of,
+    study,
     values_of,
 )
-from planner.analysis.request import Request, SweepOptions
-from planner.analysis.uncertain import Draw, study
-from planner.analysis.variants import Answer, Scenario
+from planner.analysis.variants import Answer, Scenario, value_of
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.commands.results import run_study

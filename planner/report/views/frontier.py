@@ -57,7 +57,6 @@ from planner.report.words import (
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
-_INCOMPLETE = "The points leave out some plans of the curve."
 _TOUCHING, _OPEN_SHARE, _OPEN_FACTOR = 1.001, 0.04, 1.25
 _SPENT = {"storage": "bought", "cost": "spent", "power": "drawn"}
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
@@ -82,7 +81,6 @@ def view(study: Frontier) -> list[Block]:
         Facts(facts),
         _points(study),
         Text(rules, "Best plan by each storage rule", points=True),
-        Text(() if study.complete else (_INCOMPLETE,)),
         proof_block((
             f"Each point is the best plan for the {study.x_label} {_SPENT[study.x_name]}, proven "
             f"within {asked_gap(study)}.",
@@ -213,8 +211,6 @@ def _words(study: Frontier) -> Iterator[str]:
     pairs = pairwise(study.points)
     if any(one.to_x is not None and two.from_x > one.to_x * _TOUCHING for one, two in pairs):
         yield "Where the line slants, further plans lie between."
-    if not study.complete:
-        yield _INCOMPLETE
 
 
 def _layers(study: Frontier, x: Scale, y: Scale, log: bool) -> Iterator[Layer]:
