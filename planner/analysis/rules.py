@@ -53,7 +53,7 @@ def row_questions(inputs: Inputs) -> Iterator[Question]:
     asked = {"async": drain, "sync": wait, "open": f"{drain}, or {wait}"}[checkpoint.mode]
     yield Question("demand", "demand", "what the job needs", asked, (demand,))
     if isinstance(own, CustomRule):
-        asked = f"{_bandwidth(own.read, own.write, own.per_gpus)} (the problem's own)"
+        asked = f"{_bandwidth(own.read, own.write, 1)} (the problem's own)"
         yield Question("rule", own.name, f"'{own.name}'", asked)
     for rule in VENDOR_RULES.values():
         label = f"{_VENDORS[rule.family]} {rule.name}"

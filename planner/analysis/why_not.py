@@ -55,7 +55,6 @@ Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_token
 MONEY: frozenset[Money] = frozenset(get_args(Money))
 MONEY_LIMITS = (
     "capex_usd",
-    "support_usd_per_year",
     "opex_usd_per_year",
     "tco_usd",
     "per_useful_gpu_hour",
