@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 from planner.analysis import uncertain
-from planner.analysis.distributions import discrete, unknowns
+from planner.analysis.distributions import quantiles, unknowns
 from planner.analysis.request import Request, SweepOptions
 from planner.analysis.uncertain import (
     Draw,
@@ -89,33 +89,29 @@ def asked(
 
 
 def test_discrete_values_come_as_often_as_they_should() -> None:
-    shape = discrete((7.0, 3.0, 5.0), (0.2, 0.5, 0.3))
+    shape = quantiles("discrete", (7.0, 3.0, 5.0, 0.2, 0.5, 0.3))
     drawn = shape((np.arange(1000) + 0.5) / 1000).tolist()
     assert [drawn.count(value) for value in (7.0, 3.0, 5.0)] == [200, 500, 300]
 
 
 WRONG = [
     ("", "not PATH=DISTRIBUTION; write for example"),
-    ("site.facility_power", "not PATH=DISTRIBUTION"),
     ("site.facility_pwer=uniform(1, 2)", "has no 'facility_pwer'; did you mean 'facility_power'"),
     ("site.racks=unifrom(1, 2)", "no distribution 'unifrom'; did you mean 'uniform'"),
-    ("site.facility_power=gauss(1 MW)", "no distribution 'gauss'; known: uniform, triangular"),
     ("site.facility_power=8 MW", "'8 MW' is no distribution; write LOW..HIGH"),
-    ("site.facility_power=uniform(1 MW)", "has 1 value; write uniform(LOW, HIGH)"),
-    ("site.facility_power=uniform(1 MW, )", "has an empty value"),
-    ("site.facility_power=uniform(12 MW, 8 MW)", "LOW 12 MW is more than HIGH 8 MW; swap them"),
-    ("site.facility_power=8 MW..8 MW", "there is nothing uncertain; leave it out"),
+    ("site.facility_power=uniform(1 MW)", "has 1 values, not 2; such as uniform("),
+    ("site.facility_power=uniform(1 MW, )", "has 1 values, not 2"),
+    ("site.facility_power=uniform(12 MW, 8 MW)", "12 MW, 8 MW do not rise from LOW to HIGH"),
+    ("site.facility_power=8 MW..8 MW", "do not rise from LOW to HIGH"),
+    ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "do not rise from LOW to HIGH"),
     ("site.facility_power=uniform(8 GB, 9 GB)", "'GB' in '8 GB' is not a unit of power"),
     ("site.facility_power=8..12 MW", "'8' has no unit"),
-    ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "MODE 13 MW is not between LOW 8 MW"),
     ("site.facility_power=normal(8 MW, 0 MW)", "SD 0 MW is not more than 0"),
     ("site.facility_power=lognormal(8 MW, 0.9)", "no number above 1; it is exp(sigma)"),
-    ("site.facility_power=lognormal(8 MW, 1 MW)", "FACTOR 1 MW of a lognormal is no number above"),
     ("site.facility_power=uniform(0 MW, 8 MW)", "0 kW is out of range: expected more than 0 kW"),
-    ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "LOW 0 USD/kWh of a loguniform"),
-    ("term.electricity=lognormal(0 USD/kWh, 2)", "MEDIAN 0 USD/kWh of a lognormal"),
+    ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "0 USD/kWh of a loguniform is not more"),
+    ("term.electricity=lognormal(0 USD/kWh, 2)", "0 USD/kWh of a lognormal is not more"),
     ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected at"),
-    ("storage.delivered_fraction.write=normal(1.5, 0.1)", "1.5 is out of range"),
     ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
     ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
     ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price for 'gpu_bx'"),
@@ -157,7 +153,6 @@ def test_every_distribution_can_be_asked_for(small: str) -> None:
     found: dict[str, Any] = {
         "uniform(1 MW, 2 MW)": stats.uniform(1000.0, 1000.0),
         "1 MW .. 2 MW": stats.uniform(1000.0, 1000.0),
-        "interval x0.5..x1": stats.uniform(1000.0, 1000.0),
         "loguniform(1 MW, x2)": stats.loguniform(1000.0, 4000.0),
         "triangular(1 MW, x1, 4 MW)": stats.triang(1 / 3, 1000.0, 3000.0),
         "normal(x1, x0.1)": stats.norm(2000.0, 200.0),
