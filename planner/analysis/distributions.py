@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner import units
-from planner.analysis.scenarios import label, labels
 from planner.case import Case, resolve
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
+from planner.levers import levers
 from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
 from planner.loader.places import NoPlaceError, number_of
 from planner.paths import job_path
@@ -61,6 +61,33 @@ def quantiles(
         ends = ((end - first) / second for end in (least, most))
         known = stats.truncnorm(*ends, loc=first, scale=second)
     return lambda shares: np.asarray(known.ppf(shares), dtype=float)
+
+
+# Labels of paths
+
+_WORDS = {"it": "IT", "gpu": "GPU", "gpus": "GPUs", "pue": "PUE", "mfu": "MFU", "pdu": "PDU"}
+_WORDS |= {"list": "list price"}
+_PLAIN = {"consumes", "provides", "jobs", "targets"}
+"""Steps of a path left out of its label."""
+
+
+def labels(inputs: Inputs) -> dict[str, str]:
+    """Labels of a problem's limits by path."""
+    return {lever.path: lever.label for lever in levers(inputs) if not lever.choice}
+
+
+def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
+    """Label of a path: of its limit in ``known``, else words of its last steps."""
+    if path in known:
+        return known[path]
+    steps, named = path.split("."), ""
+    if steps[0] in {"items", "extras", "catalog", "prices"} and len(steps) > 2:
+        models = {family.id: family.name for family in inputs.families}
+        models |= {item.id: item.model for item in inputs.items}
+        named = f" of {'every item' if steps[1] == '*' else models.get(steps[1], steps[1])}"
+        steps = steps[2:]
+    last = [step for step in steps if step not in _PLAIN and not step.isdigit()][-2:]
+    return " ".join(_WORDS.get(word, word) for step in last for word in step.split("_")) + named
 
 
 # Fields

@@ -300,6 +300,8 @@ def _cluster(address: str) -> Iterator[Any]:
         client = made.get(timeout=1.5 * SECONDS_TO_CONNECT)
     except Empty:
         fix = "give its address, such as tcp://host:8786"
+        if address.startswith("tls:"):
+            fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
         raise _wrong("no Dask scheduler answers", fix, address) from None
     try:
         yield client

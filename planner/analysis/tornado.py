@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.analysis.distributions import Field
+from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Found, Request, SweepOptions, head_of
-from planner.analysis.scenarios import label, labels
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, conflict
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs

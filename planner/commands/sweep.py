@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from planner.analysis import frontier, tornado, uncertain
 from planner.analysis.distributions import Field
 from planner.analysis.request import Found, Request, one_of, whole
-from planner.analysis.scenarios import scenarios as scenarios_of
 from planner.analysis.sweep import Row, SweepTable, sweep_table, table_rows
+from planner.analysis.sweep import scenarios as scenarios_of
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all
 from planner.commands.results import Study

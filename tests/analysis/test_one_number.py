@@ -11,8 +11,7 @@ from planner.analysis import frontier, tornado, uncertain
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
 from planner.analysis.rules import rules_table
-from planner.analysis.scenarios import COUNT_PREFIX
-from planner.analysis.sweep import Row, table_rows
+from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
 from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario
 from planner.case import resolve
