@@ -1,4 +1,4 @@
-"""The request and the result of a study: one form for all of them; options read from text."""
+"""The request and the result of an analysis: one form for all of them; options read from text."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ EXACT_ROWS = 500
 """Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 ChoiceT = TypeVar("ChoiceT", bound=str)
 
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-"""Characters that some system refuses in the name of a file."""
-
 
 @dataclass(frozen=True)
 class SweepOptions:
@@ -67,14 +64,12 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """Files of a study, changes, how to solve, where results go.
+    """Files of an analysis, changes, how to solve, where results go.
 
     Attributes:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
-        gap, time_limit_s, solver: how to solve.
-        jobs: number of processes, 0 for the number of cores.
-        dask: address of a Dask scheduler whose workers do the work instead.
+        gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
         folder: folder for files, None for none.
         progress: called with the numbers of tasks done and of all.
         begun: start of the command by ``time.monotonic`` and ``time.process_time``.
@@ -148,7 +143,7 @@ class Request:
         return self.options(**more).started(self.begun)
 
     def plan(self) -> Plan:
-        """Best plan of the problem, for the workbook of a study of scenarios."""
+        """Best plan of the problem, for the workbook of an analysis of scenarios."""
         from planner.api import Options, solve_with
 
         return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
@@ -156,7 +151,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a study, for the code that shows it and writes its files.
+    """Result of an analysis, for the code that shows it and writes its files.
 
     Attributes:
         records: the results, as ``--json`` prints them.
@@ -168,7 +163,7 @@ class Found:
         text: printed where there is no record.
         written: files written already.
         plans: compared plans by name.
-        stopped: message of a study that the user interrupted, with the files written.
+        stopped: message of an analysis that the user interrupted, with the files written.
     """
 
     records: tuple[BaseModel, ...] = ()
@@ -195,12 +190,19 @@ def request_for(
     folder: Path | None = None,
     models: Mapping[Path, Inputs | Plan] | None = None,
 ) -> Request:
-    """Request of a study from options as on the command line; see ``Request``.
+    """Request of an analysis from options as on the command line; see ``Request``.
 
     Raises:
         InputError: an option cannot be read.
     """
-    jobs, dask = workers_of(workers)
+    text, dask = str(workers), None
+    if "://" in text:
+        text, dask = "0", text
+    try:
+        jobs = whole("--workers", int(text), 0)
+    except ValueError:
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
     return Request(
         (paths,) if isinstance(paths, Path) else tuple(paths),
         tuple(settings or ()),
@@ -230,18 +232,6 @@ def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
     raise _wrong(f"{option} {value!r} is not known", f"one of {', '.join(choices)}")
 
 
-def workers_of(workers: int | str) -> tuple[int, str | None]:
-    """Number of processes and address of a Dask scheduler, None without one."""
-    text = str(workers)
-    if "://" in text:
-        return 0, text
-    try:
-        return whole("--workers", int(text), 0), None
-    except ValueError:
-        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
-
-
 def whole(option: str, number: int, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if number < least:
@@ -252,7 +242,7 @@ def whole(option: str, number: int, least: int = 1) -> int:
 def share(option: str, given: float | str) -> float:
     """A share between 0 and 1; texts may be in percent."""
     text = given if isinstance(given, str) else repr(given)
-    value = quantity(option, text, units.SHARE)
+    value = _quantity(option, text, units.SHARE)
     if not 0 < value < 1:
         raise _wrong(f"{option} {text} must lie between 0 and 1")
     return value
@@ -269,14 +259,13 @@ def bandwidth(option: str, text: str) -> float:
 
 
 def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
-    value = quantity(option, text, dimension)
+    value = _quantity(option, text, dimension)
     if value <= 0:
         raise _wrong(f"{option} {text} must be more than 0")
     return value
 
 
-def quantity(option: str, text: str, dimension: units.Dimension) -> float:
-    """A quantity in the unit of its dimension."""
+def _quantity(option: str, text: str, dimension: units.Dimension) -> float:
     try:
         return units.parse(text, dimension)
     except units.QuantityError as error:
@@ -287,11 +276,12 @@ def quantity(option: str, text: str, dimension: units.Dimension) -> float:
 
 
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
-    """Fields of every record of a study that describe its problem; ``gap_asked`` is a share."""
+    """Fields of every record that describe its problem; ``gap_asked`` is a share."""
     from planner.figures import objective_unit
     from planner.schema.prices import ShownIn
 
     problem = inputs.problem
+    sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
     return {
         "problem": problem.name,
         "problem_file": inputs.problem_file,
@@ -303,18 +293,14 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),
         "gap_asked": gap_asked,
-        "products": {
-            item.id: item.product
-            for item in inputs.items
-            if item.category in ("gpu_system", "storage")
-        },
+        "products": {item.id: item.product for item in sold},
     }
 
 
 def stem_of(problem: Path, scenario: str | None) -> str:
-    """Beginning of the names of a problem's files under one of its scenarios."""
+    """Beginning of the names of a problem's files, without characters that a system refuses."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
-    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
+    return re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", clean(stem, limit=None))
 
 
 def stem_of_side(path: Path, plan: Plan) -> str:
