@@ -1,14 +1,13 @@
-"""Uncertain inputs drawn: the best plans, how often the planned purchase breaks limits, regret."""
+"""Uncertain inputs drawn: the best plans, their outcomes, and the regret of purchases."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +24,20 @@ from planner.analysis.variants import (
     value_of,
 )
 from planner.case import Case, Storage, System, resolve
-from planner.case.model import Limits, Policy
-from planner.case.resolve import with_companions
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
-from planner.limits import BY_NAME
 from planner.optimizer import bill as bills
 from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.objective import natural
-from planner.optimizer.operate import Run, exceeded_limits
+from planner.optimizer.operate import Run
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import stored
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import (
     PLANNED,
-    BreakRate,
     CandidatePlan,
     Index,
     Percentiles,
@@ -51,8 +46,6 @@ from planner.schema.sensitivity import (
 )
 
 OfferT = TypeVar("OfferT", System, Storage)
-
-Method = Literal["lhs", "sobol"]
 Figures = dict[str, float]
 LEAST, MOST = 2, 1_000_000
 GAP = 1e-6
@@ -62,33 +55,149 @@ BROKEN = 1.0
 SAMPLES_ALONE = 1_000
 """Below this number of draws other processes cost more than they save."""
 TOGETHER = 16
-"""Scenarios judged in one task."""
+"""Scenarios evaluated in one task."""
 EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
 
 class Draw(NamedTuple):
-    """How scenarios are drawn, how many, from which seed; ``indices`` takes further ones."""
+    """Number of scenarios, seed of all draws; ``indices`` takes further ones."""
 
-    method: Method = "lhs"
     samples: int = 256
     seed: int = 1
     indices: bool = False
 
 
+# The study
+
+Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
+
+
+def study(
+    inputs: Inputs,
+    dists: Sequence[str],
+    options: SweepOptions,
+    draw: Draw,
+    *,
+    plan: Plan,
+    progress: Progress = ignore,
+    ask: Ask = answers,
+) -> Uncertain:
+    """Best plans and the regret of purchases where inputs are uncertain.
+
+    Regret is measured from the best plan known in each scenario, candidates included.
+
+    Args:
+        dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
+        options: how exactly to solve each scenario.
+        plan: the best plan of the problem itself.
+        progress: called with the numbers of scenarios solved and of all.
+        ask: solves scenarios.
+
+    Raises:
+        InputError: a distribution or the draw cannot be.
+    """
+    refuse_draw(draw)
+    unsure, case = unknowns(inputs, dists), resolve(inputs)
+    planned = operation_of(case, plan)
+    options = options if planned is None else replace(options, known=(planned,))
+    drawn = drawn_values(unsure, points(len(unsure), draw.samples, draw.seed))
+    design = index_points(len(unsure), draw.samples, draw.seed) if draw.indices else []
+    whole = draw.samples + len(design)
+    scenarios = drawn_scenarios(unsure, drawn)
+    found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
+    runs = candidates(case, planned, [a.operation for a in found if a.operation is not None])
+    parts: dict[Hashable, Sequence[Answer]] = {
+        n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
+    }
+    evaluate = partial(_evaluated, inputs, runs)
+    evaluated = all_results(evaluate, parts, jobs=options.jobs, dask=options.dask)
+    seen = [each for n in parts for each in evaluated[n] if each.outcomes]
+    known: dict[str, Any] = {}
+    if draw.indices:
+        more = drawn_scenarios(unsure, drawn_values(unsure, np.asarray(design)))
+        solved = ask(inputs, more, options, lambda done, _: progress(len(found) + done, whole))
+        values = [math.nan if each.value is None else each.value for each in solved]
+        made, note = indices(unsure, np.array(values), draw.seed)
+        known = {"indices": made, "indices_note": note}
+    if seen:
+        known |= _compared(runs, seen, planned is not None, options.gap, case.maximise)
+    return Uncertain(
+        **head_of(inputs, options.gap),
+        base=plan.objective.best,
+        base_bound=plan.objective.bound,
+        method="lhs",
+        seed=draw.seed,
+        samples=draw.samples,
+        status=_status(found),
+        statuses=dict(sorted(Counter(answer.status for answer in found).items())),
+        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
+        outcomes=percentiles(case, [each.outcomes for each in seen]),
+        largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
+        **known,
+        message=_message(plan, found),
+    )
+
+
+def _status(found: Sequence[Answer]) -> Status:
+    ended = {answer.status for answer in found}
+    if ended & set(PLANNED):
+        return "optimal" if ended <= {"optimal", "infeasible", "invalid"} else "feasible"
+    if "unbounded" in ended:
+        return "unbounded"
+    return "infeasible" if ended == {"infeasible"} else "no_solution"
+
+
+def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
+    low, median, high = (float(f(drawn)) for f in (np.min, np.median, np.max))
+    return UncertainInput(
+        path=each.path,
+        label=each.label,
+        unit=each.unit,
+        distribution=each.words,
+        low=each.recorded(low),
+        median=each.recorded(median),
+        high=each.recorded(high),
+    )
+
+
+def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
+    """Note on scenarios without a plan."""
+    texts = []
+    if not plan.jobs:
+        texts.append(f"The problem as it stands has no plan: {plan.message}.")
+    without = sum(answer.status not in PLANNED for answer in found)
+    if without:
+        texts.append(f"{without:,} of {len(found):,} scenarios have no plan and are left out.")
+    refused = [answer for answer in found if answer.status in ("invalid", "failed")]
+    if refused:
+        texts.append(f"{len(refused):,} were refused, the first because: {refused[0].reason}.")
+    return " ".join(texts) or None
+
+
+def run(request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool) -> Found:
+    """Draw the uncertain inputs of a problem.
+
+    Args:
+        dist: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
+        seed: the same one draws the same.
+        indices: whether to explain the spread by inputs, which takes further scenarios.
+
+    Raises:
+        InputError: the problem, a distribution or an option is wrong.
+    """
+    inputs, draw = request.inputs, Draw(samples, seed, indices)
+    refuse_draw(draw)
+    unknowns(inputs, dist)  # refuses what is wrong before anything is solved
+    plan, options = request.plan(), request.each()
+    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
+        options = replace(options, jobs=1)
+    found = study(inputs, dist, options, draw, plan=plan, progress=request.progress)
+    ended = "failed" if found.statuses.get("failed") else found.status
+    return Found((found,), (ended,), plan=lambda: plan)
+
+
 # Drawing
-
-
-def points(method: Method, inputs: int, samples: int, seed: int) -> Numbers:
-    """A point of the unit cube for each sample (row), a coordinate for each input."""
-    from scipy.stats import qmc
-
-    draw = np.random.default_rng(seed)
-    if method == "lhs":
-        made = qmc.LatinHypercube(inputs, rng=draw).random(samples)
-    else:
-        made = qmc.Sobol(inputs, rng=draw).random_base2(samples.bit_length() - 1)
-    return np.asarray(np.clip(made, EDGE, 1.0 - EDGE))
 
 
 def refuse_draw(draw: Draw) -> None:
@@ -102,14 +211,14 @@ def refuse_draw(draw: Draw) -> None:
         raise InputError(Finding("samples", message, "--samples", fix="write for example 256"))
     if draw.seed < 0:
         raise InputError(Finding("seed", f"{draw.seed} is negative", "--seed", fix="write 1"))
-    low = _power_of_two(draw.samples)
-    if draw.method == "sobol" and draw.samples != low:
-        message = f"a Sobol sequence takes a power of two of samples, not {draw.samples:,}"
-        raise InputError(Finding("samples", message, "--samples", fix=f"write {low} or {2 * low}"))
 
 
-def _power_of_two(samples: int) -> int:
-    return 1 << (samples.bit_length() - 1)
+def points(inputs: int, samples: int, seed: int) -> Numbers:
+    """Latin hypercube: a point of the unit cube for each sample (row), a column for each input."""
+    from scipy.stats import qmc
+
+    made = qmc.LatinHypercube(inputs, rng=np.random.default_rng(seed)).random(samples)
+    return np.asarray(np.clip(made, EDGE, 1.0 - EDGE))
 
 
 def drawn_values(unsure: Sequence[Unknown], shares: Numbers) -> Numbers:
@@ -189,60 +298,26 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
 # Purchases kept in each scenario
 
 
-class Kept(NamedTuple):
-    """A purchase in a scenario: its operation, None without any, and the limits it breaks.
+class Evaluated(NamedTuple):
+    """A scenario: outcomes of its best plan, and values of the candidates.
 
-    ``broken``: excess over a limit as a share of it, None where it is no matter of more or less.
+    Both are empty where there is no plan; a value is nan where the candidate breaks a limit.
     """
 
-    run: Run | None
-    broken: Mapping[str, float | None]
-
-
-class Judged(NamedTuple):
-    """A scenario: outcomes of its best plan and of the planned purchase, values of the candidates.
-
-    ``values`` are empty where there is no plan, nan where a candidate breaks a limit.
-    """
-
-    best: Figures
-    bought: Kept | None = None
-    bought_outcomes: Figures | None = None
+    outcomes: Figures
     values: tuple[float, ...] = ()
 
 
-ROOM = 4
-"""Multiple of the limits up to which fabrics are derived for purchases far beyond them."""
-_NUMBERED = re.compile(r"(stock|require_vendor|split)_([^_]+)(_.*)?")
-
-
-def _judged_all(
-    inputs: Inputs, planned: Run | None, runs: Sequence[Run], some: Sequence[Answer]
-) -> list[Judged]:
-    return [_judged(inputs, planned, runs, answer) for answer in some]
-
-
-def _judged(inputs: Inputs, planned: Run | None, runs: Sequence[Run], answer: Answer) -> Judged:
-    if answer.status in ("invalid", "failed"):
-        return Judged({})
-    try:
-        there = applied(inputs, answer.scenario.changes)
-        case = resolve(there)
-    except InputError:
-        return Judged({})
-    bought = None if planned is None else kept_purchase(case, planned)
-    if bought is not None and planned is not None and "fabric" in bought.broken:
-        supplies = bills.limited(case.limits)
-        wide = {each.field: ROOM * case.limits.given(each.field) for each in supplies}
-        roomy = replace(case, limits=case.limits.with_values(**wide))
-        case = replace(case, companions=with_companions(there, roomy).companions)
-        bought = kept_purchase(case, planned)
-    run = None if bought is None else bought.run
-    best: Figures = {}
-    if answer.operation is not None and answer.status in PLANNED:
-        best = outcomes_of(case, answer.operation)
-    values = tuple(values_of(case, runs).tolist()) if best else ()
-    return Judged(best, bought, None if run is None else outcomes_of(case, run), values)
+def _evaluated(inputs: Inputs, runs: Sequence[Run], some: Sequence[Answer]) -> list[Evaluated]:
+    found = []
+    for answer in some:
+        one = Evaluated({})
+        if answer.operation is not None and answer.status in PLANNED:
+            case = resolve(applied(inputs, answer.scenario.changes))
+            values = tuple(values_of(case, runs).tolist())
+            one = Evaluated(outcomes_of(case, answer.operation), values)
+        found.append(one)
+    return found
 
 
 def best_operation(case: Case, run: Run) -> Run | None:
@@ -257,30 +332,6 @@ def best_operation(case: Case, run: Run) -> Run | None:
     if len(run.used) > case.job.max_types or broken_limits(case, units, run.ways):
         return None
     return _operated(case, case, units, run)
-
-
-def kept_purchase(case: Case, run: Run) -> Kept:
-    """A purchase under a case with the limits it breaks.
-
-    Where no operation meets every limit it runs for most useful work, and the limits on running
-    that this misses count as broken.
-    """
-    units = _units(case, run)
-    if units is None:
-        return Kept(None, {"products": None})
-    broken: dict[str, float | None] = {} if is_orderly(case, units) else {"orders": None}
-    for row in broken_limits(case, units, run.ways):
-        numbered = _NUMBERED.fullmatch(row)
-        kind, first, rest = numbered.groups() if numbered else ("", "", "")
-        name = f"{kind}.{first}{'' if kind == 'split' else rest or ''}" if kind else row
-        broken[name] = _excess(case, units, run, row)
-    if "fabric" in broken:
-        return Kept(None, broken)
-    found = None if broken else best_operation(case, run)
-    if found is None:
-        found = _most_work(case, units, run)
-        broken |= {"running": None} if found is None else exceeded_limits(case, found)
-    return Kept(found, broken)
 
 
 def _units(case: Case, run: Run) -> dict[str, int] | None:
@@ -301,41 +352,6 @@ def _operated(case: Case, whole: Case, units: Mapping[str, int], run: Run) -> Ru
     fixed = replace(case, systems=systems, storage=tuple(held(each) for each in case.storage))
     found = optimise(fixed.billed_as(whole), gap=GAP, ties=False).operation
     return None if found is None else replace(found, units=dict(units))
-
-
-def _excess(case: Case, units: Mapping[str, int], run: Run, row: str) -> float | None:
-    if row == "capacity":
-        usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
-        return 1.0 - usable_tb / case.job.capacity_needed_tb
-    supply = BY_NAME.get(row)
-    if supply is None or supply.group != "supply":
-        return None
-    limit = case.limits[supply.field]
-    return bills.bill(case, units, run.ways)[supply.figure] / limit - 1.0 if limit else None
-
-
-def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
-    """Operation of most useful work of a purchase, whatever limits that breaks."""
-    job = replace(
-        case.job,
-        max_restore_s=None,
-        ingest_per_gpu_gb_per_s=0.0,
-        gpus_max=None,
-        capacity_needed_tb=0.0,
-        gpus_min=1,
-    )
-    free = replace(
-        case.under(Limits.from_values({})).of_any_size(),
-        objective="useful_gpus",
-        policy=Policy(),
-        indifference=0.0,
-    )
-    for each in (job, replace(job, max_overlap=1.0, max_blocking=0.99)):
-        loose = replace(free, job=each).billed_as(case)
-        found = _operated(loose, loose, units, run)
-        if found is not None:
-            return found
-    return None
 
 
 def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
@@ -442,51 +458,17 @@ def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
     return np.where(np.isnan(values), BROKEN, np.clip(shares, 0.0, BROKEN))
 
 
-_LABELS = {
-    "products": "products that can still be planned",
-    "orders": "counts that can be ordered",
-    "fabric": "fabrics that can be built",
-    "running": "progress of the job at all",
-    "gpus_min": "minimum GPUs in use",
-    "overlap": FIGURES["overlap"].label,
-    "blocking": FIGURES["blocking"].label,
-    "drain_fits": "stall and drain within the interval",
-    "endurance": "write endurance",
-    "ingest": "ingest",
-}
-"""Limits that a plan has only in another mode, or never."""
-
-
-def break_rates(plan: Plan, bought: Sequence[Kept]) -> tuple[BreakRate, ...]:
-    """Frequency with which the planned purchase breaks each limit, over scenarios."""
-    named = {limit.name: limit.label for limit in plan.limits}
-    others = sorted({name for each in bought for name in each.broken} - named.keys())
-    named |= {name: _LABELS.get(name, name.replace("_", " ")) for name in others}
-    found = []
-    for name, label in named.items():
-        times = [each.broken[name] for each in bought if name in each.broken]
-        share = len(times) / len(bought) if bought else 0.0
-        worst = max((by for by in times if by is not None), default=None)
-        found.append(
-            BreakRate(limit=name, label=label, breaks=len(times), share=share, worst=worst)
-        )
-    return tuple(found)
-
-
-def compared(
-    runs: Sequence[Run], seen: Sequence[Judged], *, planned: bool, gap: float, maximise: bool
+def _compared(
+    runs: Sequence[Run], seen: Sequence[Evaluated], planned: bool, gap: float, maximise: bool
 ) -> dict[str, Any]:
-    """Candidates by regret, the minimax-regret one and the one of best worst case.
+    """Candidates by regret, and the minimax-regret one.
 
     Args:
         planned: whether the first is the plan of the problem itself, and stays first.
         gap: a plan is among the best where none is better by more than this share.
     """
-    there = [each for each in seen if each.values]
-    if not there:
-        return {"candidates": ()}
-    values = np.array([each.values for each in there])
-    answered = np.array([each.best["objective"] for each in there])
+    values = np.array([each.values for each in seen])
+    answered = np.array([each.outcomes["objective"] for each in seen])
     behind = regrets(values, answered, maximise=maximise)
     worst, mean = behind.max(axis=0), behind.mean(axis=0)
     first = [0] if planned else []
@@ -507,19 +489,8 @@ def compared(
             most_regret=float(worst[n]),
         )
         plans.append(one)
-    sign = -1.0 if maximise else 1.0
-    always = [
-        (sign * plan.worst, plan.mean_regret, n)
-        for n, plan in enumerate(plans)
-        if plan.worst is not None
-    ]
-    return {
-        "candidates": tuple(plans),
-        "least_regret": min(
-            range(len(plans)), key=lambda n: (plans[n].most_regret, plans[n].mean_regret, n)
-        ),
-        "best_worst_case": min(always)[2] if always else None,
-    }
+    regret = [(plan.most_regret, plan.mean_regret, n) for n, plan in enumerate(plans)]
+    return {"candidates": tuple(plans), "least_regret": min(regret)[2]}
 
 
 # Sobol indices
@@ -536,8 +507,11 @@ def index_points(inputs: int, samples: int, seed: int) -> Numbers:
 
     n is the largest power of two in ``samples``.
     """
-    n = _power_of_two(samples)
-    both = points("sobol", 2 * inputs, n, seed)
+    from scipy.stats import qmc
+
+    exponent = samples.bit_length() - 1
+    both = qmc.Sobol(2 * inputs, rng=np.random.default_rng(seed)).random_base2(exponent)
+    both = np.clip(both, EDGE, 1.0 - EDGE)
     a, b = both[:, :inputs], both[:, inputs:]
     mixed = []
     for place in range(inputs):
@@ -557,13 +531,9 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
     from scipy.stats import sobol_indices
 
     without = np.isnan(values)
-    count, share = int(without.sum()), float(without.mean())
-    of = f"{count:,} of the {len(values):,} scenarios drawn for the indices"
-    if share > MOST_WITHOUT:
-        return (), (
-            f"No indices: {of} have no plan, more than {MOST_WITHOUT:.0%}, and an objective that "
-            "is missing so often cannot be explained. Narrow the distributions."
-        )
+    of = f"{int(without.sum()):,} of {len(values):,} scenarios of their own have no plan"
+    if without.mean() > MOST_WITHOUT:
+        return (), f"No indices: {of}, more than {MOST_WITHOUT:.0%}. Narrow the distributions."
     mean = float(values[~without].mean())
     filled = np.where(without, mean, values)
     if filled.std() <= STILL * max(abs(mean), STILL):
@@ -582,8 +552,8 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
     again = np.array([at(draw.integers(n, size=n)) for _ in range(RESAMPLES)])
     first_room, total_room = 1.96 * again.std(axis=0, ddof=1)
     note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
-    if count:
-        note += f" {of[0].upper()}{of[1:]} have no plan; their objective counts as the mean."
+    if without.any():
+        note += f" {of}; their objective counts as the mean."
     return tuple(
         Index(
             path=unknown.path,
@@ -595,159 +565,3 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
         )
         for place, unknown in enumerate(unsure)
     ), note
-
-
-# The study
-
-Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Progress], Sequence[Answer]]
-
-
-def study(
-    inputs: Inputs,
-    dists: Sequence[str],
-    options: SweepOptions,
-    draw: Draw,
-    *,
-    plan: Plan,
-    progress: Progress = ignore,
-    ask: Ask = answers,
-) -> Uncertain:
-    """Best plans and the regret of purchases where inputs are uncertain.
-
-    Regret is measured from the best plan known in each scenario, candidates included.
-
-    Args:
-        dists: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
-        options: how exactly to solve each scenario.
-        plan: the best plan of the problem itself.
-        progress: called with the numbers of scenarios solved and of all.
-        ask: solves scenarios.
-
-    Raises:
-        InputError: a distribution or the draw cannot be.
-    """
-    refuse_draw(draw)
-    unsure, case = unknowns(inputs, dists), resolve(inputs)
-    planned = operation_of(case, plan)
-    options = options if planned is None else replace(options, known=(planned,))
-    drawn = drawn_values(unsure, points(draw.method, len(unsure), draw.samples, draw.seed))
-    more = (len(unsure) + 2) * _power_of_two(draw.samples) if draw.indices else 0
-    whole = draw.samples + more
-    found = ask(
-        inputs, drawn_scenarios(unsure, drawn), options, lambda done, _: progress(done, whole)
-    )
-    runs = candidates(case, planned, [a.operation for a in found if a.operation is not None])
-    parts: dict[Hashable, Sequence[Answer]] = {
-        n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
-    }
-    judge = partial(_judged_all, inputs, planned, runs)
-    judged = all_results(judge, parts, jobs=options.jobs, dask=options.dask)
-    seen = [each for n in parts for each in judged[n]]
-    known: dict[str, Any] = {}
-    if draw.indices:
-        design = drawn_values(unsure, index_points(len(unsure), draw.samples, draw.seed))
-        before = len(found)
-        answered = ask(
-            inputs,
-            drawn_scenarios(unsure, design),
-            options,
-            lambda done, _: progress(before + done, whole),
-        )
-        values = [math.nan if each.value is None else each.value for each in answered]
-        made, note = indices(unsure, np.array(values), draw.seed)
-        known = {"indices": made, "indices_note": note}
-    return Uncertain(
-        **head_of(inputs, options.gap),
-        base=plan.objective.best,
-        base_bound=plan.objective.bound,
-        method=draw.method,
-        seed=draw.seed,
-        samples=draw.samples,
-        status=_status(found),
-        statuses=dict(sorted(Counter(answer.status for answer in found).items())),
-        inputs=tuple(_input(each, drawn[:, place]) for place, each in enumerate(unsure)),
-        outcomes=percentiles(case, [each.best for each in seen if each.best]),
-        nominal_outcomes=percentiles(
-            case, [each.bought_outcomes for each in seen if each.bought_outcomes]
-        ),
-        breaks=break_rates(plan, [each.bought for each in seen if each.bought is not None]),
-        largest_gap=max((answer.gap for answer in found if answer.gap is not None), default=None),
-        **compared(
-            runs, seen, planned=planned is not None, gap=options.gap, maximise=case.maximise
-        ),
-        **known,
-        message=_message(plan, found),
-    )
-
-
-def _status(found: Sequence[Answer]) -> Status:
-    ended = {answer.status for answer in found}
-    if ended & set(PLANNED):
-        return "optimal" if ended <= {"optimal", "infeasible", "invalid"} else "feasible"
-    if "unbounded" in ended:
-        return "unbounded"
-    return "infeasible" if ended == {"infeasible"} else "no_solution"
-
-
-def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    return UncertainInput(
-        path=each.path,
-        label=each.label,
-        unit=each.unit,
-        distribution=each.words,
-        low=each.recorded(float(drawn.min())),
-        median=each.recorded(float(np.median(drawn))),
-        high=each.recorded(float(drawn.max())),
-    )
-
-
-def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
-    """Note on scenarios without a plan."""
-    texts = []
-    if not plan.jobs:
-        texts.append(f"The problem as it stands has no plan: {plan.message}.")
-    without = sum(answer.status not in PLANNED for answer in found)
-    if without == len(found):
-        texts.append("No scenario has a plan.")
-    elif without:
-        texts.append(
-            f"{without:,} of {len(found):,} scenarios have no plan; outcomes of the best plans and "
-            "regret leave them out."
-        )
-    refused = [answer for answer in found if answer.status in ("invalid", "failed")]
-    if refused:
-        count = f"{len(refused):,} could not be asked"
-        texts.append(f"{count}, the first because: {refused[0].reason}.")
-    return " ".join(texts) or None
-
-
-def run(
-    request: Request,
-    *,
-    dist: Sequence[str],
-    samples: int,
-    method: Method,
-    seed: int,
-    indices: bool,
-) -> Found:
-    """Draw the uncertain inputs of a problem.
-
-    Args:
-        dist: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
-        method: how they are drawn.
-        seed: the same one draws the same.
-        indices: whether to explain the spread by inputs, which takes further scenarios.
-
-    Raises:
-        InputError: the problem, a distribution or an option is wrong.
-    """
-    inputs, draw = request.inputs, Draw(method, samples, seed, indices)
-    refuse_draw(draw)
-    unknowns(inputs, dist)  # refuses what is wrong before anything is solved
-    plan = request.plan()
-    options = request.each()
-    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
-        options = replace(options, jobs=1)
-    found = study(inputs, dist, options, draw, plan=plan, progress=request.progress)
-    ended = "failed" if found.statuses.get("failed") else found.status
-    return Found((found,), (ended,), plan=lambda: plan)

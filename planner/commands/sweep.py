@@ -71,7 +71,7 @@ def sweeping(mode: str, given: Sweeping) -> tuple[str, Study]:
     if mode == "uncertain":
         samples = whole("--samples", 256 if given.samples is None else given.samples, 2)
         seed = whole("--seed", 1 if given.seed is None else given.seed, 0)
-        study = partial(uncertain.run, dist=vary, method="lhs", samples=samples, seed=seed)
+        study = partial(uncertain.run, dist=vary, samples=samples, seed=seed)
         return "scenarios", partial(study, indices=given.indices)
     return "scenarios", partial(run, vary=vary, scenarios=given.scenarios)
 

@@ -270,7 +270,6 @@ def uncertain(
     dist: Settings = (),
     *,
     samples: int = 256,
-    method: Literal["lhs", "sobol"] = "lhs",
     seed: int = 1,
     indices: bool = False,
     settings: Settings = (),
@@ -284,7 +283,6 @@ def uncertain(
     Args:
         dist: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
-        method: Latin hypercube or Sobol.
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
     """
@@ -295,7 +293,6 @@ def uncertain(
         request,
         dist=varied(dist),
         samples=whole("--samples", samples, 2),
-        method=one_of("method", method, ("lhs", "sobol")),
         seed=whole("--seed", seed, 0),
         indices=indices,
     )

@@ -272,8 +272,8 @@ class Uncertain(Study):
     statuses: dict[str, int]
     inputs: tuple[UncertainInput, ...]
     outcomes: tuple[Percentiles, ...]
-    breaks: tuple[BreakRate, ...]
-    candidates: tuple[CandidatePlan, ...]
+    breaks: tuple[BreakRate, ...] = ()
+    candidates: tuple[CandidatePlan, ...] = ()
     least_regret: int | None = None
     best_worst_case: int | None = None
     indices: tuple[Index, ...] = ()
