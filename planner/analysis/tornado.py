@@ -62,9 +62,8 @@ def study(
     options = options or SweepOptions()
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
-    known, counts = (), {}
-    if base.operation is not None:
-        known, counts = (base.operation,), base.operation.units
+    known = () if base.operation is None else (base.operation,)
+    counts = base.operation.units if base.operation is not None else {}
     spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
     twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
     if twice:

@@ -102,7 +102,9 @@ def study(
     planned = operation_of(case, plan)
     options = options if planned is None else replace(options, known=(planned,))
     drawn = drawn_values(unsure, points(len(unsure), draw.samples, draw.seed))
-    design = index_points(len(unsure), draw.samples, draw.seed) if draw.indices else []
+    design = np.empty((0, len(unsure)))
+    if draw.indices:
+        design = index_points(len(unsure), draw.samples, draw.seed)
     whole = draw.samples + len(design)
     scenarios = drawn_scenarios(unsure, drawn)
     found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
@@ -115,7 +117,7 @@ def study(
     seen = [each for n in parts for each in evaluated[n] if each.outcomes]
     known: dict[str, Any] = {}
     if draw.indices:
-        more = drawn_scenarios(unsure, drawn_values(unsure, np.asarray(design)))
+        more = drawn_scenarios(unsure, drawn_values(unsure, design))
         solved = ask(inputs, more, options, lambda done, _: progress(len(found) + done, whole))
         values = [math.nan if each.value is None else each.value for each in solved]
         made, note = indices(unsure, np.array(values), draw.seed)
