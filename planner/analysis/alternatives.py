@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Found, Request
+from planner.analysis.request import Request
 from planner.analysis.variants import Variants, no_worse, storage_of, systems_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
@@ -346,15 +346,12 @@ def _plan(found: Search, run: Run) -> Plan:
     return plan
 
 
-def run(request: Request, *, within: float, most: int) -> Found:
+def run(request: Request, *, within: float, most: int) -> Alternatives:
     """Plans of a problem that are nearly as good as the best and differ from it.
 
     Raises:
         InputError: the problem is wrong.
     """
-    options = request.running()
-    found = alternatives(
-        request.inputs, options, within=within, most=most, progress=request.progress
+    return alternatives(
+        request.inputs, request.running(), within=within, most=most, progress=request.progress
     )
-    best = found.alternatives[0].plan if found.alternatives else None
-    return Found((found,), (found.status,), plan=None if best is None else lambda: best)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from planner.analysis.request import Found, Request
+from planner.analysis.request import Request
 from planner.analysis.verification import read_plan
 from planner.api import Options, load, solve_with
 from planner.currency import Currency
@@ -142,11 +142,8 @@ def _edit(edit: Edit, money: Currency) -> str:
     return f"{edit.label}: {after} instead of {before}"
 
 
-def run(request: Request, *, everything: bool) -> Found:
+def run(request: Request) -> Comparison:
     """Compare plans, problem files and workbooks with the first.
-
-    Args:
-        everything: whether to list rows that are the same in all, too.
 
     Raises:
         InputError: a file is wrong or of another kind, or there are too few or too many.
@@ -163,14 +160,7 @@ def run(request: Request, *, everything: bool) -> Found:
         options=request.options(),
         models=request.models,
     )
-    return Found(
-        (compare(read),),
-        ("optimal" if any(side.plan.jobs for side in read) else "infeasible",),
-        stem="compare",
-        plan=lambda: read[0].plan,
-        shown={"everything": everything},
-        plans=tuple((side.source, side.plan) for side in read if side.plan.jobs),
-    )
+    return compare(read)
 
 
 # The comparison

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Found, Request
+from planner.analysis.request import Request
 from planner.analysis.variants import Best, Variants, no_worse, operation_of, value_of
 from planner.analysis.why_not import why_not as items_not_bought
 from planner.api import FOR_THE_SEARCH, Options, solve_with
@@ -451,7 +451,7 @@ def run(
     why_not: Sequence[str],
     weight: Sequence[str],
     keep: Sequence[str],
-) -> Found:
+) -> Explanation:
     """Explain the plan of a problem, or why there is none.
 
     Args:
@@ -468,9 +468,7 @@ def run(
     check_names([name for name, _ in options.weights], levers(inputs), "--weight")
     check_names(list(options.keep), levers(inputs), "--keep")
     steps = dict(_pairs("--step", step))
-    found = explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
-    plan = found.plan
-    return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
+    return explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
 
 
 def _pairs(option: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, all_results, ignore
-from planner.analysis.request import Found, Request, SweepOptions, head_of
+from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed
 from planner.analysis.why_not import case_no_worse
 from planner.case import Case, resolve
@@ -271,11 +271,11 @@ _KNEE_RULES: dict[bool, str] = {
 def study(
     inputs: Inputs,
     options: SweepOptions,
+    against: Against,
     *,
-    against: Sequence[Against] = AGAINST,
     points: int = POINTS,
     progress: Progress = ignore,
-) -> list[Frontier]:
+) -> Frontier:
     """Most useful work of a problem against what is held or limited; its own limits stay.
 
     Every point is proven to the gap, and verified.
@@ -292,28 +292,30 @@ def study(
     """
     exact = replace(options, dask=None, jobs=1, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
-    found = []
-    for place, name in enumerate(against):
+    question = question_of(inputs, options, needs_draw=against == "power")
+    x, y = FIGURES[AXES[against][0].figure], OBJECTIVES[question.case.objective]
+    head = Frontier(
+        **head_of(inputs, options.gap),
+        base=base.value,
+        base_bound=base.bound,
+        status="infeasible",
+        x_name=against,
+        x_label=x.label,
+        x_unit=x.unit,
+        y_label=y.label,
+        y_unit=y.unit,
+        points=(),
+    )
+    return head.model_copy(update=_curve(question, against, points, progress))
 
-        def part(done: int, every: int, place: int = place) -> None:
-            progress(place * every + done, len(against) * every)
 
-        question = question_of(inputs, options, needs_draw=name == "power")
-        x, y = FIGURES[AXES[name][0].figure], OBJECTIVES[question.case.objective]
-        head = Frontier(
-            **head_of(inputs, options.gap),
-            base=base.value,
-            base_bound=base.bound,
-            status="infeasible",
-            x_name=name,
-            x_label=x.label,
-            x_unit=x.unit,
-            y_label=y.label,
-            y_unit=y.unit,
-            points=(),
-        )
-        found.append(head.model_copy(update=_curve(question, name, points, part)))
-    return found
+def run(request: Request, *, against: Against, points: int) -> Frontier:
+    """Frontier of a problem.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    return study(request.inputs, request.each(), against, points=points, progress=request.progress)
 
 
 def _curve(question: Question, against: Against, most: int, progress: Progress) -> dict[str, Any]:
@@ -382,16 +384,3 @@ def _tasks(
 def _part(question: Question, task: tuple[Hashable, Task]) -> Stop | FrontierMark | str:
     key, (axis, level) = task
     return rule_mark(question, str(key)) if axis is None else best_at(question, axis, level)
-
-
-def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
-    """Frontiers of a problem, all three where ``against`` is empty.
-
-    Raises:
-        InputError: the problem is wrong.
-    """
-    names = tuple(dict.fromkeys(against or AGAINST))
-    found = study(
-        request.inputs, request.each(), against=names, points=points, progress=request.progress
-    )
-    return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

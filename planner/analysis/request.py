@@ -1,4 +1,4 @@
-"""The request and the result of an analysis: one form for all of them; options read from text."""
+"""The request of an analysis: one form for all of them; options read from text."""
 
 from __future__ import annotations
 
@@ -64,13 +64,12 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """Files of an analysis, changes, how to solve, where results go.
+    """Files of an analysis, changes, how to solve.
 
     Attributes:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
-        folder: folder for files, None for none.
         progress: called with the numbers of tasks done and of all.
         begun: start of the command by ``time.monotonic`` and ``time.process_time``.
         models: problems and plans in memory by the path that stands for them; settings and the
@@ -85,7 +84,6 @@ class Request:
     solver: SolverName = "highs"
     jobs: int = 0
     dask: str | None = None
-    folder: Path | None = None
     progress: Progress = ignore
     begun: tuple[float, float] = field(
         default_factory=lambda: (time.monotonic(), time.process_time())
@@ -110,11 +108,6 @@ class Request:
         if isinstance(given, Inputs):
             return given
         return load(self.path, settings=self.settings, scenario=self.scenario)
-
-    @property
-    def stem(self) -> str:
-        """Beginning of the names of the problem's files."""
-        return stem_of(self.path, self.scenario)
 
     def each(self) -> SweepOptions:
         """How to solve each of many scenarios."""
@@ -142,40 +135,14 @@ class Request:
         """How to solve, with one clock for the whole command."""
         return self.options(**more).started(self.begun)
 
-    def plan(self) -> Plan:
-        """Best plan of the problem, for the workbook of an analysis of scenarios."""
-        from planner.api import Options, solve_with
-
-        return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
-
 
 @dataclass(frozen=True)
 class Found:
-    """Result of an analysis, for the code that shows it and writes its files.
-
-    Attributes:
-        records: the results, as ``--json`` prints them.
-        ended: their statuses; the exit code is the highest of theirs.
-        stem: beginning of the names of its files, by default as the problem's.
-        plan: makes the plan of its workbook; None without a workbook.
-        shown: further arguments of views, sheets and charts, by name.
-        title: of the workbook, by default the problem's name.
-        text: printed where there is no record.
-        written: files written already.
-        plans: compared plans by name.
-        stopped: message of an analysis that the user interrupted, with the files written.
-    """
+    """Records of an analysis, with their statuses and the plan that they are of."""
 
     records: tuple[BaseModel, ...] = ()
     ended: tuple[str, ...] = ("optimal",)
-    stem: str = ""
     plan: Callable[[], Plan] | None = None
-    shown: Mapping[str, Any] = field(default_factory=dict)
-    title: str = ""
-    text: str = ""
-    written: tuple[Path, ...] = ()
-    plans: tuple[tuple[str, Plan], ...] = ()
-    stopped: str = ""
 
 
 def request_for(
@@ -187,7 +154,6 @@ def request_for(
     time_limit: str | None = None,
     solver: str = "highs",
     workers: int | str = 0,
-    folder: Path | None = None,
     models: Mapping[Path, Inputs | Plan] | None = None,
 ) -> Request:
     """Request of an analysis from options as on the command line; see ``Request``.
@@ -212,7 +178,6 @@ def request_for(
         one_of("--solver", solver, SOLVERS),
         jobs,
         dask,
-        folder,
         models=models or {},
     )
 
@@ -301,13 +266,3 @@ def stem_of(problem: Path, scenario: str | None) -> str:
     """Beginning of the names of a problem's files, without characters that a system refuses."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
     return re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", clean(stem, limit=None))
-
-
-def stem_of_side(path: Path, plan: Plan) -> str:
-    """Beginning of the names of files made of a plan's file, a workbook or a problem.
-
-    A plan's own file names its scenario already.
-    """
-    solved = path.suffix.lower() in PROBLEMS
-    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
-    return stem_of(named, plan.provenance.scenario if solved else None)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planner.analysis.compare import total
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import PROBLEMS, Found, Request
+from planner.analysis.request import PROBLEMS, Request
 from planner.analysis.variants import Variants, confirmed, error_text, name_limits
 from planner.api import Options, solve_with
 from planner.currency import Currency
@@ -179,7 +179,7 @@ def _answer(
     return row.model_copy(update={"status": plan.status}), plan
 
 
-def run(request: Request) -> Found:
+def run(request: Request) -> RulesTable:
     """Compare the plan of a problem with those by other rules, modes and storage.
 
     Raises:
@@ -190,8 +190,7 @@ def run(request: Request) -> Found:
         raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
     options = request.options()
     base = solve_with(request.inputs, options)
-    found = rules_table(request.inputs, base, options, request.progress)
-    return Found((found,), ("optimal" if base.jobs else "infeasible",), plan=lambda: base)
+    return rules_table(request.inputs, base, options, request.progress)
 
 
 # Outcome of a plan

@@ -12,9 +12,9 @@ import numpy as np
 
 from planner.analysis.compare import read_side
 from planner.analysis.failure_logs import read_failures
-from planner.analysis.request import Found, Request, stem_of_side
+from planner.analysis.request import Request
 from planner.api import Options
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, NoPlanError
 from planner.schema.plan import Plan
 from planner.schema.simulation import (
     Estimate,
@@ -105,7 +105,7 @@ def study(
     )
 
 
-def run(request: Request, **given: Any) -> Found:
+def run(request: Request, **given: Any) -> Simulation:
     """Simulate the job of a plan file; a problem file is solved first.
 
     Args:
@@ -113,6 +113,7 @@ def run(request: Request, **given: Any) -> Found:
 
     Raises:
         InputError: a file or an option is wrong.
+        NoPlanError: there is no plan.
     """
     options = SimulationOptions(**given)
     _require_numbers(options)
@@ -125,10 +126,8 @@ def run(request: Request, **given: Any) -> Found:
     )
     if not read.plan.jobs:
         why = read.reason or read.plan.status
-        text = f"{request.path}: no plan, so nothing to simulate: {why}"
-        return Found(ended=(read.plan.status,), text=text)
-    found = study(read.plan, options, request.progress)
-    return Found((found,), stem=stem_of_side(request.path, read.plan))
+        raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
+    return study(read.plan, options, request.progress)
 
 
 # Options

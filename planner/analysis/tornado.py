@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Found, Request, SweepOptions, head_of
+from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, conflict
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
@@ -84,16 +84,13 @@ def study(
     )
 
 
-def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
+def run(request: Request, *, vary: Sequence[str], by: float) -> Tornado:
     """Tornado of a problem.
 
     Raises:
         InputError: the problem or a range is wrong.
     """
-    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
-    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
-    ended = "failed" if "failed" in ends else found.status
-    return Found((found,), (ended,), plan=request.plan)
+    return study(request.inputs, vary, request.each(), by=by, progress=request.progress)
 
 
 def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.analysis.distributions import Numbers, Unknown, unknowns
 from planner.analysis.pool import Progress, all_results, ignore
-from planner.analysis.request import Found, Request, SweepOptions, head_of
+from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import (
     Answer,
     Scenario,
@@ -23,6 +23,7 @@ from planner.analysis.variants import (
     operation_of,
     value_of,
 )
+from planner.api import Options, solve_with
 from planner.case import Case, Storage, System, resolve
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
@@ -177,7 +178,9 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     return " ".join(texts) or None
 
 
-def run(request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool) -> Found:
+def run(
+    request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool
+) -> Uncertain:
     """Draw the uncertain inputs of a problem.
 
     Args:
@@ -191,12 +194,11 @@ def run(request: Request, *, dist: Sequence[str], samples: int, seed: int, indic
     inputs, draw = request.inputs, Draw(samples, seed, indices)
     refuse_draw(draw)
     unknowns(inputs, dist)  # refuses what is wrong before anything is solved
-    plan, options = request.plan(), request.each()
+    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
+    options = request.each()
     if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
         options = replace(options, jobs=1)
-    found = study(inputs, dist, options, draw, plan=plan, progress=request.progress)
-    ended = "failed" if found.statuses.get("failed") else found.status
-    return Found((found,), (ended,), plan=lambda: plan)
+    return study(inputs, dist, options, draw, plan=plan, progress=request.progress)
 
 
 # Drawing

@@ -37,8 +37,7 @@ MANY = 40
 def study(
     inputs: Inputs, options: SweepOptions, against: Against = "storage", points: int = 50
 ) -> Frontier:
-    (found,) = frontier.study(inputs, options, against=(against,), points=points)
-    return found
+    return frontier.study(inputs, options, against, points=points)
 
 
 @cache

@@ -55,7 +55,7 @@ def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
     plan = api.solve_inputs(inputs)
     options = SweepOptions(jobs=1)
     swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
-    (curve,) = frontier.study(inputs, options, against=("cost",), points=3)
+    curve = frontier.study(inputs, options, "cost", points=3)
     drawn = uncertain.study(inputs, ("site.pue=1.2..1.3",), options, Draw(samples=2), plan=plan)
     for study in (swings, curve, drawn):
         assert study.base == pytest.approx(plan.objective.best, rel=SAME)

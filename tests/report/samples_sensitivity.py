@@ -293,7 +293,8 @@ def uncertain() -> Uncertain:
 
 FREE = {
     "problem", "problem_file", "scenario", "label", "path", "distribution", "text", "base_text",
-    "reason", "x_label", "y_label", "knee_rule", "message", "indices_note", "limit", "binding", "counts",
+    "reason", "x_label", "y_label", "knee_rule", "message", "indices_note",
+    "limit", "binding", "counts",
 }  # fmt: skip
 """Fields that hold texts of users and catalogs, or words made of them."""
 
