@@ -47,25 +47,19 @@ class Outcome(Record):
     """Purchase and operation of a plan; None: not known or not asked for.
 
     ``measured``: value in the table's measure; ``difference``: excess over the demand law's plan,
-    as a share; below ``gap`` it means nothing. ``overlap``: drain over interval.
+    as a share; below ``gap`` it means nothing.
     """
 
     systems: tuple[Bought, ...]
     storage: tuple[Bought, ...]
-    storage_units: int
     storage_it_power_kw: float | None
-    storage_capex_usd: float | None
     it_power_kw: float | None
-    facility_power_kw: float | None
     capex_usd: float | None
     gpus: int
     gpus_used: int
-    useful_gpus: float
     useful_pflops: float | None
     days_to_train: float | None
-    mode: Literal["async", "sync"]
     interval_s: float
-    overlap: float
     goodput: float
     objective_value: float | None
     gap: float | None
@@ -140,7 +134,6 @@ class FigureRow(Record):
     """A figure or an input of every plan."""
 
     name: str
-    group: str
     label: str
     unit: str
     series: Series

@@ -97,17 +97,10 @@ class FrontierPoint(Record):
     from_x: InX
     to_x: InX | None
     counts: dict[str, int]
-    gpu_type: str
-    storage_family: str
     gpus_in_use: int
     goodput: float
-    useful_gpus: float
-    useful_pflops: float
     capex_usd: float | None
     facility_power_kw: float
-    write_gb_per_s: float
-    interval_s: float
-    overlap: float | None
     binding: tuple[str, ...]
 
 
@@ -141,7 +134,6 @@ class Frontier(Study):
     knee: int | None = None
     best: int | None = None
     knee_rule: str = ""
-    complete: bool = True
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
@@ -280,8 +272,8 @@ class Uncertain(Study):
     statuses: dict[str, int]
     inputs: tuple[UncertainInput, ...]
     outcomes: tuple[Percentiles, ...]
-    breaks: tuple[BreakRate, ...]
-    candidates: tuple[CandidatePlan, ...]
+    breaks: tuple[BreakRate, ...] = ()
+    candidates: tuple[CandidatePlan, ...] = ()
     least_regret: int | None = None
     best_worst_case: int | None = None
     indices: tuple[Index, ...] = ()
