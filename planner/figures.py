@@ -269,7 +269,7 @@ class Objective(NamedTuple):
     """An objective: its name in the problem's file, its figure, and its sense.
 
     ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
-    ``per`` of the objective's. A figure that is a sum over the bill (``planner.case.money.SUMS``)
+    ``per`` of the objective's. A figure that is a sum over the bill (``planner.case.figures.SUMS``)
     needs nothing more; any other needs its expression in ``planner.optimizer.objective``.
     """
 

@@ -13,11 +13,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
-from planner.case.bandwidth import nameplate, stall_s
-from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
-from planner.case.figures import it_power_kw
-from planner.case.model import BandwidthRule, Mode
-from planner.case.model import Job as JobNumbers
+from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
+from planner.case.items import nameplate
+from planner.case.job import BandwidthRule, Mode, stall_s
+from planner.case.job import Job as JobNumbers
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.problem import CustomRule, Job, Quantity

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from planner.case import suitability
+from planner.case.resolve import why_excluded, why_not_wanted
 from planner.infeasible.moves import Threshold, move_together, one_by_one, share_of, threshold
 from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
@@ -250,8 +250,8 @@ def _left_out(inputs: Inputs, kind: str) -> str:
     Those that the problem does not want come last.
     """
     names: dict[str, list[str]] = {}
-    for item in sorted(inputs.items, key=lambda i: suitability.not_wanted(i, inputs.problem) or ""):
-        reason = suitability.why_not(item, inputs) if item.category == kind else None
+    for item in sorted(inputs.items, key=lambda i: why_not_wanted(i, inputs.problem) or ""):
+        reason = why_excluded(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)
     reasons = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
@@ -280,4 +280,4 @@ def _other_vendors(inputs: Inputs, kind: str) -> str | None:
 def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
     """Whether a vendor has an item that could be in the cluster."""
     own = [item for item in items if item.vendor == vendor]
-    return any(suitability.why_not(item, inputs) is None for item in own)
+    return any(why_excluded(item, inputs) is None for item in own)

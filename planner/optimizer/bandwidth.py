@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pulp import lpSum
 
 from planner.case import Case, Storage
-from planner.case.bandwidth import degraded, with_loss
-from planner.case.model import Segment
+from planner.case.items import Segment, degraded, with_loss
 from planner.optimizer.counts import Expression, Rows
 
 Sides = tuple[Expression, Expression]

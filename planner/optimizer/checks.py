@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.model import Offer, Split, Storage
+from planner.case.items import Offer, Storage
+from planner.case.model import Split
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, bill, limited
 from planner.optimizer.stores import Stores, stored_of
 

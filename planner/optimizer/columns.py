@@ -15,9 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from planner.case import Case
-from planner.case.bandwidth import ends
-from planner.case.model import Offer, Storage
-from planner.case.money import SUMS
+from planner.case.figures import SUMS
+from planner.case.items import Offer, Storage, ends
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers

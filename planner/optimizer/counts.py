@@ -15,9 +15,10 @@ from typing import Any
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case
-from planner.case.bounds import Bounds
-from planner.case.model import BillItem
-from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
+from planner.case.builder import Bounds
+from planner.case.items import BillItem
+from planner.case.job import ROUNDING
+from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps
 
 Expression = Any
 """A PuLP variable or affine expression, or a number (PuLP ships no types)."""

@@ -29,10 +29,10 @@ from functools import lru_cache
 import numpy as np
 
 from planner.case import Case, Storage, System
-from planner.case.bounds import Bounds, at_least, cap
-from planner.case.model import Companion, Companions, Offer, Policy
-from planner.case.money import SUMS, Part
-from planner.case.quantities import Ceil, Packed, Quantity, Steps, Sum, Terms
+from planner.case.builder import Bounds
+from planner.case.figures import SUMS, Part, at_least, cap
+from planner.case.items import Offer, Terms
+from planner.case.model import Ceil, Companion, Companions, Packed, Policy, Quantity, Steps, Sum
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import BY_NAME
 from planner.optimizer.objective import name_weight

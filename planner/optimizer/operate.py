@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, System, Way
-from planner.case.model import Elastic, Job, Mode
+from planner.case.job import Job, Mode
+from planner.case.model import Elastic
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.goodput import kept_by_swaps

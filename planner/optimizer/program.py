@@ -24,10 +24,9 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.model import Offer
-from planner.case.money import weights
-from planner.case.quantities import ROUNDING
+from planner.case.figures import cap, cap_in_use, sizes_fall, weights
+from planner.case.items import Offer
+from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bandwidth import Bandwidth

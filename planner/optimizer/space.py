@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, cap_in_use
-from planner.case.model import Mode, Offer, Storage
-from planner.case.quantities import ROUNDING
+from planner.case.figures import cap, cap_in_use
+from planner.case.items import Offer, Storage
+from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
 from planner.optimizer.checks import Shares, Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each

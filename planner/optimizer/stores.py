@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planner.case import Case, bandwidth
-from planner.case.bandwidth import ends
-from planner.case.model import Storage
+from planner.case import Case
+from planner.case.items import Storage, burst_write_gb_per_s, ends
 from planner.optimizer.bill import Counts, Flags, Numbers, Places
 from planner.units import DAY_S
 
@@ -119,9 +118,9 @@ def with_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:
     """The nameplate bandwidth at which checkpoints are taken, GB/s, and the shortest
-    interval that drives endure and in which buffers recover, s; see `bandwidth.bursting`."""
+    interval that drives endure and in which buffers recover, s; see `burst_write_gb_per_s`."""
     checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
-    write = bandwidth.bursting(sustained, burst, buffer_gb, checkpoint_gb, share)
+    write = burst_write_gb_per_s(sustained, burst, buffer_gb, checkpoint_gb, share)
     with np.errstate(divide="ignore"):
         return write, np.maximum(worn_s, checkpoint_gb / (share * sustained))
 

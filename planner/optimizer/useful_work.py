@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from planner.case import Case, System, Way, bandwidth
-from planner.case.model import Mode
+from planner.case import Case, System, Way
+from planner.case.job import Mode, local_drain_s, local_room_tb, local_worn_interval_s, stall_s
 from planner.optimizer.bill import Numbers
 from planner.optimizer.goodput import erlang_b
 from planner.optimizer.stores import worn_interval_s
@@ -175,7 +175,7 @@ class UsefulWork:
 
     def stall_s(self, gpus: float) -> float:
         """The stall of an asynchronous checkpoint, s."""
-        return max(bandwidth.stall_s(self.job, way, gpus) for way in self.team.ways)
+        return max(stall_s(self.job, way, gpus) for way in self.team.ways)
 
     def longest_interval_s(self, gpus: float) -> float:
         """The longest interval that the job may have, s."""
@@ -268,8 +268,8 @@ class UsefulWork:
     def _local_floor_s(self, gpus: float) -> float:
         """The shortest local interval, s."""
         ways = self.team.ways
-        drained_s = max(bandwidth.local_drain_s(self.job, way, gpus) for way in ways)
-        worn_s = max(bandwidth.worn_interval_s(self.job, way, gpus) for way in ways)
+        drained_s = max(local_drain_s(self.job, way, gpus) for way in ways)
+        worn_s = max(local_worn_interval_s(self.job, way, gpus) for way in ways)
         return max(self.stall_s(gpus) + drained_s, worn_s)
 
     def _gpus_range(self) -> tuple[float, float]:
@@ -298,13 +298,13 @@ class UsefulWork:
         for way in self.team.ways:
             if way.drives is None:
                 return math.inf, -math.inf
-            room_tb = bandwidth.local_room_tb(job, way, max(low, 1.0))
+            room_tb = local_room_tb(job, way, max(low, 1.0))
             if room_tb > way.drives.capacity_tb:
                 if job.one_replica_writes:
                     return math.inf, -math.inf
                 low = max(low, 1.0) * room_tb / way.drives.capacity_tb
             # restart + drain(1) / N <= 1 / (rate N), or restart + drain <= 1 / (rate N)
-            drain_s = bandwidth.local_drain_s(job, way, 1.0)
+            drain_s = local_drain_s(job, way, 1.0)
             restart_s = job.longest_local_restart_s
             if job.one_replica_writes:
                 high = min(high, 1.0 / (rate * (restart_s + drain_s)))

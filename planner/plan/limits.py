@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.case import Case, System, suitability
-from planner.case.model import Way
+from planner.case import Case, System
+from planner.case.job import Way
+from planner.case.resolve import owned_units
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
@@ -368,7 +369,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(inputs, item.id, in_place)
         if in_place > count:
-            least = suitability.owned(item, inputs.problem)
+            least = owned_units(item, inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in inputs.families:
         count = sum(n for sku, n in units.items() if n and inputs.item(sku).family == family.id)

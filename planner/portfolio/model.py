@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 from pulp import LpMaximize, LpProblem, lpSum
 
-from planner.case.money import weights
-from planner.case.quantities import ROUNDING
+from planner.case.figures import weights
+from planner.case.job import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows, value_of
 from planner.optimizer.useful_work import Point, Tangent

@@ -10,7 +10,9 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.model import Case, Mode, System
+from planner.case.items import System
+from planner.case.job import Mode
+from planner.case.model import Case
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.stores import stored

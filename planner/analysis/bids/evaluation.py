@@ -22,7 +22,7 @@ from planner.analysis.bids.overlay import (
 )
 from planner.api import Options
 from planner.case import Case, resolve
-from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.currency import Currency
 from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES

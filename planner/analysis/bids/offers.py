@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.case.money import unit_net_usd
+from planner.case.figures import unit_net_usd
 from planner.currency import Currency, amount
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs

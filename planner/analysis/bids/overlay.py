@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.analysis.bids.offers import LOTS, Offer
-from planner.case import suitability
+from planner.case.resolve import missing_figure, why_not_wanted
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
 from planner.paths import job_path
@@ -188,7 +188,7 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
     for category, lot in lots.items():
         for id_, count in lot.items():
             item = inputs.item(id_)
-            unwanted = suitability.not_wanted(item, problem)
+            unwanted = why_not_wanted(item, problem)
             if unwanted is not None:
                 yield f"{item.model}: {unwanted}"
             if count is not None:
@@ -235,7 +235,7 @@ def missing_figures(inputs: Inputs, lots: Counts) -> Iterator[str]:
     """Yield the unknown figures of offered products."""
     for id_ in (id_ for lot in lots.values() for id_ in lot):
         item = inputs.item(id_)
-        missing = suitability.missing_figure(item, inputs)
+        missing = missing_figure(item, inputs)
         if missing is not None:
             yield f"{item.model}: {missing}"
 
