@@ -20,8 +20,8 @@ from planner.case.model import BandwidthRule, Mode
 from planner.case.model import Job as JobNumbers
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.schema.problem import CustomRule, Job, Quantity
-from planner.schema.running import DEFAULT_FAILURES
+from planner.schema.job import DEFAULT_FAILURES, Job
+from planner.schema.problem import CustomRule, Quantity
 from planner.schema.size import (
     ApplianceRow,
     Checkpoint,

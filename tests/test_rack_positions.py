@@ -14,7 +14,7 @@ from planner import api
 from planner.errors import InputError, VerificationError
 from planner.plan.racks import spread
 from planner.schema.plan import LimitReport, Plan
-from planner.schema.site import RackPositions, Site
+from planner.schema.problem import RackPositions, Site
 from planner.verifier import verify
 from tests.test_exactness import faults
 from tests.world.bills import Bill

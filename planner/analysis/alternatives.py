@@ -27,7 +27,13 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.plan import assemble
 from planner.plan.storage_options import with_options
-from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
+from planner.schema.comparison import (
+    Alternative,
+    Alternatives,
+    Direction,
+    DirectionName,
+    Way,
+)
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verifier import verify

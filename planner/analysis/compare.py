@@ -26,7 +26,13 @@ from planner.schema.comparison import (
     Side,
     SideKind,
 )
-from planner.schema.plan import LimitReport, Line, Loss, Plan, Section
+from planner.schema.plan import (
+    LimitReport,
+    Line,
+    Loss,
+    Plan,
+    Section,
+)
 from planner.schema.verification import Audit, Edit
 from planner.workbook.audit import audit
 

@@ -28,7 +28,12 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.schema.plan import Plan, Status
 from planner.schema.problem import Objective
-from planner.schema.sensitivity import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
+from planner.schema.sensitivity import (
+    EXACT_GAP,
+    Frontier,
+    FrontierMark,
+    FrontierPoint,
+)
 from planner.sizing.demand import VENDOR_RULES
 
 Against = Literal["storage", "cost", "power"]

@@ -39,7 +39,13 @@ from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import EXACT_GAP, PLANNED, VARIED, Column, Sweep
+from planner.schema.sensitivity import (
+    EXACT_GAP,
+    PLANNED,
+    VARIED,
+    Column,
+    Sweep,
+)
 from planner.verifier import passed
 
 Row = dict[str, Any]

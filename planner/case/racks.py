@@ -11,7 +11,7 @@ from planner.case.model import Positions
 from planner.case.quantities import ROUNDING, Packed
 from planner.inputs import named_items, refusal
 from planner.schema.catalog import Item
-from planner.schema.site import RackPositions, Redundancy
+from planner.schema.problem import RackPositions, Redundancy
 from planner.sizing.placement import Space
 
 

@@ -28,7 +28,7 @@ from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
-from planner.schema.site import Rack, Site
+from planner.schema.problem import Rack, Site
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60

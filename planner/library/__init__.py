@@ -59,7 +59,12 @@ from planner.schema.bids import Bids
 from planner.schema.comparison import Alternatives, Comparison, RulesTable
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.sensitivity import (
+    Frontier,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
 from planner.schema.simulation import Simulation
 from planner.schema.size import SizeReport
 from planner.schema.telemetry import Characterization

@@ -19,8 +19,13 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.plan import Device, RackClassName, RackGroup, RackPlaces
-from planner.schema.site import RackPositions
+from planner.schema.plan import (
+    Device,
+    RackClassName,
+    RackGroup,
+    RackPlaces,
+)
+from planner.schema.problem import RackPositions
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from planner.figures import capital, objective_label
 from planner.report.words import amount_of, counted, listed
 from planner.schema.comparison import RulesTable
-from planner.schema.sensitivity import End, Study, Swing, Tornado
+from planner.schema.sensitivity import (
+    End,
+    Study,
+    Swing,
+    Tornado,
+)
 
 STATUS = {
     "optimal": "proven best",

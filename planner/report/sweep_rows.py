@@ -11,7 +11,12 @@ from typing import Any
 
 from planner.report.sensitivity_words import units
 from planner.report.words import plain
-from planner.schema.sensitivity import PLANNED, VARIED, Column, Sweep
+from planner.schema.sensitivity import (
+    PLANNED,
+    VARIED,
+    Column,
+    Sweep,
+)
 
 Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""

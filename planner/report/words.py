@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_unit
-from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
+from planner.schema.plan import (
+    Line,
+    NextStep,
+    ObjectiveReport,
+    Plan,
+    StepNeed,
+)
 
 if TYPE_CHECKING:
     from planner.schema.verification import Breach

@@ -10,7 +10,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
+from planner.schema.base import (
+    Day,
+    Identifier,
+    Model,
+    PositiveWhole,
+    Record,
+    Text,
+)
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1

@@ -5,7 +5,12 @@ Additive changes only, as with the plan.
 
 from typing import Annotated, Literal
 
-from planner.schema.base import InItsUnit, InUnit, Record, Shown
+from planner.schema.base import (
+    InItsUnit,
+    InUnit,
+    Record,
+    Shown,
+)
 from planner.schema.plan import Plan, Status
 from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized

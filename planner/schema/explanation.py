@@ -2,7 +2,12 @@
 
 from typing import Annotated, Literal
 
-from planner.schema.base import InItsUnit, InUnit, Record, Shown
+from planner.schema.base import (
+    InItsUnit,
+    InUnit,
+    Record,
+    Shown,
+)
 from planner.schema.plan import Plan
 
 WHY_NOT_SCHEMA_VERSION = 1

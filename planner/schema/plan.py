@@ -19,7 +19,12 @@ from planner.schema.base import (
     Shown,
 )
 from planner.schema.beside import StorageOptions
-from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
+from planner.schema.catalog import (
+    Category,
+    Confidence,
+    Lifecycle,
+    Precision,
+)
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.prices import ShownIn
 

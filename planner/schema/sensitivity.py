@@ -5,7 +5,12 @@ Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
 
 from typing import Annotated, Literal
 
-from planner.schema.base import InItsUnit, InUnit, Record, Shown
+from planner.schema.base import (
+    InItsUnit,
+    InUnit,
+    Record,
+    Shown,
+)
 from planner.schema.plan import Status
 from planner.schema.prices import InCurrency
 

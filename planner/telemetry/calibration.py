@@ -21,8 +21,14 @@ import pandas as pd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
 from planner.paths import job_path
-from planner.schema.problem import FixedInterval, Job, Problem
-from planner.schema.telemetry import Calibration, JobFound, Measured, Override
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
+from planner.schema.telemetry import (
+    Calibration,
+    JobFound,
+    Measured,
+    Override,
+)
 from planner.telemetry.raw import (
     difference,
     median_with_range,

@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
+from planner.schema.telemetry import (
+    CHECKPOINT_COLUMNS,
+    Characterization,
+    ClusterFound,
+    JobFound,
+)
 from planner.telemetry import tables
 from planner.telemetry.bursts import Bursts, BurstsFound, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of

@@ -16,7 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
+from planner.schema.telemetry import (
+    CHECKPOINT_COLUMNS,
+    JobFound,
+    Measured,
+    Segment,
+)
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places, Z, median_with_range, ratio, scaled, scatter
 from planner.telemetry.restarts import Breaks, mtti

@@ -21,11 +21,16 @@ from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.ways import enlarged
 from planner.schema.catalog import Figure, Item
+from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Quantity
-from planner.schema.running import FailureRate
-from planner.schema.site import Pue
+from planner.schema.problem import (
+    MOST_SPARES,
+    Extra,
+    Problem,
+    Pue,
+    Quantity,
+)
 from planner.schema.verification import Edit
 from planner.verifier import Recheck, recheck
 

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from planner.schema.catalog import Item, LinkEnd, Port
-from planner.schema.problem import EthernetFabric, Extra
-from planner.schema.site import RackPositions
+from planner.schema.problem import EthernetFabric, Extra, RackPositions
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole

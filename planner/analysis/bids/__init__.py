@@ -23,7 +23,15 @@ from planner.analysis.bids.ranking import (
 from planner.analysis.request import PROBLEMS, Found, Request, head_of
 from planner.errors import Finding, InputError
 from planner.quotes.lines import is_total
-from planner.schema.bids import Bid, BidLine, Bids, BidState, Holding, Quantities, Remedy
+from planner.schema.bids import (
+    Bid,
+    BidLine,
+    Bids,
+    BidState,
+    Holding,
+    Quantities,
+    Remedy,
+)
 from planner.schema.bill import Quote
 from planner.schema.plan import Plan
 

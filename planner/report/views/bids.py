@@ -34,7 +34,13 @@ from planner.report.words import (
     quantity,
     ratio,
 )
-from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
+from planner.schema.bids import (
+    Award,
+    Bid,
+    BidMeasure,
+    Bids,
+    Lack,
+)
 from planner.schema.bill import LineKind, Quote, QuoteLine
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16

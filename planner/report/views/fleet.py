@@ -12,7 +12,13 @@ from planner.report.blocks import Block, Column, Table
 from planner.report.charts.model import Axis, Band, Chart, Layer, Line, Panel, Points
 from planner.report.telemetry_words import figure, one_line
 from planner.report.words import HOUR_S, counted, percent
-from planner.schema.telemetry import CONFIDENCE, FleetJob, FleetStudy, Measured, Trend
+from planner.schema.telemetry import (
+    CONFIDENCE,
+    FleetJob,
+    FleetStudy,
+    Measured,
+    Trend,
+)
 
 _NAME = 24
 _SURE = 0.05

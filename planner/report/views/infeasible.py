@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from planner.report.blocks import Block, Text
 from planner.report.words import listed, percent
-from planner.schema.infeasibility import UNDECIDED, Combined, Infeasibility, Step
+from planner.schema.infeasibility import (
+    UNDECIDED,
+    Combined,
+    Infeasibility,
+    Step,
+)
 
 
 def blocks(found: Infeasibility) -> Iterator[Block]:

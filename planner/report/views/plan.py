@@ -52,7 +52,14 @@ from planner.report.words import (
     status,
     years,
 )
-from planner.schema.plan import FabricReport, JobPlan, LimitReport, Line, Plan, Totals
+from planner.schema.plan import (
+    FabricReport,
+    JobPlan,
+    LimitReport,
+    Line,
+    Plan,
+    Totals,
+)
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")

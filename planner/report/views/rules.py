@@ -19,7 +19,12 @@ from planner.report.words import (
     signed,
     write_figure,
 )
-from planner.schema.comparison import Bought, Outcome, RuleRow, RulesTable
+from planner.schema.comparison import (
+    Bought,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 
 _GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
 _LABEL, _REASON = 40, 70

@@ -33,7 +33,12 @@ from planner.report.sensitivity_words import (
     units,
 )
 from planner.report.words import changed_by, counted, fitted, listed, ratio, write_figure
-from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.schema.sensitivity import (
+    PLANNED,
+    End,
+    Swing,
+    Tornado,
+)
 
 _HALF, _LABEL, _TEXT = 8, 24, 10
 _LOW, _HIGH = "=", "#"

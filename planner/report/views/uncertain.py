@@ -48,7 +48,12 @@ from planner.report.words import (
     scale,
     titled,
 )
-from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
+from planner.schema.sensitivity import (
+    CandidatePlan,
+    Percentiles,
+    Uncertain,
+    UncertainInput,
+)
 
 METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 """Names of the sampling methods."""

@@ -9,7 +9,13 @@ from planner.commands.results import shown_study
 from planner.report.charts.model import Chart
 from planner.report.page import ShownPlan
 from planner.report.page import report as page
-from planner.schema.sensitivity import Column, Frontier, Sweep, Tornado, Uncertain
+from planner.schema.sensitivity import (
+    Column,
+    Frontier,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
 from tests.report.samples_sensitivity import (
     FAILURES,
     POWER,
