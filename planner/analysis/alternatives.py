@@ -27,7 +27,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.plan import assemble
 from planner.plan.storage_options import with_options
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Alternative,
     Alternatives,
     Direction,

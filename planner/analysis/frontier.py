@@ -26,14 +26,14 @@ from planner.optimizer.effort import END_WORK, MOST_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
-from planner.schema.plan import Plan, Status
-from planner.schema.problem import Objective
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     EXACT_GAP,
     Frontier,
     FrontierMark,
     FrontierPoint,
 )
+from planner.schema.plan import Plan, Status
+from planner.schema.problem import Objective
 from planner.sizing.demand import VENDOR_RULES
 
 Against = Literal["storage", "cost", "power"]

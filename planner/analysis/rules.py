@@ -18,8 +18,7 @@ from planner.loader.checks import check_problem
 from planner.paths import job_path
 from planner.report import scope
 from planner.report.words import listed, product, relative, write_in
-from planner.schema.catalog import Family, Item
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Bought,
     Measure,
     Outcome,
@@ -27,6 +26,7 @@ from planner.schema.comparison import (
     RuleRow,
     RulesTable,
 )
+from planner.schema.catalog import Family, Item
 from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES

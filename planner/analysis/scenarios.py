@@ -25,7 +25,7 @@ from planner.loader.axes import (
     refuse_overlap,
     values,
 )
-from planner.schema.sensitivity import Column, Kind
+from planner.schema.analysis import Column, Kind
 
 
 class Base(NamedTuple):

@@ -38,14 +38,14 @@ from planner.inputs import Inputs, applied
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
-from planner.schema.plan import Plan
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     EXACT_GAP,
     PLANNED,
     VARIED,
     Column,
     Sweep,
 )
+from planner.schema.plan import Plan
 from planner.verifier import passed
 
 Row = dict[str, Any]

@@ -20,8 +20,7 @@ from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
-from planner.schema.plan import Status
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     EXACT_GAP,
     PLANNED,
     End,
@@ -29,6 +28,7 @@ from planner.schema.sensitivity import (
     Swing,
     Tornado,
 )
+from planner.schema.plan import Status
 
 BY = 0.2
 MOST_EXPLAINED = 6

@@ -32,8 +32,7 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
 from planner.optimizer.bill import limited
 from planner.optimizer.operate import Run
-from planner.schema.plan import Plan, Status
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     PLANNED,
     BreakRate,
     CandidatePlan,
@@ -42,6 +41,7 @@ from planner.schema.sensitivity import (
     Uncertain,
     UncertainInput,
 )
+from planner.schema.plan import Plan, Status
 
 Method = Literal["lhs", "sobol"]
 Figures = dict[str, float]

@@ -20,7 +20,12 @@ from planner.schema.catalog import (
     PowerPoint,
     Precision,
 )
-from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
+from planner.schema.job import (
+    ASSUMED_AT_GPUS,
+    DEFAULT_FAILURES,
+    Job,
+    Parallelism,
+)
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST
@@ -32,7 +37,8 @@ from planner.sizing.throughput import (
 )
 
 if TYPE_CHECKING:
-    from planner.schema.plan import JobPlan, Plan
+    from planner.schema.operation import JobPlan
+    from planner.schema.plan import Plan
 
 SAME_CAP = 1e-9
 ASSUMED = "assumed"

@@ -40,19 +40,19 @@ from planner.report.views import (
     uncertain,
     verification,
 )
-from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison, RulesTable
-from planner.schema.explanation import Explanation
-from planner.schema.plan import Plan
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
+    Alternatives,
+    Comparison,
     Frontier,
+    RulesTable,
     Sweep,
     Tornado,
     Uncertain,
 )
-from planner.schema.simulation import Simulation
-from planner.schema.telemetry import Characterization
-from planner.schema.verification import Audit, Verification
+from planner.schema.bill import Bids
+from planner.schema.explanation import Audit, Explanation, Verification
+from planner.schema.plan import Plan
+from planner.schema.telemetry import Characterization, Simulation
 from planner.terminal import coloured, say, show_progress
 
 if TYPE_CHECKING:

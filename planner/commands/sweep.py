@@ -21,8 +21,8 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.places import NoPlaceError
 from planner.report.restated import restated_view
+from planner.schema.analysis import Sweep
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Sweep
 from planner.terminal import interrupt_handled, say
 
 SHOWN = 20_000

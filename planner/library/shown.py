@@ -24,11 +24,10 @@ from planner.report.screen import show
 from planner.report.views import plan as plan_view
 from planner.report.views import size
 from planner.report.words import clean
+from planner.schema.analysis import Comparison, Series, Sweep
 from planner.schema.base import Record, Shown
-from planner.schema.comparison import Comparison, Series
+from planner.schema.operation import SizeReport
 from planner.schema.plan import Plan, Totals
-from planner.schema.sensitivity import Sweep
-from planner.schema.size import SizeReport
 
 if TYPE_CHECKING:
     import pandas as pd

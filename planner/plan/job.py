@@ -20,7 +20,7 @@ from planner.optimizer import operate
 from planner.optimizer.operate import Run
 from planner.plan.ways import way_fields
 from planner.schema.job import Job
-from planner.schema.plan import (
+from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
     FailureClass,

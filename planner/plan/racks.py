@@ -19,7 +19,7 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.plan import (
+from planner.schema.layout import (
     Device,
     RackClassName,
     RackGroup,

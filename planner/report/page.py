@@ -26,9 +26,8 @@ from planner.report.charts.model import Chart
 from planner.report.restated import restated
 from planner.report.sensitivity_words import STATUS, as_it_stands, named
 from planner.report.words import clean, counted, fitted, results
-from planner.schema.comparison import RulesTable
+from planner.schema.analysis import Frontier, RulesTable, Study, Sweep
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Study, Sweep
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -29,9 +29,9 @@ from planner.report.words import (
     proof,
     so_many,
 )
-from planner.schema.comparison import RulesTable
-from planner.schema.plan import JobPlan, Plan, Totals
-from planner.schema.sensitivity import Study
+from planner.schema.analysis import RulesTable, Study
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan, Totals
 
 AnyStudy = Study | RulesTable
 _TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
+from planner.schema.layout import PartByLength
 from planner.schema.plan import (
     LimitReport,
     Line,
-    PartByLength,
     Plan,
     Section,
 )

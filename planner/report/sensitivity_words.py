@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from planner.figures import capital, objective_label
 from planner.report.words import amount_of, counted, listed
-from planner.schema.comparison import RulesTable
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     End,
+    RulesTable,
     Study,
     Swing,
     Tornado,

@@ -17,7 +17,7 @@ from planner.figures import FIGURES, capital, objective_label
 from planner.report.sensitivity_words import STATUS, named
 from planner.report.sweep_rows import Rows, bought, cell, length, numeric, varied, write_value
 from planner.report.words import results, scale
-from planner.schema.sensitivity import PLANNED, Column, Sweep
+from planner.schema.analysis import PLANNED, Column, Sweep
 
 MOST_BYTES = 1_000_000
 _DIGITS = 6

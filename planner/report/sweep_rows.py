@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.report.sensitivity_words import units
 from planner.report.words import plain
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     PLANNED,
     VARIED,
     Column,

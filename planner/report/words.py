@@ -26,7 +26,7 @@ from planner.schema.plan import (
 )
 
 if TYPE_CHECKING:
-    from planner.schema.verification import Breach
+    from planner.schema.explanation import Breach
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""

@@ -141,8 +141,7 @@ class LocalLevel(Model):
 
 
 class Restart(Model):
-    """Seconds from a failure until computing goes on, by level; from the local level with the read.
-    """
+    """Seconds from a failure until computing goes on, by level."""
 
     remote_s: SecondsOrZero | None = Field(default=None, alias="remote")
     local_s: Seconds | None = Field(default=None, alias="local")

@@ -47,8 +47,7 @@ class Pdu(Model):
 
 
 class Rack(Model):
-    """Limits of one rack position; ``item`` and ``pdu`` are bought for every rack, else the site's.
-    """
+    """Limits of one rack position; ``item`` and ``pdu`` are bought for every rack."""
 
     height_ru: RackUnits = Field(alias="height")
     power_kw: Power | None = Field(default=None, alias="power")

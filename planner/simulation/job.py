@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.simulation.laws import Law
 
 INTERVAL_TOLERANCE = 1e-6

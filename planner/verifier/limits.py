@@ -13,7 +13,12 @@ from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.job import FixedInterval
 from planner.schema.plan import LimitReport, Plan, ProgramReport
-from planner.schema.problem import CustomRule, Problem, Site, Split
+from planner.schema.problem import (
+    CustomRule,
+    Problem,
+    Site,
+    Split,
+)
 from planner.verifier.basis import (
     NEARLY_ZERO,
     RELATIVE,

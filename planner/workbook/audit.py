@@ -25,14 +25,15 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_from_text
 from planner.report import plan_json
 from planner.report.restated import restated
-from planner.schema.plan import JobPlan, Plan
-from planner.schema.verification import (
+from planner.schema.explanation import (
     Audit,
     Edit,
     Shortage,
     Stale,
     breaches_of,
 )
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import faults
 from planner.version import __version__

@@ -21,8 +21,10 @@ from planner.paths import job_path
 from planner.plan import assemble
 from planner.plan.ways import enlarged
 from planner.schema.catalog import Figure, Item
+from planner.schema.explanation import Edit
 from planner.schema.job import FailureRate, FixedInterval
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
 from planner.schema.problem import (
     MOST_SPARES,
@@ -31,7 +33,6 @@ from planner.schema.problem import (
     Pue,
     Quantity,
 )
-from planner.schema.verification import Edit
 from planner.verifier import Recheck, recheck
 
 _MOST_YEARS = 50.0

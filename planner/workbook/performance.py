@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.report import scope
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.workbook import facts
 from planner.workbook.book import BAR, COUNT, SHARE, Allowed, Book, Sheet, constant
 from planner.workbook.columns import Row, named

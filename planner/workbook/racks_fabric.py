@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from planner.report.blocks import Column, Table, Value
 from planner.report.words import NETWORKS
-from planner.schema.plan import FabricReport, Plan, RackGroup
+from planner.schema.layout import FabricReport, RackGroup
+from planner.schema.plan import Plan
 from planner.workbook.book import GREY, Book, Sheet
 from planner.workbook.columns import named
 from planner.workbook.tables import write_table

@@ -16,7 +16,7 @@ from planner.inputs import inputs_to_text
 from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views.comparison import view
-from planner.schema.comparison import Comparison, FigureRow, LineRow
+from planner.schema.analysis import Comparison, FigureRow, LineRow
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with

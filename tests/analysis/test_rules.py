@@ -13,7 +13,7 @@ from planner import api
 from planner.analysis import rules as asks
 from planner.analysis.rules import argument, rules_table
 from planner.currency import USD
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Bought,
     Measure,
     Outcome,

@@ -11,7 +11,7 @@ from planner.commands.results import view_of
 from planner.report.screen import show
 from planner.report.sweep_rows import best, stretches
 from planner.report.views import sweep
-from planner.schema.sensitivity import Sweep
+from planner.schema.analysis import Sweep
 from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS

@@ -9,7 +9,7 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, proof_block
 from planner.report.scope import decided_lines
 from planner.report.words import amount_of, counted, millions, number
-from planner.schema.comparison import Alternative, Alternatives, Direction
+from planner.schema.analysis import Alternative, Alternatives, Direction
 from planner.schema.plan import Plan
 
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}

@@ -34,14 +34,16 @@ from planner.report.words import (
     quantity,
     ratio,
 )
-from planner.schema.bids import (
+from planner.schema.bill import (
     Award,
     Bid,
     BidMeasure,
     Bids,
     Lack,
+    LineKind,
+    Quote,
+    QuoteLine,
 )
-from planner.schema.bill import LineKind, Quote, QuoteLine
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
 LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}

@@ -15,7 +15,7 @@ from planner.report.words import (
     valued,
     write_figure,
 )
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Comparison,
     FigureRow,
     LimitSide,

@@ -41,7 +41,7 @@ from planner.schema.explanation import (
     Moved,
     WhyNot,
 )
-from planner.schema.infeasibility import UNDECIDED
+from planner.schema.plan import UNDECIDED
 
 _SAME, _FEW, _SMALL = 5e-6, 0.005, 5e-7
 """Shares of the objective within the proof, too small for digits, and too small for a word."""

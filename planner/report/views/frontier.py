@@ -54,7 +54,7 @@ from planner.report.words import (
     results,
     small_share,
 )
-from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+from planner.schema.analysis import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
 _INCOMPLETE = "The points leave out some plans of the curve."

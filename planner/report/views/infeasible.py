@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.report.blocks import Block, Text
 from planner.report.words import listed, percent
-from planner.schema.infeasibility import (
+from planner.schema.plan import (
     UNDECIDED,
     Combined,
     Infeasibility,

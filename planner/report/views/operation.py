@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from planner.figures import FIGURES
 from planner.report.words import about, counted, duration, number, percent, size, too_low
-from planner.schema.plan import (
+from planner.schema.operation import (
     JobPlan,
     LocalPlan,
-    Plan,
     Repair,
     ShrunkPlan,
     WayPlan,
 )
+from planner.schema.plan import Plan
 from planner.sizing.demand import VENDOR_RULES, rule_demand
 
 Facts = Iterator[tuple[str, str]]

@@ -52,9 +52,9 @@ from planner.report.words import (
     status,
     years,
 )
+from planner.schema.layout import FabricReport
+from planner.schema.operation import JobPlan
 from planner.schema.plan import (
-    FabricReport,
-    JobPlan,
     LimitReport,
     Line,
     Plan,

@@ -19,7 +19,7 @@ from planner.report.words import (
     signed,
     write_figure,
 )
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Bought,
     Outcome,
     RuleRow,

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
 from planner.report.words import duration, listed, money, number, percent, size
-from planner.schema.size import (
+from planner.schema.operation import (
     ApplianceRow,
     Checkpoint,
     IntervalRow,

@@ -8,7 +8,7 @@ from planner.currency import amount, bare, currency_of
 from planner.figures import RATIOS
 from planner.report.blocks import Text
 from planner.report.words import about, listed, money, percent, so_many, years
-from planner.schema.beside import OptionItem, StorageOption, StorageOptions
+from planner.schema.layout import OptionItem, StorageOption, StorageOptions
 from planner.schema.plan import Plan
 
 

@@ -59,8 +59,8 @@ from planner.report.sweep_rows import (
     write_value,
 )
 from planner.report.words import Scale, counted, fitted, listed, results, scale
-from planner.schema.sensitivity import PLANNED, Sweep
-from planner.schema.sensitivity import Column as Input
+from planner.schema.analysis import PLANNED, Sweep
+from planner.schema.analysis import Column as Input
 
 MOST_ROWS, _FIRST_ROWS = 20, 12
 _MOST_INPUTS, _INPUT_WIDTH, _FEW_VALUES = 3, 18, 6

@@ -33,7 +33,7 @@ from planner.report.sensitivity_words import (
     units,
 )
 from planner.report.words import changed_by, counted, fitted, listed, ratio, write_figure
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     PLANNED,
     End,
     Swing,

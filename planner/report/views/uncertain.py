@@ -48,7 +48,7 @@ from planner.report.words import (
     scale,
     titled,
 )
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     CandidatePlan,
     Percentiles,
     Uncertain,

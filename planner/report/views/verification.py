@@ -19,8 +19,9 @@ from planner.report.words import (
     percent,
     quantity,
 )
-from planner.schema.plan import JobPlan, Plan, Totals
-from planner.schema.verification import Audit, Edit, Verification
+from planner.schema.explanation import Audit, Edit, Verification
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan, Totals
 
 _MOST_FINDINGS, _MOST_EDITS, _FIRST_EDITS = 10, 40, 8
 _RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}

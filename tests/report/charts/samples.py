@@ -9,7 +9,7 @@ from planner.commands.results import shown_study
 from planner.report.charts.model import Chart
 from planner.report.page import ShownPlan
 from planner.report.page import report as page
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     Column,
     Frontier,
     Sweep,

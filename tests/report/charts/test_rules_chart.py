@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.report.charts.model import Bars
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Bought,
     Measure,
     Outcome,
