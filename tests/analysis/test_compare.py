@@ -164,7 +164,7 @@ REFUSED = {
     "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),
     "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
     "a folder": (("good.plan.json", "folder.json"), "folder.json: is a folder, not a file"),
-    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),
+    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: the file is damaged, or no"),
     "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
                            "--set and --scenario change problem files"),
     "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),
