@@ -374,10 +374,7 @@ def settings_of_names(part: dict[str, Any], path: str = "", name: str = "nothing
         yield from settings_of_names(below, f"{path}.{step}".lstrip("."), name)
 
 
-OWN_NAMES = {"site.racks.name=[nothing]"}
-
-
-@pytest.mark.parametrize("setting", sorted({*settings_of_names(SCHEMA)} - OWN_NAMES))
+@pytest.mark.parametrize("setting", sorted({*settings_of_names(SCHEMA)}))
 def test_each_name_in_a_problem_is_looked_up(setting: str) -> None:
     """Where this fails: `named_items` of planner/inputs.py."""
     with pytest.raises(InputError) as told:

@@ -3,13 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field
-
-from planner.schema.base import (
-    Customer,
-    Net,
-    PlanModel,
-)
+from planner.schema.base import Customer, Net, PlanModel
 
 
 def _is_empty(value: object) -> bool:
@@ -48,20 +42,10 @@ class Device(PlanModel):
     weight_kg: Customer[float | None]
 
 
-class RackPlaces(PlanModel):
-    """``count`` racks in a row from position ``first`` of a group (``hall_first`` in the hall)."""
-
-    group: Customer[str]
-    first: Customer[int]
-    count: Customer[int]
-    hall_first: Customer[int]
-
-
 class RackGroup(PlanModel):
     """``count`` racks with the same content, numbered from ``first`` on over the whole plan.
 
-    A product that is a rack is one device of the rack's height. ``places``: positions of these
-    racks in their order, where the hall has groups of them.
+    A product that is a rack is one device of the rack's height.
     """
 
     first: Customer[int]
@@ -75,16 +59,6 @@ class RackGroup(PlanModel):
     weight_kg: Customer[float | None]
     pdus: Customer[int]
     devices: Customer[tuple[Device, ...]]
-    places: Customer[tuple[RackPlaces, ...]] = Field(default=(), exclude_if=_is_empty)
-
-    def position(self, rack: int) -> tuple[str, int] | None:
-        """Return the position of one of the racks: its name, and its number in the hall."""
-        left = rack - self.first
-        for each in self.places:
-            if left < each.count:
-                return f"{each.group}-{each.first + left:02d}", each.hall_first + left
-            left -= each.count
-        return None
 
 
 class FabricReport(PlanModel):
@@ -127,7 +101,6 @@ class CableEnd:
     port: str
     rack: int | None = None
     position_ru: float | None = None
-    position: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
