@@ -75,7 +75,7 @@ class Figure(Cited, Generic[T]):
     value: T
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send figures to other processes by the kind of their class, which has no importable name."""
+        """Pickle by the kind of the class, which has no importable name."""
         return _figure, (_kind(type(self)),), self.__getstate__()
 
 
