@@ -10,7 +10,7 @@ import pytest
 from planner import api
 from planner.inputs import Inputs
 from planner.plan.cables import cable_schedule
-from planner.schema.beside import CableSchedule
+from planner.schema.layout import CableSchedule
 from planner.schema.plan import Plan
 from tests.test_superpod import SUPERPOD
 from tests.world.random_cases import inputs_of, random_case

@@ -31,8 +31,8 @@ from planner.optimizer.second_proof import SecondProof, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import plan_json
+from planner.schema.explanation import Check, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.verification import Check, Verification
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,

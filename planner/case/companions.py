@@ -28,7 +28,7 @@ from planner.case.model import (
 )
 from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
 from planner.schema.catalog import Category, Item
-from planner.schema.site import Redundancy
+from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000

@@ -19,8 +19,8 @@ from planner.plan.limits import limits, next_step
 from planner.plan.lines import idle_units, lines, totals
 from planner.plan.notes import Facts, full_fabric, notes, verdict
 from planner.plan.racks import fabric_reports, rack_groups
-from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
+    Infeasibility,
     NotConsidered,
     ObjectiveReport,
     Plan,

@@ -13,7 +13,8 @@ from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.plan import (
+from planner.schema.job import Job
+from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
     FailureClass,
@@ -25,7 +26,6 @@ from planner.schema.plan import (
     StallPlan,
     WayPlan,
 )
-from planner.schema.problem import Job
 from planner.sizing import goodput, two_levels
 from planner.sizing.availability import units_out
 from planner.sizing.demand import exports_tb, write_volume_tb_per_day

@@ -13,7 +13,13 @@ from planner import api
 from planner.analysis import rules as asks
 from planner.analysis.rules import argument, rules_table
 from planner.currency import USD
-from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.analysis import (
+    Bought,
+    Measure,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 from planner.schema.plan import Plan
 
 PROBLEMS = Path(__file__).parents[2] / "problems"

@@ -1,4 +1,4 @@
-"""Purchases as arrays: counts of `planner.case.quantities`, goodput of `planner.sizing`."""
+"""Purchases as arrays: counts of `planner.case.model`, goodput of `planner.sizing`."""
 
 from __future__ import annotations
 

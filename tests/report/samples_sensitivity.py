@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import exp
 from typing import Any
 
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     BreakRate,
     CandidatePlan,
     Column,
