@@ -15,8 +15,8 @@ from typing import NamedTuple
 from planner.case import Case, Storage, System, resolve
 from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
 from planner.case.items import nameplate
-from planner.case.job import BandwidthRule, Mode, stall_s
 from planner.case.job import Job as JobNumbers
+from planner.case.job import Mode, stall_s
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.job import DEFAULT_FAILURES, Job
@@ -37,6 +37,7 @@ from planner.schema.problem import CustomRule, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, fan_out_terms
 from planner.sizing.demand import (
     VENDOR_RULES,
+    BandwidthRule,
     appliances_needed,
     exports_tb,
     rule_demand,
@@ -456,7 +457,10 @@ def _law_row(inputs: Inputs, case: Case, cluster: Cluster, mode: ModeReport) -> 
 def _vendor_rows(inputs: Inputs, case: Case, cluster: Cluster) -> Iterator[RuleRow]:
     for vendor in VENDOR_RULES.values():
         rule = BandwidthRule(
-            vendor.name, vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus
+            vendor.name,
+            vendor.nameplate_read_gb_per_s,
+            vendor.nameplate_write_gb_per_s,
+            vendor.per_gpus,
         )
         row = _nameplate_row(inputs, case, cluster, vendor.family, rule)
         yield replace(row, note=vendor.note, source=vendor.source)

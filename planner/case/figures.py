@@ -426,7 +426,10 @@ def cap(case: Case, offer: Offer) -> int:
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     elif isinstance(offer, Storage):
-        most, each = limits["most_write_gb_per_s"], case.delivered_write * offer.write_gb_per_s
+        most, each = (
+            limits["most_write_gb_per_s"],
+            case.delivered_write * offer.nameplate_write_gb_per_s,
+        )
         bounds += [] if most is None or each <= 0 else [most / each]
     least = min(bounds)
     if math.isinf(least):
@@ -494,8 +497,8 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
     read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read]
     write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write]
     if rule is not None:
-        read.append(job.gpus_min / rule.per_gpus * rule.read_gb_per_s)
-        write.append(job.gpus_min / rule.per_gpus * rule.write_gb_per_s)
+        read.append(job.gpus_min / rule.per_gpus * rule.nameplate_read_gb_per_s)
+        write.append(job.gpus_min / rule.per_gpus * rule.nameplate_write_gb_per_s)
     if job.max_restore_s is not None:
         once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
         terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
@@ -504,8 +507,8 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
         share = min(job.max_overlap, job.max_blocking)
         write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
     demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
-    demands += [(need, offer.read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
-    demands += [(need, offer.write_gb_per_s) for need in write]
+    demands += [(need, offer.nameplate_read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
+    demands += [(need, offer.nameplate_write_gb_per_s) for need in write]
     return [need / each for need, each in demands if each > 0]
 
 

@@ -157,8 +157,8 @@ class Storage(Offer):
     """
 
     family: str
-    read_gb_per_s: float
-    write_gb_per_s: float
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
     usable_tb: float
     endurance_tb_per_day: float | None
     units_lost: float
@@ -190,7 +190,7 @@ class FamilyOffer(NamedTuple):
 def nameplate(item: Storage, units: int) -> tuple[float, float]:
     """Nameplate bandwidth of a number of units, GB/s."""
     if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
+        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
     if not item.segments[0].low <= units <= item.segments[-1].high:
         return 0.0, 0.0
     return _by_table(item, units)
@@ -236,7 +236,7 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
     """
     working = units - item.units_lost
     if not item.segments:
-        return item.read_gb_per_s * working, item.write_gb_per_s * working
+        return item.nameplate_read_gb_per_s * working, item.nameplate_write_gb_per_s * working
     first = item.segments[0]
     if working < first.low:
         return first.read_at_low * working / first.low, first.write_at_low * working / first.low

@@ -239,16 +239,6 @@ class IntervalRule(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BandwidthRule:
-    """A vendor's rule: nameplate bandwidth for every ``per_gpus`` GPUs bought, counted whole."""
-
-    name: str
-    read_gb_per_s: float
-    write_gb_per_s: float
-    per_gpus: int
-
-
-@dataclass(frozen=True)
 class Levels:
     """The local level of checkpoints: every k-th of its checkpoints goes on to storage.
 

@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.case.items import BillItem, FamilyOffer, Offer, Storage, System, Terms
-from planner.case.job import BandwidthRule, Job, Way
+from planner.case.job import Job, Way
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
+from planner.sizing.demand import BandwidthRule
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train

@@ -21,7 +21,7 @@ from planner.case.figures import (
     stated,
 )
 from planner.case.items import FamilyOffer, Offer, Segment, Storage, System
-from planner.case.job import BandwidthRule, IntervalRule, Levels, Mode, Repair
+from planner.case.job import IntervalRule, Levels, Mode, Repair
 from planner.case.job import Job as JobNumbers
 from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
 from planner.case.ways import choices_on, no_spread, options_on, scale_law, ways_of, why_no_choice
@@ -33,7 +33,7 @@ from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.job import FixedInterval, Interval, Job
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.demand import VENDOR_RULES, capacity_tb, exports_tb
+from planner.sizing.demand import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share
 
@@ -209,8 +209,8 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         return Storage(
             **_offer(item, inputs),
             family="",
-            read_gb_per_s=0.0,
-            write_gb_per_s=0.0,
+            nameplate_read_gb_per_s=0.0,
+            nameplate_write_gb_per_s=0.0,
             usable_tb=0.0,
             endurance_tb_per_day=0.0,
             units_lost=0.0,
@@ -225,8 +225,8 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
     return Storage(
         **_offer(item, inputs),
         family=item.family,
-        read_gb_per_s=read,
-        write_gb_per_s=write,
+        nameplate_read_gb_per_s=read,
+        nameplate_write_gb_per_s=write,
         usable_tb=usable,
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
@@ -291,7 +291,12 @@ def _rule(problem: Problem) -> BandwidthRule | None:
     if rule == "demand":
         return None
     vendor = VENDOR_RULES[rule]
-    return BandwidthRule(vendor.name, vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus)
+    return BandwidthRule(
+        vendor.name,
+        vendor.nameplate_read_gb_per_s,
+        vendor.nameplate_write_gb_per_s,
+        vendor.per_gpus,
+    )
 
 
 def _rates(problem: Problem) -> Rates:

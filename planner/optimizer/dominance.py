@@ -124,7 +124,7 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
         return (*common, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
-    down = (offer.read_gb_per_s, offer.write_gb_per_s, offer.units_lost)
+    down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
     return (*common, offer.family, table, worn, down if case.tolerate_down else ())
 
@@ -138,7 +138,7 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
         takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
-        takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
+        takes += [-offer.nameplate_read_gb_per_s, -offer.nameplate_write_gb_per_s, -offer.usable_tb]
         takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
         takes += [-offer.burst_gb_per_s, -offer.buffer_gb]
     return takes

@@ -47,8 +47,8 @@ class Run:
     used: Mapping[str, int]
     gpus: int
     ways: tuple[str, ...]
-    write_gb_per_s: float
-    read_gb_per_s: float
+    delivered_write_gb_per_s: float
+    delivered_read_gb_per_s: float
     data_gb_per_s: float
     degraded_write_gb_per_s: float
     degraded_read_gb_per_s: float
@@ -237,8 +237,8 @@ class _Single:
             used=self.used,
             gpus=gpus,
             ways=tuple(way.id for _, way in self.running),
-            write_gb_per_s=at(flow.write),
-            read_gb_per_s=at(flow.read),
+            delivered_write_gb_per_s=at(flow.write),
+            delivered_read_gb_per_s=at(flow.read),
             data_gb_per_s=min(self.case.delivered_read * at(stores.read), client_data),
             degraded_write_gb_per_s=at(flow.degraded_write),
             degraded_read_gb_per_s=at(flow.degraded_read),

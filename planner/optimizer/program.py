@@ -389,8 +389,8 @@ class Program(Rows):
             groups = self.whole("rule_units", most)
             self.row("rule_units", float(rule.per_gpus) * groups - gpus >= 0.0)
         read, write = self.bandwidth.total
-        self.row("rule_read", read - rule.read_gb_per_s * groups >= 0.0)
-        self.row("rule_write", write - rule.write_gb_per_s * groups >= 0.0)
+        self.row("rule_read", read - rule.nameplate_read_gb_per_s * groups >= 0.0)
+        self.row("rule_write", write - rule.nameplate_write_gb_per_s * groups >= 0.0)
 
     def held_write(self) -> None:
         """least <= eta_w sum_k write_k <= most, where a question holds the bandwidth bought."""

@@ -513,8 +513,8 @@ class Space:
             return most
         groups = np.full(len(team), float(MOST))
         for bandwidth, each in (
-            (stores.read, rule.read_gb_per_s),
-            (stores.sustained, rule.write_gb_per_s),
+            (stores.read, rule.nameplate_read_gb_per_s),
+            (stores.sustained, rule.nameplate_write_gb_per_s),
         ):
             if each > 0:
                 groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))

@@ -47,7 +47,7 @@ class Stores:
 def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """The (read, write) nameplate bandwidth of an item's units, GB/s."""
     if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
+        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
     known, read, write = (np.array(side, dtype=float) for side in zip(*ends(item), strict=True))
     inside = (units >= known[0]) & (units <= known[-1])
     return (
@@ -60,7 +60,7 @@ def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """Return (read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
     left = units - item.units_lost
     if not item.segments:
-        return item.read_gb_per_s * left, item.write_gb_per_s * left
+        return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
     first = item.segments[0]
     few = left < first.low
     read, write = nameplates(item, np.maximum(left, first.low))

@@ -42,7 +42,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    transfer_s = job.checkpoint_gb / run.write_gb_per_s
+    transfer_s = job.checkpoint_gb / run.delivered_write_gb_per_s
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -65,8 +65,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         # Checkpoints and restores.
         checkpoint_gb=job.checkpoint_gb,
         bytes_per_parameter=job.bytes_per_parameter,
-        delivered_write_gb_per_s=run.write_gb_per_s,
-        delivered_read_gb_per_s=run.read_gb_per_s,
+        delivered_write_gb_per_s=run.delivered_write_gb_per_s,
+        delivered_read_gb_per_s=run.delivered_read_gb_per_s,
         write_limited_by=_limited_by(case, run, "write"),
         read_limited_by=_limited_by(case, run, "read"),
         client_write_limit_gb_per_s=run.client_write_gb_per_s,

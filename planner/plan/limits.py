@@ -26,6 +26,7 @@ from planner.schema.plan import (
     StepNeed,
     Totals,
 )
+from planner.sizing.demand import rule_demand
 
 CLOSE = 1e-6
 
@@ -340,9 +341,9 @@ def _storage(plan: _Plan) -> Iterator[_Entry]:
 def _rule(plan: _Plan) -> Iterator[_Entry]:
     rule, totals = plan.case.rule, plan.totals
     if rule is not None:
-        units = -(-totals.gpus // rule.per_gpus)
-        yield _Entry("rule_read", totals.read_gb_per_s, rule.read_gb_per_s * units, rule.name)
-        yield _Entry("rule_write", totals.write_gb_per_s, rule.write_gb_per_s * units, rule.name)
+        read, write = rule_demand(rule, totals.gpus)
+        yield _Entry("rule_read", totals.read_gb_per_s, read, rule.name)
+        yield _Entry("rule_write", totals.write_gb_per_s, write, rule.name)
 
 
 def _gpus(plan: _Plan) -> Iterator[_Entry]:

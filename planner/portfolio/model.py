@@ -565,8 +565,12 @@ class Program(Rows):
         """Return the delivered write and read bandwidth of a site in a period, GB/s."""
         case = self.instance.places[at].case
         units = {item.id: self.units[at, item.id, period] for item in case.storage}
-        write = lpSum(case.delivered_write * i.write_gb_per_s * units[i.id] for i in case.storage)
-        read = lpSum(case.delivered_read * i.read_gb_per_s * units[i.id] for i in case.storage)
+        write = lpSum(
+            case.delivered_write * i.nameplate_write_gb_per_s * units[i.id] for i in case.storage
+        )
+        read = lpSum(
+            case.delivered_read * i.nameplate_read_gb_per_s * units[i.id] for i in case.storage
+        )
         return write, read
 
     def supplies(self, at: int, place: Place, period: int) -> None:

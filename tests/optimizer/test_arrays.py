@@ -176,7 +176,7 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         here = by_sizing(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
         plates = nameplate(item, count)
-        assert run.read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
+        assert run.delivered_read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
             longer = min(run.interval_s * 1.01, case.job.interval.high_s)
             assert by_sizing(case, run, longer) <= here * (1 + 1e-12)

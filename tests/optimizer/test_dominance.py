@@ -162,6 +162,6 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     assert gone(replace(case, objective="least_write")) == set()
     capped = case.limits.with_values(most_write_gb_per_s=2.0)
     assert gone(replace(case, limits=capped)) == set()
-    slow = with_store(case, "twin", write_gb_per_s=0.9)
+    slow = with_store(case, "twin", nameplate_write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}
     assert gone(replace(slow, tolerate_down=1)) == set()  # more is lost with the faster one down

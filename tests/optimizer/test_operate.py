@@ -121,7 +121,7 @@ def kept(run: Solved, operation: Run, interval_s: float) -> float:
 def shortest(run: Solved, operation: Run) -> float:
     """Return the shortest interval that the limits in docs/model.md allow, s."""
     job, case = run.case.job, run.case
-    transfer_s = job.checkpoint_gb / operation.write_gb_per_s
+    transfer_s = job.checkpoint_gb / operation.delivered_write_gb_per_s
     bounds = [job.interval.low_s]
     if run.mode == "sync":
         bounds.append(transfer_s / job.max_blocking)
