@@ -588,7 +588,6 @@ def _appliance(
         if purchased
         else 0.0,
         power_equivalent_gpus=None if systems is None else int(systems * cluster.gpus_per_system),
-        whole_systems_gpus=None if systems is None else int(systems) * cluster.gpus_per_system,
     )
 
 

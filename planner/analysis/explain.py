@@ -257,7 +257,6 @@ def marginal(
         unit=lever.unit,
         value=lever.value,
         text=lever.text(lever.value),
-        step_text=lever.text(step),
         binding=binds,
         looser=_looser(prober, base, lever, places[0], idle=idle),
         tighter=_tighter(prober, base, lever, places[1]),

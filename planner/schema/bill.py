@@ -392,7 +392,6 @@ class Holding(Record):
     """Robustness of a bid's rank to unquoted items: share of draws ranked first."""
 
     first: float
-    best_rank: int
     worst_rank: int
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from planner.currency import USD, Currency
 from planner.schema.base import Customer, PlanModel, Shown
-from planner.schema.catalog import Confidence, Precision
+from planner.schema.catalog import Precision
 
 
 def _is_none(value: object) -> bool:
@@ -155,14 +155,11 @@ class WayPlan(PlanModel):
     throughput_low: Customer[float]
     throughput_high: Customer[float]
     curve: str | None = None
-    curve_confidence: Confidence | None = None
-    curve_note: str | None = None
     rate_tflops: Customer[float | None] = None
     rate_low_tflops: Customer[float | None] = None
     rate_high_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
     rate_source: str | None = None
-    rate_confidence: Confidence | None = None
     rate_note: str | None = None
     tensor: Customer[int | None] = None
     pipeline: Customer[int | None] = None
@@ -439,7 +436,6 @@ class ApplianceRow:
     racks: int | None = None
     net_usd: float | None = None
     power_equivalent_gpus: int | None = None
-    whole_systems_gpus: int | None = None
     reason: str | None = None
 
 

@@ -372,7 +372,7 @@ def rank_stability(
         for rank, at in enumerate(order_scores(evaluator, scores), 1):
             ranks[at].append(rank)
     held = {
-        key: Holding(first=own.count(1) / DRAWS, best_rank=min(own), worst_rank=max(own))
+        key: Holding(first=own.count(1) / DRAWS, worst_rank=max(own))
         for key, own in zip(keys, ranks, strict=True)
     }
     return held, all(_is_always_ahead(evaluator, every[0], other) for other in every[1:])
