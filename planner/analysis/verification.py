@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.purchases import operation_of
 from planner.analysis.request import Found, Request
+from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError

@@ -53,20 +53,14 @@ class Outcome(Record):
 
     systems: tuple[Bought, ...]
     storage: tuple[Bought, ...]
-    storage_units: int
     storage_it_power_kw: float | None
-    storage_capex_usd: float | None
     it_power_kw: float | None
-    facility_power_kw: float | None
     capex_usd: float | None
     gpus: int
     gpus_used: int
-    useful_gpus: float
     useful_pflops: float | None
     days_to_train: float | None
-    mode: Literal["async", "sync"]
     interval_s: float
-    overlap: float
     goodput: float
     objective_value: float | None
     gap: float | None
@@ -133,7 +127,6 @@ class FigureRow(Record):
     """A figure or an input of every plan."""
 
     name: str
-    group: str
     label: str
     unit: str
     series: Series
@@ -328,17 +321,10 @@ class FrontierPoint(Record):
     from_x: InX
     to_x: InX | None
     counts: dict[str, int]
-    gpu_type: str
-    storage_family: str
     gpus_in_use: int
     goodput: float
-    useful_gpus: float
-    useful_pflops: float
     capex_usd: float | None
     facility_power_kw: float
-    write_gb_per_s: float
-    interval_s: float
-    overlap: float | None
     binding: tuple[str, ...]
 
 
@@ -371,7 +357,6 @@ class Frontier(Study):
     knee: int | None = None
     best: int | None = None
     knee_rule: str = ""
-    complete: bool = True
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
@@ -502,8 +487,8 @@ class Uncertain(Study):
     statuses: dict[str, int]
     inputs: tuple[UncertainInput, ...]
     outcomes: tuple[Percentiles, ...]
-    breaks: tuple[BreakRate, ...]
-    candidates: tuple[CandidatePlan, ...]
+    breaks: tuple[BreakRate, ...] = ()
+    candidates: tuple[CandidatePlan, ...] = ()
     least_regret: int | None = None
     best_worst_case: int | None = None
     indices: tuple[Index, ...] = ()
