@@ -190,7 +190,7 @@ def span_around(
 
 
 def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
-    standing = field.variable.first.standing
+    standing = field.variable.first.value
     base = short(standing) if field.base is None else _text(field, field.base)
     name = label(inputs, field.path, labels(inputs))
     unit = field.unit if field.slot.numeric else ""

@@ -338,7 +338,7 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
             variable = Variable(inputs, path)
         except NoPlaceError:
             continue
-        base = number_of(variable.first.standing)
+        base = number_of(variable.first.value)
         if path == job_path("failures.per_gpu_day"):
             rate = inputs.problem.job.failure_rate or DEFAULT_FAILURES
             base = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate

@@ -283,7 +283,7 @@ class JobPlan(PlanModel):
 
     @property
     def spares_move(self) -> bool:
-        """Whether spares of a common pool stand by, whose number the plan decided."""
+        """True if the plan decided the number of spares of a common pool."""
         repair = self.repair
         return repair is not None and repair.decided and not repair.in_rack
 
@@ -299,11 +299,11 @@ class JobPlan(PlanModel):
 
     @property
     def to_storage_s(self) -> float:
-        """The interval at which storage gets checkpoints: with a local level each so many-th."""
+        """Interval between checkpoints to storage."""
         return self.interval_s if self.local is None else self.local.remote_interval_s
 
     def most_gpus(self, sku: str, systems: int) -> int:
-        """Return the most GPUs that the job can use of so many systems of a type."""
+        """Most GPUs that the job can use of a number of systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
         return systems * self.usable_gpus_by_type[sku] // step * step
 
