@@ -260,7 +260,7 @@ class _Search:
         used: tuple[int, ...] = (ways[0].systems_for(near),)
         if len(ways) > 1:
             found = work.best_division(
-                team, systems, stores, near, lambda use: -self._of_job(space, _Range.of(use))[0]
+                team, systems, stores, lambda use: -self._of_job(space, _Range.of(use))[0]
             )
             if found is None:
                 return

@@ -472,7 +472,7 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
 def as_team(point: Point) -> Point | None:
     """A purchase as several types run it; None where they cannot."""
     space, case, team = point.space, point.space.case, int(point.box.team[0])
-    work, counts, near = space.work, point.box.low[:, 0], int(point.corner.gpus[0])
+    work, counts = space.work, point.box.low[:, 0]
     tco_usd = None
     if space.tco is not None:
         tco_usd = point.corner.taken[space.tco] * space.columns.scale[space.tco]
@@ -484,7 +484,7 @@ def as_team(point: Point) -> Point | None:
 
     stores = stored(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
-    best = work.best_division(team, systems, stores, near, score)
+    best = work.best_division(team, systems, stores, score)
     if best is None:
         return None
     gpus, types = best[0], [case.systems[row].id for row in work.rows_of[team]]
