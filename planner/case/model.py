@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate
+from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate, vanishes
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
@@ -360,7 +360,7 @@ class Companions:
         return values | {item.id: round(values[item.id]) for item in self.items}
 
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
-        """Companions with other names of counts; those that follow from None alone are left out."""
+        """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
         def kept(terms: Terms) -> Terms:
@@ -369,7 +369,7 @@ class Companions:
         quantities: list[Quantity] = []
         for quantity in self.quantities:
             terms = kept(quantity.terms)
-            if not terms and quantity.terms:
+            if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
                 continue
             if isinstance(quantity, Packed):
