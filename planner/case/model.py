@@ -29,7 +29,7 @@ asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
-ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
+ObjectiveName = Literal[Maximized, Minimized, CountName, AmountName]
 
 # Items of the bill.
 
@@ -558,15 +558,6 @@ class Limits(dict[str, float | None]):
         return limit
 
 
-class Elastic(NamedTuple):
-    """A limit that may be missed, at ``weight`` for each ``scale`` of its unit."""
-
-    name: str
-    value: float
-    scale: float
-    weight: float = 1.0
-
-
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that depend on goodput."""
 NEEDS_GOODPUT = frozenset(
@@ -641,7 +632,6 @@ class Case:
     policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
-    elastic: tuple[Elastic, ...] = ()
     must_use: tuple[str, ...] = ()
 
     # Objective and targets.
@@ -655,8 +645,7 @@ class Case:
     def needs_goodput(self) -> bool:
         """Whether the objective or a floor depends on goodput."""
         floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        missed = any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in OF_USEFUL_WORK or floors or missed
+        return self.objective in OF_USEFUL_WORK or floors
 
     @property
     def given_away(self) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.case import suitability
-from planner.infeasible.moves import Threshold, move_together, one_by_one, share_of, threshold
+from planner.infeasible.moves import Threshold, move_together, share_of, threshold
 from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
@@ -186,10 +186,9 @@ def _combined(
 ) -> Combined | None:
     """The change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
-    found = move_together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
-    if found is None and not helped and len(given_up) == len(clashes) > 0:
-        found = one_by_one(oracle, given_up, free)
+    choices = [] if helped else [lever for lever in given_up if lever.value is None]
+    found = move_together(oracle, free, weights, min(singles, default=math.inf), choices)
     if found is None or len(found.moved) < 2:
         return None
     return Combined(
