@@ -103,9 +103,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         offer.vendor if policy.required or policy.splits or policy.disliked else "",
     )
     if isinstance(offer, System):
-        ways = tuple(
-            replace(w, id="", choice="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways
-        )
+        ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
@@ -120,7 +118,7 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     if isinstance(offer, System):
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
-        takes += [value for way in offer.ways for value in (-way.tflops_per_gpu, way.bubble)]
+        takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
         takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
         takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]

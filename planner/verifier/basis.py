@@ -251,9 +251,7 @@ class Basis:
         return self.once("rated", item, lambda: self.of_unit(item, self._own_kw))
 
     def _own_kw(self, item: Item) -> float | None:
-        design = self.problem.site.power_basis == "design"
-        provided = item.consumes.design_power if design else None
-        own: float | None = value(provided or item.consumes.it_power)
+        own: float | None = value(item.consumes.it_power)
         return own
 
     def draw_kw(self, item: Item) -> float | None:

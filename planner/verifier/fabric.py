@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
 from planner.schema.plan import Plan
-from planner.schema.problem import ComputeFabric, EthernetFabric, StorageFabric
+from planner.schema.problem import ComputeFabric, EthernetFabric
 from planner.verifier.basis import DECIDED, Basis, Findings, round_up
 
 MANAGED = ("in_band", "converged", "out_of_band")
@@ -168,11 +168,8 @@ def compute_leaves(
     down, up = split(radix, ratio)
     slots, ports = asked.manager.slots, plug.ports // planes
     alone = (radix - asked.manager.ports) // ports
-    pair = (2 * down - asked.manager.ports) // ports
-    if asked.single_switch and systems <= alone:
+    if systems <= alone:
         return Leaves(1, radix, 0), 0, alone
-    if asked.leaf_pair and systems <= pair:
-        return Leaves(2, down, up), 0, pair
     on_rail = ports // plug.rails
     if down < on_rail:
         raise UnbuildableError("fabrics.compute: a leaf has too few ports for one system")
@@ -289,8 +286,7 @@ class Fabrics:
         ]
 
     def _edge(self, network: str, asked: EthernetFabric, devices: Sequence[Devices]) -> None:
-        """Add a storage, in-band or converged fabric; storage with a ratio of its own has leaves
-        of its own below common spines."""
+        """Add a storage, in-band or converged fabric."""
         switch, name = self.basis.items[asked.switch], f"fabrics.{network}.{asked.switch}"
         if asked.edge is not None:
             devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
@@ -300,25 +296,18 @@ class Fabrics:
         if not devices:
             return
         groups = by_speed(switch)
-        base, whole, sums = groups[-1], math.lcm(*(group.count for group in groups)), [0, 0]
-        for device, (group, _) in served:
-            stored = bool(device.sku) and self.basis.items[device.sku].category == "storage"
-            sums[stored] += device.units * device.ports * (whole // group.count)
+        base, whole = groups[-1], math.lcm(*(group.count for group in groups))
+        parts = sum(d.units * d.ports * (whole // group.count) for d, (group, _) in served)
         self._wire(served)
-        ratio = asked.storage_oversubscription if isinstance(asked, StorageFabric) else None
-        per_port, least, one_kind = whole // base.count, asked.min_switches, ratio is None
-        rows = [(sums[0], asked.oversubscription), (sums[1], ratio or 0.0)]
-        kinds = []
-        for parts, each in [(sum(sums), asked.oversubscription)] if one_kind else rows:
-            down, up = split(base.count, each)
-            leaves = max(least + one_kind, math.ceil(parts / per_port / max(1, down)))
-            kinds.append(Leaves(leaves if parts else 0, down, up))
-        used, small = sum(sums) / per_port, None
-        if one_kind and least == 1 and used <= base.count:
+        per_port, least = whole // base.count, asked.min_switches
+        down, up = split(base.count, asked.oversubscription)
+        leaves = max(least + 1, math.ceil(parts / per_port / max(1, down)))
+        used, small = parts / per_port, None
+        if least == 1 and used <= base.count:
             small = Leaves(1, base.count, 0)
-        elif one_kind and least == 2 and used <= 2 * kinds[0].down:
-            small = kinds[0]._replace(number=2)
-        kinds = kinds if small is None else [small]
+        elif least == 2 and used <= 2 * down:
+            small = Leaves(2, down, up)
+        kinds = [Leaves(leaves if parts else 0, down, up) if small is None else small]
         self._add(
             base,
             kinds,
@@ -328,7 +317,7 @@ class Fabrics:
             switch_sku=asked.switch,
             serves=self._decided(devices),
             units=sum(each.number for each in kinds) if small is None else 0,
-            endpoints=sum(sums),
+            endpoints=parts,
             parts_per_port=per_port,
             capacity=sum(each.number * each.down for each in kinds) * per_port,
             oversubscription=asked.oversubscription,

@@ -80,14 +80,14 @@ class Run:
         job, given = self.job, self.job.bytes_per_parameter
         if job.checkpoint.size_gb is not None and job.parameters:
             if "bytes_per_parameter" not in job.model_fields_set:
-                return job.checkpoint.size_gb * 1e9 / (job.parameters * job.trained_share)
+                return job.checkpoint.size_gb * 1e9 / job.parameters
         return BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
 
     @cached_property
     def size_gb(self) -> float:
         """Size of a checkpoint."""
         job = self.job
-        implied = (job.parameters or 0) * self.bytes_per_parameter * job.trained_share / 1e9
+        implied = (job.parameters or 0) * self.bytes_per_parameter / 1e9
         return implied if job.checkpoint.size_gb is None else job.checkpoint.size_gb
 
     @property
@@ -139,7 +139,7 @@ class Run:
             each[item.id] = (own if given is None else given) * factor
         whole = math.fsum(self.systems[sku] * gb for sku, gb in each.items())
         option, job = self.job.parallelism, self.job
-        one = job.checkpoint.writers if side == "write" else job.restore.readers
+        one = job.checkpoint.writers if side == "write" else "all"
         if one == "all" or option is None:
             return whole, whole, {sum(self.systems.values())}
         replica = replica_gpus(option)
@@ -534,9 +534,8 @@ def _work(run: Run, goodput: float) -> dict[str, Any]:
 def _storage(run: Run) -> dict[str, Any]:
     """Return bandwidth, capacity and the demand of a checkpoint on storage."""
     job, saved, data = run.job, run.job.checkpoint, run.job.tiered
-    (read, write), (read_limit, data_limit, _) = run.delivered, run.clients("read")
+    (read, write), (read_limit, _, _) = run.delivered, run.clients("read")
     write_limit, ingest = run.clients("write")[0], job.ingest_per_gpu_gb_per_s
-    apart = job.restore.readers == "one_replica" and ingest > 0
     exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
     held = saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones)
     other_tb = data.staged_tb if job.in_bulk else data.size_tb + exports_tb
@@ -550,7 +549,6 @@ def _storage(run: Run) -> dict[str, Any]:
         "delivered_write_gb_per_s": min(write, write_limit),
         "client_read_limit_gb_per_s": read_limit,
         "client_write_limit_gb_per_s": write_limit,
-        "client_data_limit_gb_per_s": data_limit if apart else None,
         "ingest_gb_per_s": run.gpus * ingest,
         "checkpoints_held": held,
         "other_data_tb": other_tb,
@@ -608,7 +606,7 @@ def _asked(run: Run) -> dict[str, Any]:
         "name": job.name,
         "fan_out_kind": job.restore.fan_out,
         "writers": saved.writers,
-        "readers": job.restore.readers,
+        "readers": "all",
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "max_blocking": saved.max_blocking,

@@ -12,7 +12,7 @@ from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
 from planner.schema.plan import LimitReport, Plan, ProgramReport
-from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem, Split
+from planner.schema.problem import CustomRule, FixedInterval, Problem, Split
 from planner.schema.site import Site
 from planner.verifier.basis import (
     NEARLY_ZERO,
@@ -28,7 +28,7 @@ from planner.verifier.basis import (
 from planner.verifier.bill import Bill
 from planner.verifier.goodput import DAY_S, peak
 from planner.verifier.job import Operation, Run, hot_spares
-from planner.verifier.rates import batch_gpus, replica_gpus
+from planner.verifier.rates import replica_gpus
 
 BEST_WITHIN = 1e-6
 GAP_NOISE = 1e-9
@@ -212,9 +212,7 @@ def _storage(found: Found) -> Iterator[Reached]:
     needed, ingest, bulk = values["capacity_needed_tb"], values["ingest_gb_per_s"], values["bulk"]
     yield Reached("capacity", values["usable_tb"], needed, listed=needed > 0)
     if ingest > 0:
-        data, stored = values["client_data_limit_gb_per_s"], run.delivered[0]
-        read = values["delivered_read_gb_per_s"] if data is None else min(data, stored)
-        yield Reached("ingest", ingest, read)
+        yield Reached("ingest", ingest, values["delivered_read_gb_per_s"])
     if bulk is not None:
         yield Reached("bulk_capacity", bulk["usable_tb"], bulk["needed_tb"])
     if bulk is not None and ingest > 0:
@@ -227,7 +225,7 @@ def _storage(found: Found) -> Iterator[Reached]:
         yield Reached("endurance", values["write_volume_tb_per_day"], endured)
     if rule == "demand":
         return
-    of = (rule.read, rule.write, rule.per_gpus) if isinstance(rule, CustomRule) else RULES[rule]
+    of = (rule.read, rule.write, 1) if isinstance(rule, CustomRule) else RULES[rule]
     for side, each in zip(("read", "write"), of, strict=False):
         asked = -(-values["gpus"] // of[2]) * each
         yield Reached(f"rule_{side}", values[f"{side}_gb_per_s"], asked, listed=asked > 0)
@@ -237,9 +235,6 @@ def _targets(found: Found) -> Iterator[Reached]:
     run, bounds, option = found.run, found.run.job.gpus, found.run.job.parallelism
     if option is not None:
         yield Reached("replica_fits", run.gpus, replica_gpus(option))
-        law = run.job.training.scale
-        if law is not None and law.micro_batches is not None:
-            yield Reached("micro_batches", run.gpus, law.micro_batches * batch_gpus(option))
     for name, limit in (("gpus_min", bounds.min), ("gpus_max", bounds.max)):
         if limit is not None:
             yield Reached(name, run.gpus, limit)
@@ -300,9 +295,6 @@ def _policy(found: Found) -> Iterator[Reached]:
         yield Reached(f"require_vendor.{place}", units, 1)
     for place, split in enumerate(policy.split):
         yield Reached(f"split.{place}", _largest_share(basis, cluster, split), split.max_share)
-    families = basis.problem.storage.exact_families
-    if families is not None:
-        yield Reached("exact_families", len(found.run.families), families)
     for sku, hot in hot_spares(found.run).items():
         if hot:
             yield Reached(f"hot_spares.{sku}", cluster[sku] - found.run.systems[sku], hot)
@@ -363,9 +355,8 @@ def _check_report(findings: Findings, name: str, report: LimitReport, limit: Rea
 def _check_interval(findings: Findings, found: Found) -> None:
     """Require the policy's interval; of an open one, the goodput of the best that limits allow."""
     run, name, policy = found.run, "jobs.interval_s", found.run.job.checkpoint.interval
-    if isinstance(policy, FixedInterval | LostWorkInterval):
-        mtti_s: float = found.values["mtti_s"]
-        asked = policy.every_s if isinstance(policy, FixedInterval) else policy.kappa * mtti_s
+    if isinstance(policy, FixedInterval):
+        asked = policy.every_s
         if not agrees(run.interval_s, asked):
             findings.breach(name, f"plan says {run.interval_s:.12g} s, policy asks {asked:.12g} s")
         return
@@ -389,8 +380,6 @@ def best_interval_s(found: Found, every: int) -> float | None:
     policy = found.run.job.checkpoint.interval
     if isinstance(policy, FixedInterval):
         return policy.every_s
-    if isinstance(policy, LostWorkInterval):
-        return float(policy.kappa * found.values["mtti_s"])
     shortest_s = max(policy.min_s, shortest_interval_s(found, every))
     if every and shortest_s > policy.max_s:
         return None

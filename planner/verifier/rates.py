@@ -23,11 +23,6 @@ def replica_gpus(option: Parallelism) -> int:
     return option.pipeline * math.lcm(option.tensor * option.context, experts)
 
 
-def batch_gpus(option: Parallelism) -> int:
-    """Return the GPUs that a micro-batch passes through."""
-    return option.tensor * option.pipeline * option.context
-
-
 def parameters_share(job: Job) -> float:
     """Return the share of the parameters that one GPU of a replica holds."""
     option = job.parallelism
@@ -104,13 +99,9 @@ class Pace(NamedTuple):
 
 
 def _left(job: Job, gpus: float) -> float:
-    """Return the share of the rate by a table, or by the bubble of a pipeline."""
-    option, law = job.parallelism, job.training.scale
+    """Return the share of the rate by a table."""
+    law = job.training.scale
     assert law is not None
-    if law.micro_batches is not None:
-        copy_gpus, stages = (batch_gpus(option), option.pipeline) if option else (1, 1)
-        each = max(1, law.micro_batches * copy_gpus // int(gpus))
-        return each / (each + stages - 1)
     rows = [(row.gpus, row.share) for row in law.table or ()]
     if gpus < rows[0][0]:
         return rows[0][1]
@@ -172,7 +163,7 @@ def set_point(
         if row.of == "training" and row.precision in (None, precision) and row.gpu_cap < 1.0
     ]
     tdp_kw = value(item.gpu.tdp)
-    for row in published or (() if job.power is None else job.power.curve):
+    for row in published:
         if abs(row.gpu_cap - cap) >= SAME_CAP:
             continue
         power = row.power
@@ -250,7 +241,7 @@ def _check_way(found: Findings, basis: Basis, job: Job, way: WayPlan) -> Pace:
     asked = way.precision in training.precisions
     found.require(asked, f"{name}.precision: {way.precision} is not asked for")
     point = point or SetPoint()
-    throughput = getattr(point, "middle" if power is None else power.reading)
+    throughput = point.middle
     row, option = measured_rate(item, job, way.precision), job.parallelism
     tdp_kw, peak = value(item.gpu.tdp), peak_tflops(item, way.precision)
     own: dict[str, Any] = {
