@@ -14,11 +14,13 @@ from planner.inputs import Inputs
 from planner.levers import applied, levers
 from planner.loader.contradictions import contradictions
 from tests.infeasible.plant import drawn, has_plan
-from tests.levers.test_looser import SEEDS
 from tests.world.files import CATALOG, FILES, PROBLEM, changed
 from tests.world.random_cases import inputs_of
 from tests.world.requests import two_systems
 
+SLOW = frozenset({4, 8, 17, 18, 22, 28, 29, 32, 51, 54})
+"""Seeds whose problems take long to enumerate without a limit."""
+SEEDS = [seed for seed in range(56) if seed not in SLOW]
 FASTEST = "bf16_dense: {value: 989 TFLOP/s, source: sheet, confidence: high}"
 MOST = "jobs.0.gpus={max: 64}"
 EVERY = "jobs.0.checkpoint.interval={policy: fixed, every: 100 s}"
@@ -94,7 +96,7 @@ def test_what_only_looks_like_a_contradiction(settings: tuple[str, ...], tmp_pat
 def tighter(inputs: Inputs, random: Random) -> Iterator[Inputs]:
     """Yield a problem with each limit tighter in turn."""
     for lever in levers(inputs):
-        if lever.value is None or lever.between:
+        if lever.value is None:
             continue
         share = random.choice((0.9, 0.5, 0.2))
         value = lever.value * share if lever.looser > 0 else lever.value / share

@@ -127,7 +127,7 @@ def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float 
 
 
 def _reached(oracle: Oracle, lever: Lever, others: tuple[Change, ...], value: float) -> bool:
-    return bool(oracle.decided((*others, *lever.reaching(value))).possible)
+    return bool(oracle.decided((*others, *lever.to(value))).possible)
 
 
 def _between(
@@ -205,11 +205,14 @@ def move_together(
     made = off(given_up)
     if given_up and oracle.decided(made).possible:
         return Together(tuple((each, None) for each in given_up), float(len(given_up)), 0.0)
-    movable = _one_way(oracle, movable, made)
     few, many = _least_share(oracle, movable, weights, known, made)
     if many >= min(known * WORTH_TELLING, MOST_SHARE):
         return None
-    tight = _tightened(oracle, _places(movable, weights, many), weights, made)
+    places = {
+        lever: on_grid(lever, place, step_at(lever, place))
+        for lever, place in _places(movable, weights, many).items()
+    }
+    tight = _tightened(oracle, places, weights, made)
     if tight is None:
         return None
     weighted = sum(weights.get(lever.path, 1.0) * share_of(lever, each) for lever, each in tight)
@@ -217,20 +220,6 @@ def move_together(
         return None
     moved = (*tight, *((each, None) for each in given_up))
     return Together(moved, weighted + len(given_up), few)
-
-
-def _one_way(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> list[Lever]:
-    """The levers, of two that move the same value the one that helps where all others are gone."""
-    found: list[Lever] = []
-    for lever in levers:
-        twins = [each for each in levers if each.path == lever.path]
-        others = (*made, *off([each for each in levers if each.path != lever.path]))
-        if len(twins) == 1 or (
-            not any(each.path == lever.path for each in found)
-            and (lever is twins[-1] or _reached(oracle, lever, others, lever.loosest))
-        ):
-            found.append(lever)
-    return found
 
 
 def _least_share(
@@ -291,9 +280,9 @@ def _tightened(
         if found is None:
             return None
         places[lever], final[lever] = found.enough, found
-    changes = tuple(change for lever, place in places.items() for change in lever.to(place))
-    return tuple(final.items()) if oracle.decided((*made, *changes)).possible else None
+    enough = oracle.decided((*made, *_changes(places))).possible
+    return tuple(final.items()) if enough else None
 
 
 def _changes(places: Mapping[Lever, float]) -> tuple[Change, ...]:
-    return tuple(change for lever, place in places.items() for change in lever.reaching(place))
+    return tuple(change for lever, place in places.items() for change in lever.to(place))

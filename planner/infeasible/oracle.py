@@ -118,38 +118,35 @@ def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
     return tuple(change for lever in levers for change in lever.off)
 
 
-@dataclass(frozen=True)
-class Clash:
-    """Limits that cannot hold together, and the one to give up; None where all must be kept."""
-
-    levers: tuple[Lever, ...]
-    given_up: Lever | None
+def given_up(clash: Sequence[Lever], free: Sequence[Lever]) -> Lever | None:
+    """The limit of a conflict to blame first of those that are free; None where all must stay."""
+    return next((lever for lever in reversed(clash) if lever in free), None)
 
 
-def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> tuple[Clash, ...]:
+def conflicts(
+    oracle: Oracle, levers: Sequence[Lever], free: Sequence[Lever]
+) -> list[tuple[Lever, ...]]:
     """Conflicts until giving up one limit of each leaves a plan.
 
     Args:
         oracle: of a problem that has no plan.
         levers: all of them, those to blame last first; without them all there must be a plan.
-        keep: paths that must not be given up.
+        free: those that may be given up.
 
     Raises:
         UndecidedError: work or time ran out.
     """
-    found: list[Clash] = []
+    found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
         kept = [lever for lever in levers if lever not in dropped]
         one = minimal(oracle, kept, off(dropped))
-        if not one:
+        found += [one] if one else []
+        blamed = given_up(one, free)
+        if blamed is None:
             break
-        free = [lever for lever in one if lever.path not in keep]
-        found.append(Clash(one, free[-1] if free else None))
-        if not free:
-            break
-        dropped.append(free[-1])  # the one to blame first
-    return tuple(found)
+        dropped.append(blamed)
+    return found
 
 
 def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:

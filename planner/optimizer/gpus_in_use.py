@@ -11,8 +11,10 @@ import numpy as np
 from planner.case import Way
 from planner.case.quantities import ROUNDING
 from planner.optimizer.bill import Counts, Numbers, Places
+from planner.optimizer.goodput import MOST_EXPONENT
 from planner.optimizer.stores import Stores, staged
 from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Ports, Uses, Work, most_gpus
+from planner.units import DAY_S
 
 TRIED = 4
 """Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
@@ -50,6 +52,10 @@ class BestUse(Work):
         gpus, limit = most_gpus(job, way, systems), job.gpus_max
         if limit is not None:
             gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
+        lost_s = job.restart_s + job.interval.low_s
+        if lost_s > 0.0:  # of more GPUs work is lost to the last float, and more with more
+            most = MOST_EXPONENT / 2.0 * DAY_S / (float(self.rate[number]) * lost_s)
+            gpus = np.minimum(gpus, max(int(most), int(self.least[number]) + step) // step * step)
         if self.drives is None:
             return gpus
         most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)

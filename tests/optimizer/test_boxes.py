@@ -212,3 +212,15 @@ def test_what_is_owned_works_where_it_takes_no_more() -> None:
     working = next(line.working for line in plan.lines if line.sku == "gpu")
     assert working == 4
     assert math.isfinite(plan.jobs[0].goodput)
+
+
+def test_ten_million_systems_may_be_bought() -> None:
+    """Of so many no work is left in floats, and none was taken for a plan."""
+    request = Request(minimize="cost")
+    request.site = {"pue": 1.25}
+    request.job["failures"] = {"per_gpu_day": 1.0}
+    request.more["items"] = {"gpu": {"max": 10_000_000}}
+    request.more["targets"] = {"min_gpus": 16}
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert plan.status == "optimal"
+    assert plan.jobs[0].gpus_used == 16
