@@ -84,11 +84,7 @@ def test_json_is_an_explanation_and_nothing_else(problem: str) -> None:
 
 def test_marginals_are_the_movable_levers_of_the_problem(problem: str) -> None:
     found, inputs = explained(problem), load(Path(problem))
-    movable = {
-        lever.path: lever
-        for lever in levers(inputs)
-        if lever.value is not None
-    }
+    movable = {lever.path: lever for lever in levers(inputs) if lever.value is not None}
     assert {row.path for row in found.marginals} == set(movable)
     tight = {limit.name for limit in found.plan.limits if limit.binding}
     for row in found.marginals:
@@ -160,10 +156,11 @@ def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_p
     problem = PROBLEMS.get(name, small)
     done, found = ran("explain", problem, "-o", str(tmp_path / "new")), explained(problem)
     stem = Path(problem).stem
-    path = tmp_path / "new" / f"{stem}.explain.xlsx"
-    assert (done.code, done.err) == (0, f"wrote {path}\n")
+    path = tmp_path / "new" / f"{stem}.explanation.xlsx"
+    assert done.code == 0 and str(path) in done.err
     assert done.out == once("explain", problem).out
-    assert list(path.parent.iterdir()) == [path]
+    ends = {each.name.removeprefix(f"{stem}.explanation.") for each in path.parent.iterdir()}
+    assert ends == {"json", "html", "xlsx"}
     book = book_of(path)
     assert book.sheetnames == ["Explanation", "Explanation data"]
     assert no_formula(book)
@@ -189,7 +186,7 @@ def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert all(line.isprintable() for line in done.out.split("\n"))
     assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
-    book = book_of(tmp_path / "out" / "problem.explain.xlsx")
+    book = book_of(tmp_path / "out" / "problem.explanation.xlsx")
     assert no_formula(book)
 
 

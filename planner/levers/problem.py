@@ -111,11 +111,8 @@ def _limit(name: str, end: float | None = None) -> Row:
 
 def _cluster(inputs: Inputs) -> Iterator[Row]:
     """Yield site, budgets, targets and storage."""
-    site = inputs.problem.site
     for each in LIMITS:
-        # Positions of several kinds are no one number to be moved.
-        several = each.name == "racks" and bool(site.positions)
-        if (each.group in _REMOVED or each.name in _ALSO_REMOVED) and not several:
+        if each.group in _REMOVED or each.name in _ALSO_REMOVED:
             yield _limit(each.name)
     families = {item.family for item in inputs.items if item.category == "storage"}
     power, port = _ANY_POWER_KW, _ANY_PORT_GB_PER_S

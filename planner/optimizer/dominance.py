@@ -191,6 +191,4 @@ def _counted(companions: Companions, owners: dict[str, str]) -> dict[str, set[ob
     for item in companions.items:
         count(item.id, item.terms)
     count("racks", companions.racks)
-    for position in companions.positions:
-        count(position.name, position.racks)
     return found
