@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -78,7 +79,8 @@ def _movable(inputs: Inputs, row: Row) -> Lever | None:
     if row.end is not None and (row.end - value) * row.looser <= 0:
         return None
     end: Any = round(row.end) if row.end is not None and isinstance(value, int) else row.end
-    ends = {} if row.end is None else {"most" if row.looser > 0 else "least": float(row.end)}
+    up = math.inf if row.end is None else float(row.end)
+    least, most = (row.least, up) if row.looser > 0 else (row.end or 0.0, math.inf)
     return Lever(
         path=row.path,
         label=row.label,
@@ -91,7 +93,8 @@ def _movable(inputs: Inputs, row: Row) -> Lever | None:
         stated=is_stated(inputs, row.path),
         place=inputs.where(row.path),
         money=inputs.problem.shown_in,
-        **{"least": row.least, **ends},
+        least=least,
+        most=most,
     )
 
 

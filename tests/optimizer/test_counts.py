@@ -123,8 +123,6 @@ def test_owned_parts_of_what_is_not_built_stay_in_sums() -> None:
     companions = Companions(
         quantities=(owned, Sum("new", ((1.0, "switches"),)), Ceil("freight", ((4.6, "owned"),))),
         items=(),
-        racks=(),
-        positions=(),
     )
     left = companions.renamed({"switches": None}).quantities
     assert [quantity.name for quantity in left if not isinstance(quantity, Steps)] == [
