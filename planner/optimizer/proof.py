@@ -380,7 +380,11 @@ class _Prover(NamedTuple):
         objective, scale = self.objective(stage, best, below if ratio else 0.0)
         stage.price_racks(bill(case, best.units, best.ways).counts)
         if not ratio:
-            named: dict[str, Any] = {"maximise": case.maximise, "label": row.label, "unit": row.unit}
+            named: dict[str, Any] = {
+                "maximise": case.maximise,
+                "label": row.label,
+                "unit": row.unit,
+            }
             found = stage.optimum(objective, known=known / scale, **named)
             bound = None if found.bound is None else found.bound * scale
             if found.objective is None:
