@@ -331,7 +331,7 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
     found = {
         lever.path: lever.label
         for lever in levers(inputs)
-        if lever.value is not None and not lever.path.startswith(("items.", job_path("par")))
+        if lever.value is not None and not lever.path.startswith("items.")
     }
     for path, label in (found | _FACTS).items():
         try:
