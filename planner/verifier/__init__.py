@@ -1,7 +1,7 @@
-"""The plan recomputed in own arithmetic from the problem and the catalogs, field by field.
+"""The plan recomputed by own arithmetic from the problem and the catalogs, field by field.
 
 Shares no code with the optimiser, the case, the sizing or the assembly of plans. Each module
-returns what a plan should say, by the plan's names; `Findings.expect` compares.
+computes figures from others of the plan, under the plan's names; `Findings.expect` compares.
 """
 
 from __future__ import annotations
@@ -14,24 +14,13 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import VerificationError
 from planner.schema.beside import Cable
 from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
-from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
-from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
-from planner.verifier.cables import check_cables
-from planner.verifier.fabric import UnbuildableError, check_fabrics, choose_fabric, shared_plug
-from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU, Operation, Run, check_job, operate
-from planner.verifier.limits import (
-    Found,
-    Reached,
-    check_limits,
-    check_objective,
-    facility_limit_kw,
-    given,
-    program_faults,
-)
-from planner.verifier.racks import check_racks
-from planner.verifier.rates import check_paces, choose_option
-from planner.verifier.readback import unit_faults
+from planner.verifier.bill import build_bill, check_lines, check_totals
+from planner.verifier.fabric import UnbuildableError, choose_fabric, shared_plug
+from planner.verifier.hall import check_cables, check_racks
+from planner.verifier.inputs import check_allowed, check_searched, unit_faults
+from planner.verifier.job import Run, check_job, check_ways, choose_option
+from planner.verifier.limits import Judged, Reached, facility_limit_kw, given, program_faults
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -44,7 +33,6 @@ __all__ = [
     "passed",
     "program_faults",
     "recheck",
-    "recheck_from_outside",
     "unit_faults",
     "unproven_faults",
     "verify",
@@ -52,7 +40,6 @@ __all__ = [
 
 Schedule = Callable[["Inputs", Plan], Sequence[Cable]]
 """Returns the links of a plan, each with its ends, as the cable schedule lists them."""
-SOLVED = ("optimal", "feasible")
 LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
 
 
@@ -67,13 +54,14 @@ def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None
     Raises:
         VerificationError: a figure is wrong, a limit is broken or missing.
     """
-    found = recheck(inputs, plan, schedule=schedule)
-    if wrong := (*_all(found), *program_faults(plan)):
+    if wrong := (*recheck(inputs, plan, schedule=schedule).all, *program_faults(plan)):
         raise VerificationError(wrong)
 
 
-def _all(found: Recheck) -> tuple[str, ...]:
-    return (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
+def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tuple[str, ...]:
+    """Everything wrong with a plan from outside, each with its place in the plan."""
+    found = recheck(inputs, plan, schedule=schedule).all
+    return (*found, *unproven_faults(plan), *program_faults(plan), *origin_faults(inputs, plan))
 
 
 def confirms(inputs: Inputs, plan: Plan) -> bool:
@@ -82,11 +70,11 @@ def confirms(inputs: Inputs, plan: Plan) -> bool:
     Without racks in the plan, network devices are put into them first-fit; a plan with fewer racks
     than that may still be right, as its placement shows.
     """
-    return not _all(recheck(inputs, plan, drawn=False))
+    return not recheck(inputs, plan, drawn=False).all
 
 
 def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    """Return the broken limits on supplies of a plan that was confirmed under looser ones.
+    """Broken limits on supplies of a plan that was confirmed under looser ones.
 
     Args:
         inputs: a problem that differs from the plan's own in these limits alone.
@@ -98,49 +86,8 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
 
 
-def recheck(
-    inputs: Inputs, plan: Plan, *, drawn: bool = True, schedule: Schedule | None = None
-) -> Recheck:
-    """Recompute a plan that may break limits, such as an edited one.
-
-    Args:
-        inputs: the problem, catalogs and prices.
-        plan: the plan, right or wrong.
-        drawn: whether it has its racks and cables.
-        schedule: returns the links of a plan, to check runs and lengths of cables too.
-    """
-    found, basis = Findings(), Basis.of(inputs)
-    _check_site(found, basis, plan)
-    if plan.status in SOLVED:
-        _check_solved(found, basis, plan, drawn, schedule)
-    else:
-        empty = not plan.lines and not plan.jobs and plan.totals is None
-        text = f"lines: a plan that is {plan.status} has none"
-        found.require(empty and plan.objective.value is None, text)
-    if drawn:
-        check_searched(found, basis, plan)
-    return Recheck(tuple(found.disagreements), tuple(found.breaches))
-
-
-def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tuple[str, ...]:
-    """Return everything wrong with a plan from outside, each with its place in the plan."""
-    found = _all(recheck_from_outside(inputs, plan, schedule))
-    proof = *unproven_faults(plan), *program_faults(plan)
-    return (*found, *proof, *origin_faults(inputs, plan))
-
-
-def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> Recheck:
-    """Recompute a plan that anybody may have changed: what cannot be computed is wrong."""
-    try:
-        return recheck(inputs, plan, schedule=schedule)
-    except (ArithmeticError, ValueError, LookupError, AssertionError):
-        return Recheck(("lines: with such counts nothing can be computed",), ())
-    except (TypeError, AttributeError):
-        return Recheck(("the plan: parts are missing, so nothing can be computed",), ())
-
-
 def unproven_faults(plan: Plan) -> tuple[str, ...]:
-    """Return where a plan calls itself unproven though its own gap proves it."""
+    """Where a plan calls itself unproven though its own gap proves it."""
     goal = plan.objective
     if plan.status != "feasible" or goal.gap is None or goal.gap > goal.gap_asked:
         return ()
@@ -148,7 +95,7 @@ def unproven_faults(plan: Plan) -> tuple[str, ...]:
 
 
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    """Return where a plan names other inputs than it was made from."""
+    """Where a plan names other inputs than it was made from."""
     found = Findings()
     own = {
         "input_sha256": inputs.sha256,
@@ -161,30 +108,73 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return tuple(found.disagreements)
 
 
+def recheck(
+    inputs: Inputs, plan: Plan, *, drawn: bool = True, schedule: Schedule | None = None
+) -> Recheck:
+    """Recompute a plan that may break limits, such as an edited one, or that anybody may have changed.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        plan: the plan, right or wrong.
+        drawn: whether it has its racks and cables.
+        schedule: returns the links of a plan, to check runs and lengths of cables too.
+    """
+    found, basis = Findings(), Basis.of(inputs)
+    try:
+        _check_site(found, basis, plan)
+        if plan.status in ("optimal", "feasible"):
+            _check_solved(found, basis, plan, drawn, schedule)
+        else:
+            empty = not plan.lines and not plan.jobs and plan.totals is None
+            text = f"lines: a plan that is {plan.status} has none"
+            found.require(empty and plan.objective.value is None, text)
+        if drawn:
+            check_searched(found, basis, plan)
+    except UnbuildableError as error:
+        found.require(False, str(error))
+    except (
+        ArithmeticError,
+        ValueError,
+        LookupError,
+        AssertionError,
+        TypeError,
+        AttributeError,
+    ) as e:
+        found.require(
+            False, f"the plan: nothing can be computed, parts are missing or wrong ({e!r})"
+        )
+    return Recheck(tuple(found.disagreements), tuple(found.breaches))
+
+
 def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
-    problem, term, site = basis.problem, basis.problem.term, basis.problem.site
+    problem, term, site, racks = (
+        basis.problem,
+        basis.problem.term,
+        plan.site,
+        basis.problem.site.racks,
+    )
     own = {"description": problem.description, "problem": problem.name}
-    found.expect("plan.schema_version", plan.schema_version, SCHEMA_VERSION)
-    found.expect("plan", plan, {**own, "public_notes": problem.public_notes})
+    own |= {"schema_version": SCHEMA_VERSION, "public_notes": problem.public_notes}
+    found.expect("plan", plan, own)
     found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
-    racks, fraction = site.racks, problem.storage.delivered_fraction
+    of_term = ("years", "electricity_usd_per_kwh", "colocation_usd_per_kw_month", "discount_rate")
     of_site: dict[str, Any] = {
-        "pue": site.pue_air,
-        "pue_liquid": site.pue_liquid,
+        "pue": problem.site.pue_air,
+        "pue_liquid": problem.site.pue_liquid,
         "racks_limit": sum(g.count for g in racks) if isinstance(racks, tuple) else racks,
-        "it_power_limit_kw": site.it_power_kw,
-        "facility_power_limit_kw": facility_limit_kw(site),
+        "it_power_limit_kw": problem.site.it_power_kw,
+        "facility_power_limit_kw": facility_limit_kw(problem.site),
         "fill_limit": problem.storage.fill_limit,
-        "delivered_fraction_read": fraction.read,
-        "delivered_fraction_write": fraction.write,
-        "years": term and term.years,
-        "electricity_usd_per_kwh": term and term.electricity_usd_per_kwh,
-        "colocation_usd_per_kw_month": term.colocation_usd_per_kw_month if term else 0.0,
-        "discount_rate": term.discount_rate if term else 0.0,
-        "energy_basis": term.energy_basis if term else "maximum",
+        "delivered_fraction_read": problem.storage.delivered_fraction.read,
+        "delivered_fraction_write": problem.storage.delivered_fraction.write,
     }
-    found.expect("site", plan.site, of_site)
+    for name in (*of_term, "energy_basis"):
+        of_site[name] = (
+            type(site).model_fields[name].default if term is None else getattr(term, name)
+        )
+    of_site |= {"years": None, "electricity_usd_per_kwh": None} if term is None else {}
+    found.expect("site", site, of_site)
     money = {key: getattr(problem.shown_in, key) for key in ("code", "usd", "on", "source")}
     shown = None if plan.currency is None else plan.currency.model_dump()
     found.expect("currency", shown, None if problem.shown_in.code == "USD" else money)
@@ -193,82 +183,54 @@ def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
 def _check_solved(
     found: Findings, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
 ) -> None:
-    before = len(found.disagreements)
     _check_names(found, basis, plan)
-    counts = _read_counts(found, basis, plan) if len(found.disagreements) == before else {}
+    counts = {} if found.disagreements else _read_counts(found, basis, plan)
     basis = choose_fabric(found, basis, plan)
     check_allowed(found, basis, plan, counts)
-    if len(found.disagreements) > before or not _has_decisions(found, basis, plan, counts):
+    if found.disagreements or not _has_decisions(found, basis, plan, counts):
         return
-    stated = plan.jobs[0]
-    job = choose_option(found, basis, stated)
-    paces = check_paces(found, basis, job, stated)
-    capped = {sku: pace.power_share for sku, pace in paces.items() if pace.power_share != 1.0}
-    basis = basis.with_job(job, capped)
+    j, options = plan.jobs[0], basis.job.options
+    basis = choose_option(found, basis, j)
+    check_ways(found, basis, j, options)
     cluster = {s: n for s, n in counts.items() if basis.items[s].category in DECIDED and n}
-    try:
-        bill = build_bill(found, basis, cluster, plan)
-    except UnbuildableError as error:
-        found.fail(str(error))
-        return
-    check_fabrics(found, plan, bill.fabrics)
+    bill, run = build_bill(found, basis, cluster, plan), Run(basis, cluster, j)
     check_lines(found, basis, plan, bill)
     if drawn or plan.racks:
         check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
-    systems = {sku: stated.systems_by_type.get(sku, 0) for sku in stated.gpu_types}
-    if len(systems) == 1:
-        systems = {stated.gpu_type: stated.systems_used}
-    every = 0 if stated.local is None else stated.local.every
-    used = stated.gpus_used, stated.interval_s, every, stated.mode, stated.storage_families
-    operation = operate(Run(basis, job, cluster, systems, *used, paces))
-    check_job(found, operation, stated)
-    paid = paid_by(basis, plan)
-    totals = totals_of(basis, bill, paid, operation.figures, stated.gpus_used)
-    check_totals(found, plan, totals, paid)
-    whole = Found(basis, bill, totals, operation)
-    check_limits(found, whole, plan)
-    check_objective(found, whole, plan)
+    check_job(found, run)
+    check_totals(found, basis, plan, bill.room)
+    judged = Judged(found, plan, bill, run)
+    judged.check_limits()
+    judged.check_objective()
     if drawn:
-        _check_assumptions(found, basis, plan, operation)
+        _check_assumptions(found, basis, plan)
         _check_verdict(found, plan)
         right = schedule is not None and plan.cabling and not found.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
         check_cables(found, basis, plan, links)
 
 
-def _check_assumptions(found: Findings, basis: Basis, plan: Plan, operation: Operation) -> None:
-    """Compare the values of assumptions with the catalogs and the problem."""
-    problem, job, repairs, saved = basis.problem, basis.job, operation.repairs, basis.job.checkpoint
-    fraction, term, figures = problem.storage.delivered_fraction, problem.term, operation.figures
+def _check_assumptions(found: Findings, basis: Basis, plan: Plan) -> None:
+    """Compare the values of assumptions with the catalogs and figures of the plan."""
+    j, site, storage, term = plan.jobs[0], plan.site, basis.problem.storage, basis.problem.term
     own: dict[str, Any] = {
-        "delivered_fraction.write": fraction.write,
-        "delivered_fraction.read": fraction.read,
-        "pue": problem.site.pue_air,
-        "pue.air": problem.site.pue_air,
-        "pue.liquid": problem.site.pue_liquid,
-        "checkpoint_size": figures["checkpoint_gb"],
-        "failures": figures["failures_per_gpu_day"],
-        "lost_time": job.lost_share,
-        "stall": saved.stall_overhead_s or 0.0 if saved.stall_s == "derived" else saved.stall_s,
-        "restart": job.restart_s,
-        "local_restart": job.restart.local_s,
-        "remote_share": operation.times.far,
-        "client_limit": CLIENT_GB_PER_S_PER_GPU,
-        "repair.share": repairs and repairs.share,
-        "repair.time": repairs and repairs.repair_s / 3600,
-        "repair.swap": repairs and repairs.repair.swap_s,
+        "delivered_fraction.write": site.delivered_fraction_write,
+        "delivered_fraction.read": site.delivered_fraction_read,
+        **{"pue": site.pue, "pue.air": site.pue, "pue.liquid": site.pue_liquid},
+        **{"checkpoint_size": j.checkpoint_gb, "failures": j.failures_per_gpu_day},
+        **{"lost_time": j.lost_time, "restart": j.restart_s},
+        "stall": basis.job.checkpoint.known_stall_s,
         "electricity": term and term.electricity_usd_per_kwh,
         "years": term and term.years,
-        **{f"dwpd.{kind}": getattr(problem.storage.dwpd, kind) for kind in ("tlc", "qlc", "scm")},
+        **{f"dwpd.{kind}": getattr(storage.dwpd, kind) for kind in ("tlc", "qlc", "scm")},
     }
     for each in plan.assumptions:
         sku, _, path = each.name.partition(".")
-        name, stated = f"assumptions.{each.name}", each.value
-        if sku in basis.items and isinstance(stated, float):
+        if sku in basis.items and isinstance(each.value, float):
             figure = attrgetter(path)(basis.items[sku])
-            found.expect(name, stated, getattr(figure, "value", figure))
+            found.expect(f"assumptions.{each.name}", each.value, getattr(figure, "value", figure))
         elif each.name in own:
-            found.expect(name, stated, own[each.name])
+            found.expect(f"assumptions.{each.name}", each.value, own[each.name])
 
 
 def _check_verdict(found: Findings, plan: Plan) -> None:
@@ -284,88 +246,80 @@ def _check_verdict(found: Findings, plan: Plan) -> None:
             found.expect(f"verdict.{code}", code in codes, by > 0)
 
 
+# The decisions of a plan, without which nothing can be recomputed.
+
+
 def _check_names(found: Findings, basis: Basis, plan: Plan) -> None:
-    """Require that everything a plan names is in the catalogs."""
     named = {f"lines.{line.sku}": line.sku for line in plan.lines}
     named |= {f"racks.{g.first}.{d.sku}": d.sku for g in plan.racks for d in g.devices}
     for report in plan.fabrics:
         place = f"fabrics.{report.network}"
-        named[f"{place}.switch_sku"] = report.switch_sku
-        named |= {f"{place}.serves.{sku}": sku for sku in report.serves}
+        named |= {f"{place}.serves.{sku}": sku for sku in (*report.serves, report.switch_sku)}
     named |= {f"jobs.gpu_types.{sku}": sku for job in plan.jobs for sku in job.gpu_types}
     for place, sku in named.items():
         found.require(sku in basis.items, f"{place}: not in the catalogs")
 
 
 def _read_counts(found: Findings, basis: Basis, plan: Plan) -> dict[str, int]:
-    """Return the units of each line in the cluster."""
+    """Units of each line in the cluster."""
     counts: dict[str, int] = {}
     for line in plan.lines:
-        name = f"lines.{line.sku}"
         if line.parent is not None:
             continue
-        if line.sku in counts:
-            found.fail(f"{name}: listed twice")
-        elif not all(type(n) is int and n >= 0 for n in (line.quantity, line.idle)):
-            found.fail(f"{name}.quantity: not a whole number of at least 0")
-        elif line.idle and line.quantity > (owned := basis.sale(basis.items[line.sku]).owned):
-            found.fail(f"{name}.idle: {line.idle} of {owned} owned idle, yet units are bought")
-        else:
-            counts[line.sku] = line.quantity - line.idle
-            found.require(counts[line.sku] >= 0, f"{name}.idle: more than there are")
+        name, owned = f"lines.{line.sku}", basis.sale(basis.items[line.sku]).owned
+        found.require(line.sku not in counts, f"{name}: listed twice")
+        whole = all(type(n) is int and n >= 0 for n in (line.quantity, line.idle))
+        found.require(whole, f"{name}.quantity: not a whole number of at least 0")
+        idle = f"{name}.idle: {line.idle} of {owned} owned idle, yet units are bought"
+        found.require(not line.idle or line.quantity <= owned, idle)
+        found.require(line.idle <= line.quantity, f"{name}.idle: more than there are")
+        counts[line.sku] = line.quantity - line.idle
     return counts
 
 
 def _has_decisions(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> bool:
-    """Check that the job's decisions make sense; without them nothing can be recomputed."""
-    if len(plan.jobs) != 1:
-        found.fail(f"jobs: plan says {len(plan.jobs)}, expected one")
+    """Check that the job's decisions make sense."""
+    one = f"jobs: plan says {len(plan.jobs)}, expected one"
+    if not found.require(len(plan.jobs) == 1, one):
         return False
-    before, job = len(found.disagreements), plan.jobs[0]
-    types, used = job.gpu_types, job.systems_by_type
-    once = bool(types) and len(set(types)) == len(types) and job.gpu_type in types
-    found.require(once, f"jobs.gpu_types: {types} are none, one twice or not {job.gpu_type}")
+    j = plan.jobs[0]
+    types, used = j.gpu_types, j.systems_by_type
+    once = bool(types) and len(set(types)) == len(types) and j.gpu_type in types
+    found.require(once, f"jobs.gpu_types: {types} are none, one twice or not {j.gpu_type}")
     if len(types) > 1 or used:
         found.expect("jobs.systems_by_type", sorted(used), sorted(types))
-        found.expect("jobs.systems_used, systems_by_type", job.systems_used, sum(used.values()))
+        found.expect("jobs.systems_used, systems_by_type", j.systems_used, sum(used.values()))
     for sku in types:
         there = counts.get(sku, 0) if basis.items[sku].category == "gpu_system" else 0
-        busy = used.get(sku, 0) if len(types) > 1 else job.systems_used
+        busy = used.get(sku, 0) if len(types) > 1 else j.systems_used
         ok = type(busy) is int and 1 <= busy <= there
         found.require(ok, f"jobs.systems_used: plan says {busy} of {there} {sku}")
-    if basis.problem.network.compute is not None:
-        one = len(types) == 1 or shared_plug(basis, types) is not None
-        found.require(one, "jobs.gpu_types: not in one compute fabric")
-    whole = type(job.gpus_used) is int and job.gpus_used > 0
-    found.require(whole, f"jobs.gpus_used: {job.gpus_used!r} is not a whole number of at least 1")
-    positive = math.isfinite(job.interval_s) and job.interval_s > 0
-    found.require(positive, f"jobs.interval_s: {job.interval_s!r} is not a positive time")
-    _check_mode(found, basis, job)
-    stored = basis.flash(counts)
-    families = sorted({basis.items[sku].family or sku for sku in stored})
-    found.expect("jobs.storage_families", sorted(job.storage_families), families)
-    storage = basis.problem.storage
-    few = 1 <= len(families) <= (storage.exact_families or storage.max_families)
+    shared = len(types) == 1 or not basis.network.compute or shared_plug(basis, types) is not None
+    found.require(shared, "jobs.gpu_types: not in one compute fabric")
+    whole = type(j.gpus_used) is int and j.gpus_used > 0
+    found.require(whole, f"jobs.gpus_used: {j.gpus_used!r} is not a whole number of at least 1")
+    positive = math.isfinite(j.interval_s) and j.interval_s > 0
+    found.require(positive, f"jobs.interval_s: {j.interval_s!r} is not a positive time")
+    _check_mode(found, basis, j)
+    families = sorted({basis.items[sku].family or sku for sku in basis.flash(counts)})
+    found.expect("jobs.storage_families", sorted(j.storage_families), families)
+    few = 1 <= len(families) <= basis.problem.storage.max_families
     found.require(few, f"jobs.storage_families: {len(families)} serve the job")
-    own = job.storage_family in job.storage_families
-    found.require(own, f"jobs.storage_family: {job.storage_family} is not in storage_families")
-    return len(found.disagreements) == before
+    own = j.storage_family in j.storage_families
+    found.require(own, f"jobs.storage_family: {j.storage_family} is not in storage_families")
+    return not found.disagreements
 
 
-def _check_mode(found: Findings, basis: Basis, job: JobPlan) -> None:
+def _check_mode(found: Findings, basis: Basis, j: JobPlan) -> None:
     """Check that the checkpoint mode and the local level are allowed by the problem."""
     checkpoint = basis.job.checkpoint
     modes = ("async", "sync") if checkpoint.mode == "open" else (checkpoint.mode,)
-    found.require(job.mode in modes, f"jobs.mode: {job.mode} is not asked for")
-    local, asked = job.local, checkpoint.local
+    found.require(j.mode in modes, f"jobs.mode: {j.mode} is not asked for")
+    local, asked = j.local, checkpoint.local
     if local is None or asked is None or asked.use == "no":
         wanted = asked is not None and asked.use == "yes"
         found.expect("jobs.local: used", local is not None, wanted)
         return
-    found.require(job.mode == "async", "jobs.mode: a local level needs async")
+    found.require(j.mode == "async", "jobs.mode: a local level needs async")
     allowed = local.every in asked.every and type(local.every) is int
     found.require(allowed, f"jobs.local.every: {local.every!r} is not in {list(asked.every)}")
-    for sku in job.gpu_types:
-        drives = basis.items[sku].local
-        known = drives.write is not None and drives.capacity is not None
-        found.require(known, f"jobs.local: drives of {sku} are not known")
