@@ -26,11 +26,7 @@ PLANNER = str(Path(sys.executable).parent / "planner")
 # What the plan may decide besides the purchase: set points of five types, five ways to spread a
 # replica, precisions with what was measured in each, and checkpoints on two levels.
 
-CAPS = ", ".join(
-    f"{{gpu_cap: {cap} %, throughput: {left} %}}"
-    for cap, left in ((90, 96.1), (80, 91.3), (70, 85), (60, 77))
-)
-POWER = f"power={{points: open, curve: [{CAPS}]}}"
+POWER = "power={points: open}"
 SPREAD = (
     "parallelism=[{tensor: 8, pipeline: 8, factor: 97 %}, {tensor: 8, pipeline: 12, factor: 98 %}, "
     "{tensor: 8, pipeline: 16, factor: 99 %}, {tensor: 4, pipeline: 16, factor: 96 %}, "

@@ -189,8 +189,6 @@ FIGURES: dict[str, Figure] = {
         Figure("degraded_write_gb_per_s", "delivered write bandwidth, degraded", "GB/s", "storage"),
         Figure("client_read_limit_gb_per_s", "client read limit, all GPU systems", "GB/s",
                "storage"),
-        Figure("client_data_limit_gb_per_s", "client read limit, training data",
-               "GB/s", "storage"),
         Figure("client_write_limit_gb_per_s", "client write limit, all GPU systems", "GB/s",
                "storage"),
         Figure("reading_systems", "GPU systems reading", "systems", "storage", 0),

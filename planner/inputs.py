@@ -224,10 +224,10 @@ def job_size(job: Job) -> tuple[float, float]:
     if job.checkpoint.size_gb is not None:
         size = job.checkpoint.size_gb
         if job.parameters is not None and "bytes_per_parameter" not in job.model_fields_set:
-            each = size * 1e9 / (job.parameters * job.trained_share)
+            each = size * 1e9 / job.parameters
         return size, each
     assert job.parameters is not None
-    return checkpoint_gb(job.parameters, each, job.trained_share), each
+    return checkpoint_gb(job.parameters, each), each
 
 
 def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:

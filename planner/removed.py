@@ -47,9 +47,27 @@ OPTIONS = {
 }
 
 
+_YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
+
 SETTINGS = {
-    "jobs.training.scale.interleave": "multiply micro_batches by it: the bubble is the same",
+    "budget.colocation_per_year": _YEARLY,
+    "budget.energy_per_year": _YEARLY,
+    "budget.subscriptions_per_year": _YEARLY,
+    "budget.support_per_year": _YEARLY,
+    "items.consumes.design_power": "state the power to plan for as consumes.it_power",
+    "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
+    "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
+    "jobs.restore.readers": "leave it out: every GPU system in use reads",
+    "jobs.trained_share": "give checkpoint.size: the bytes of the trained parameters",
+    "jobs.training.scale.interleave": "give scale.table: shares of the rate at numbers of GPUs",
+    "jobs.training.scale.micro_batches": "give scale.table: shares of the rate at numbers of GPUs",
+    "network.compute.leaf_pair": "leave it out: leaves are joined by spines",
+    "network.compute.single_switch": "leave it out: one switch serves where all links fit on it",
+    "network.storage.storage_oversubscription": "use oversubscription, for all leaves of a fabric",
     "policy.split.measure": "leave it out: shares are of units",
+    "site.power_basis": "leave it out; state the power to plan for as consumes.it_power",
+    "storage.exact_families": "use storage.max_families, and items.ITEM.required for families",
+    "storage.rule.per_gpus": "give read and write for one GPU: divide both by per_gpus",
 }
 """Keys of a problem file, positions in lists left out."""
 

@@ -164,7 +164,6 @@ def cluster_of(
     systems = way.systems_for(gpus)
     one_replica = systems if replica is None else min(systems, way.systems_for(replica))
     writers = one_replica if job.one_replica_writes else systems
-    readers = one_replica if job.one_replica_reads else systems
     return Cluster(
         item=kind.item,
         name=kind.name,
@@ -179,9 +178,9 @@ def cluster_of(
         replicas=gpus // replica if replica else None,
         data_parallel=gpus / replica if replica else None,
         writing_systems=writers,
-        reading_systems=readers,
+        reading_systems=systems,
         client_write_gb_per_s=writers * system.client_write_gb_per_s,
-        client_read_gb_per_s=readers * system.client_read_gb_per_s,
+        client_read_gb_per_s=systems * system.client_read_gb_per_s,
         client_data_gb_per_s=systems * system.client_read_gb_per_s,
         failures_per_gpu_day=way.failures_per_gpu_day,
         failures_reason=_failures_reason(inputs, kind.item),
@@ -195,7 +194,7 @@ def _most_gpus(job: JobNumbers, system: System, kind: GpuType) -> int:
         fix = "give --gpus N, or a power, space or cost budget"
         raise InputError(Finding("unlimited", message, fix=fix))
     way = system.way()
-    most, step = job.gpus_max_in(way), way.step_gpus
+    most, step = job.gpus_max, way.step_gpus
     gpus = kind.gpus if most is None else min(kind.gpus, most)
     if gpus < step:
         unit = "replica" if step == way.replica_gpus else "system"
@@ -244,7 +243,6 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
     return Checkpoint(
         size_gb=numbers.checkpoint_gb,
         bytes_per_parameter=numbers.bytes_per_parameter if job.parameters else None,
-        trained_share=job.trained_share,
         size_reason=_size_reason(job, numbers.bytes_per_parameter),
         capacity_needed_tb=numbers.capacity_needed_tb,
         dataset_tb=job.dataset_tb,
@@ -260,8 +258,7 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
 def _size_reason(job: Job, bytes_each: float) -> str:
     if job.parameters is None:
         return "size given in the problem"
-    share = "" if job.trained_share == 1 else f", {100 * job.trained_share:g} % of them trained"
-    parameters = f"{job.parameters / 1e9:,.10g} billion parameters{share}"
+    parameters = f"{job.parameters / 1e9:,.10g} billion parameters"
     if job.checkpoint.size_gb is not None:
         return f"size given in the problem; {parameters}"
     asked = job.bytes_per_parameter
@@ -324,8 +321,6 @@ def _policy_interval_s(job: JobNumbers, mode: Mode, mtti_s: float) -> float:
     rule = job.interval
     if rule.policy == "fixed":
         return rule.low_s
-    if rule.policy == "lost_work":
-        return rule.kappa * mtti_s
     if mode == "sync":
         best_s = _best_with_growing_stall_s(0.0, job.max_blocking, mtti_s)
     else:
@@ -361,9 +356,7 @@ def _interval_row(
     if share > 0:
         write = write_demand_gb_per_s(job.checkpoint_gb, share, interval_s)
     restore, data = _read_demands(job, cluster.gpus)
-    # Of storage that just feeds all systems, those of one replica read as fast as they can.
-    within_clients = min(data, cluster.client_read_gb_per_s) if job.one_replica_reads else data
-    read_back = max(restore, within_clients) or write
+    read_back = max(restore, data) or write
     runs = None
     if write is not None and read_back is not None:
         runs = _running(job, mode, interval_s, write, read_back, cluster)
@@ -415,8 +408,7 @@ def _interval_at(
         least_s, stall = job.stall_s + transfer_s, job.stall_s + job.drain_slowdown * transfer_s
     rule = job.interval
     if rule.policy != "optimal":
-        interval_s = rule.low_s if rule.policy == "fixed" else rule.kappa * mtti_s
-        return interval_s if interval_s >= least_s else None
+        return rule.low_s if rule.low_s >= least_s else None
     if least_s > rule.high_s:
         return None
     return best_interval_s(stall, mtti_s, max(least_s, rule.low_s), rule.high_s)
@@ -471,7 +463,7 @@ def _vendor_rows(inputs: Inputs, case: Case, cluster: Cluster) -> Iterator[RuleR
         yield replace(row, note=vendor.note, source=vendor.source)
     if case.rule is not None and isinstance(inputs.problem.storage.rule, CustomRule):
         row = _nameplate_row(inputs, case, cluster, "custom", case.rule)
-        note = f"given in the problem, per {case.rule.per_gpus:,} GPUs"
+        note = "given in the problem, for each GPU"
         yield replace(row, note=note, source="the problem")
 
 
@@ -650,10 +642,8 @@ def _notes(case: Case, cluster: Cluster, modes: tuple[ModeReport, ...]) -> Itera
     job = case.job
     if cluster.gpus < job.gpus_min:
         yield f"the problem asks for at least {job.gpus_min:,} GPUs"
-    system = next(system for system in case.systems if system.id == cluster.item)
-    most_gpus = job.gpus_max_in(system.way())
-    if most_gpus is not None and cluster.gpus > most_gpus:
-        yield f"the problem allows at most {most_gpus:,} GPUs in use"
+    if job.gpus_max is not None and cluster.gpus > job.gpus_max:
+        yield f"the problem allows at most {job.gpus_max:,} GPUs in use"
     if max(_read_demands(job, cluster.gpus)) == 0:
         yield (
             "nothing asks for read bandwidth (no restore.max_time, no ingest); for goodput under "
@@ -670,13 +660,10 @@ def _notes(case: Case, cluster: Cluster, modes: tuple[ModeReport, ...]) -> Itera
 def _client_notes(
     job: JobNumbers, cluster: Cluster, modes: tuple[ModeReport, ...]
 ) -> Iterator[str]:
-    restore, data = _read_demands(job, cluster.gpus)
-    if not job.one_replica_reads:  # the same systems read both
-        restore, data = max(restore, data), 0.0
+    read = max(_read_demands(job, cluster.gpus))
     writes = [mode.rows[0].write_gb_per_s or 0.0 for mode in modes]
     for verb, demand, most in (
-        ("reading", restore, cluster.client_read_gb_per_s),
-        ("reading training data at", data, cluster.client_data_gb_per_s),
+        ("reading", read, cluster.client_read_gb_per_s),
         *(("writing", write, cluster.client_write_gb_per_s) for write in writes),
     ):
         if demand > most:

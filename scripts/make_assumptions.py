@@ -121,8 +121,6 @@ LEVERS: Mapping[str, tuple[str, ...]] = {
     "systems swapped in 5 days, spares decided": (_REPAIR.format("5 days"),),
     "replicas of 512 GPUs, not 64": ("parallelism={tensor: 8, pipeline: 64}",),
     "power points of the catalog open": ("power={points: open}",),
-    "the same, its curves read at their low end": ("power={points: open, reading: low}",),
-    "the same, at their high end": ("power={points: open, reading: high}",),
     "one MFU of 40 % in BF16 for all types": (_TRAINING.format("mfu: 40 %"),),
     "rates measured with DeepSeek-V3 in FP8, N^-0.05": (
         _TRAINING.format("model: deepseek_v3, precision: fp8, scale: {exponent: 0.05}"),

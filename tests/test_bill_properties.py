@@ -37,7 +37,7 @@ def small(*changes: Change) -> Inputs:
     request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
     request.prices["fibre"] |= {"pack": 10, "stock": 400, "lead_time": "4-6 weeks"}
     request.more |= {
-        "budget": {"capex": "0.9 MUSD", "energy_per_year": "0.11 MUSD", "tco": "1.6 MUSD"},
+        "budget": {"capex": "0.9 MUSD", "tco": "1.6 MUSD"},
         "term": {"years": 4, "electricity": "0.1 USD/kWh", "discount_rate": 0.08},
         "spares": {"cable": 0.05, "switch": 0.02},
         "targets": {"max_lead_time": "60 days"},

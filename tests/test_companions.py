@@ -177,15 +177,6 @@ def test_a_port_is_two_in_a_fabric_of_two_planes_where_it_can_be() -> None:
     assert (found["twin"] - one["twin"], found["optic"] - one["optic"]) == (24 + 3 * 4, -12)
 
 
-def test_two_leaves_of_a_plane_stand_without_spines() -> None:
-    request = furnished()
-    request.more["network"]["compute"] |= {"leaf_pair": True, "single_switch": False}
-    # (2 x 4 - 1) ports hold one system of 4; two take the leaves and spines of a unit.
-    assert [counts(request, gpu=n)["spider"] for n in (1, 2)] == [2, 6]
-    alone = counts(furnished(), gpu=1, box=0)  # on a single switch
-    assert counts(request, gpu=1, box=0)["fibre"] - alone["fibre"] == 4, "which join the pair"
-
-
 def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
     request = furnished()
     edge = next(item for item in request.items if item["id"] == "edge")

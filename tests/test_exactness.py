@@ -132,14 +132,6 @@ def test_what_must_be_bought_is_bought_in_its_least_order(seed: int) -> None:
     assert not faults(random_case(seed))
 
 
-def test_demand_without_a_port_is_refused_with_a_fix_that_helps() -> None:
-    """It was told to state a figure, though none is missing: a port fits no port of its switch."""
-    case = random_case(210_149)
-    assert not faults(case)
-    with pytest.raises(InputError, match=r"no port of storage_switch.*demand none"):
-        api.solve_inputs(inputs_of(case), explain=False)
-
-
 def test_more_appliances_down_than_there_are_by_a_table() -> None:
     """The verifier let no more than all units of a table be down, and refused the plan."""
     assert not faults(random_case(310_223))

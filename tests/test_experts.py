@@ -75,9 +75,6 @@ def mixed(seed: int) -> Case:
     }
     if by_type:
         job["gpus"]["per_system"] = by_type
-    if random.random() < 0.5:
-        job["training"]["scale"] = {"micro_batches": random.choice((2, 5, 8, 64))}
-        job["training"].setdefault("mfu", 0.4)
     return read(documents)
 
 

@@ -39,7 +39,6 @@ NOT_NOW = {
     "rule_read": "of a vendor's rule",
     "rule_write": "of a vendor's rule",
     "gpu_types": "where the user asks for a number of types",
-    "exact_families": "a number of families that is asked for exactly is given up, not moved",
 }
 WITHOUT_LEVER = {
     "drain_fits": "follows from interval, stall and bandwidth",

@@ -56,8 +56,7 @@ def with_levels(seed: int, case: Case | None = None) -> Case:
 def _size_gb(job: dict[str, Any]) -> float:
     if "size" in job["checkpoint"]:
         return float(job["checkpoint"]["size"].split()[0])
-    share = float(job.get("trained_share", 1.0))
-    return float(job["parameters"].split()[0]) * share * float(job.get("bytes_per_parameter", 14))
+    return float(job["parameters"].split()[0]) * float(job.get("bytes_per_parameter", 14))
 
 
 def _drives(random: Random, size_gb: float) -> dict[str, Any]:

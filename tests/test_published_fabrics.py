@@ -1,9 +1,9 @@
 """Published fabrics by shipped products: every row that is claimed, and which are not.
 
-What the product does not claim: designs whose core carries compute and all else on the same two
-leaves (NVIDIA Enterprise RA 2-8-9-400 up to 3 units, 2-8-5-200 and 2-4-3-200); HGX B300 on one
-plane without spines (2-8-9-400-SP), whose ports on two leaves leave none to join them; counts of
-out-of-band switches, which depend on consoles that those documents do not list.
+What the product does not claim: leaves that are joined to each other without spines, and a core
+that carries compute and all else on the same two leaves (NVIDIA Enterprise RA 2-8-9-400, 2-8-9-800,
+2-8-5-200 and 2-4-3-200); counts of out-of-band switches, which depend on consoles that those
+documents do not list.
 """
 
 from __future__ import annotations
@@ -45,38 +45,31 @@ class Table:
     rows: tuple[tuple[int, int, int, int], ...]
 
 
-MANAGER = "single_switch: false, manager: {slots: 1, ports: 4}"
+MANAGER = "manager: {slots: 1, ports: 4}"
 TABLES = (
     Table("DGX SuperPOD H100, RA-11333-001 V11, Table 4", "nvidia_dgx_h100", "nvidia_qm9700",
           MANAGER, ((31, 8, 4, 0), (63, 16, 8, 0), (95, 24, 16, 0), (127, 32, 16, 0))),
     Table("DGX SuperPOD B200, network fabrics, Table 4", "nvidia_dgx_b200", "nvidia_qm9700",
           MANAGER, ((31, 8, 4, 0), (63, 16, 8, 0), (95, 24, 16, 0), (127, 32, 16, 0))),
     Table("DGX SuperPOD B200, architecture, larger counts", "nvidia_dgx_b200", "nvidia_qm9700",
-          "single_switch: false",
+          "planes: 1",
           ((64, 16, 8, 0), (128, 32, 16, 0), (256, 64, 32, 0), (512, 128, 128, 64),
            (1024, 256, 256, 128), (2048, 512, 512, 256))),
     Table("DGX SuperPOD B300 XDR, Table 3", "nvidia_dgx_b300", "nvidia_q3400",
-          "single_switch: false",
+          "planes: 1",
           ((72, 8, 4, 0), (144, 16, 8, 0), (288, 32, 18, 0), (576, 64, 36, 0),
            (1296, 144, 72, 0))),
     Table("DGX SuperPOD B300 Spectrum-4, Table 3", "nvidia_dgx_b300", "nvidia_sn5610",
-          "planes: 2, single_switch: false",
+          "planes: 2",
           ((64, 16, 8, 0), (128, 32, 16, 0), (256, 64, 32, 0), (512, 128, 64, 0),
            (1024, 256, 128, 0))),
     Table("DGX SuperPOD GB200, RA-11338-001 V01, Table 3", "nvidia_gb200_nvl72", "nvidia_qm9700",
           MANAGER, ((16, 64, 48, 18), (32, 128, 96, 36), (64, 256, 192, 72), (128, 512, 384, 144))),
     Table("DGX SuperPOD GB200, a unit alone, in two tiers, as restated by a comparison of the four",
-          "nvidia_gb200_nvl72", "nvidia_qm9700", "single_switch: false", ((8, 32, 9, 0),)),
+          "nvidia_gb200_nvl72", "nvidia_qm9700", "planes: 1", ((8, 32, 9, 0),)),
     Table("DGX SuperPOD GB300 RA as restated: 18 spines for 32 leaves; 128 and 72 for 16 units",
-          "nvidia_gb300_nvl72", "nvidia_q3400", "single_switch: false",
+          "nvidia_gb300_nvl72", "nvidia_q3400", "planes: 1",
           ((32, 32, 18, 0), (128, 128, 72, 0))),
-    Table("Enterprise RA 2-8-9-800 (HGX B300, 4 nodes a unit), 1 to 4 units",
-          "supermicro_hgx_b300_8u_air", "nvidia_sn5610",
-          "planes: 2, single_switch: false, leaf_pair: true",
-          ((4, 4, 0, 0), (8, 4, 0, 0), (12, 4, 0, 0), (16, 4, 0, 0))),
-    Table("Enterprise RA 2-8-9-400 (HGX B200, 4 nodes a unit), 4 units",
-          "supermicro_hgx_b200_8u_air", "nvidia_sn5610", "single_switch: false, leaf_pair: true",
-          ((16, 2, 0, 0),)),
 )  # fmt: skip
 
 

@@ -178,15 +178,6 @@ def test_synchronous_saves_ask_by_the_blocking_law() -> None:
     assert near == best
 
 
-def test_lost_work_bandwidth_per_gpu_is_the_same_at_any_size(seed: Path) -> None:
-    policy = "jobs.0.checkpoint.interval={policy: lost_work, kappa: 0.05}"
-    small, large = (sized(seed, gpus, policy).modes[0] for gpus in (512, 8192))
-    assert small.interval_s == pytest.approx(16 * large.interval_s)
-    each = 1000 * 13_800 * 4.74e-4 / 86_400 / (0.1 * 0.05)
-    for mode in (small, large):
-        assert mode.rows[0].write_mb_per_s_per_gpu == pytest.approx(each)
-
-
 @pytest.mark.parametrize(
     ("settings", "gpus", "code"),
     [

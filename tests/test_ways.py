@@ -35,19 +35,16 @@ def with_levers(seed: int, case: Case | None = None) -> Case:
     for item in systems:
         if random.random() < 0.7:
             item["power_points"] = _curve(random)
-    job["power"] = {"points": "open", "reading": random.choice(("low", "middle", "high"))}
-    if random.random() < 0.5:
-        job["power"]["curve"] = [_row(random, cap) for cap in (90, 75)]
+    job["power"] = {"points": "open"}
     training: Raw = job["training"]
     if random.random() < 0.5:
         training.pop("mfu")
         training |= {"model": MODEL, "precision": random.choice((["bf16", "fp8"], ["fp8"]))}
         for item in systems:
             item["achieved"] = _measured(random)
-    parallel = "parallelism" in job
-    if parallel and random.random() < 0.6:
+    if "parallelism" in job and random.random() < 0.6:
         job["parallelism"] = _options(random, job["parallelism"])
-    law = random.choice(("none", "exponent", "table", "bubble" if parallel else "table"))
+    law = random.choice(("none", "exponent", "table", "table"))
     if law != "none":
         training["scale"] = _scale(random, law)
     return read(documents)
@@ -100,8 +97,6 @@ def _measured(random: Random) -> list[Raw]:
 def _scale(random: Random, law: str) -> Raw:
     if law == "exponent":
         return {"exponent": round(random.uniform(0.01, 0.3), 3), "reference": 16}
-    if law == "bubble":
-        return {"micro_batches": random.choice((2, 5, 8, 64))}
     shares, share = [], 1.0
     for gpus in (4, 12, 30, 80):
         shares.append({"gpus": gpus, "share": round(share, 4)})
@@ -137,8 +132,9 @@ def capped(points: Any, throughput: str, **row: Any) -> Request:
     request = Request(maximize="goodput")
     request.items[0]["gpu"]["tdp"] = figure("1 kW")
     request.job["training"] = {"mfu": "40 %"}
-    curve = [{"gpu_cap": "50 %", "throughput": throughput, **row}]
-    request.job["power"] = {"points": points, "curve": curve}
+    own = {"of": "training", "gpu_cap": "50 %", "throughput": throughput}
+    request.items[0]["power_points"] = [own | {"source": "made_up", "confidence": "low"} | row]
+    request.job["power"] = {"points": points}
     return request
 
 
@@ -203,34 +199,6 @@ def test_scale_counts_from_where_the_rate_was_measured(scale: Raw, share: float)
     assert job.gpus_used == 32
     assert job.scale_share == pytest.approx(share)
     assert job.useful_pflops == pytest.approx(job.useful_gpus * 0.4 * share)
-
-
-def test_a_pipeline_waits_for_its_bubble() -> None:
-    request = Request(maximize="goodput")
-    request.job["training"] = {"mfu": "40 %", "scale": {"micro_batches": 24}}
-    request.job["parallelism"] = {"tensor": 2, "pipeline": 4}
-    job = planned(request).jobs[0]
-    # 4 replicas of 8 GPUs: 6 micro-batches each, and 3 stages to fill and drain.
-    assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
-
-
-def few(micro_batches: int, *options: Raw, **job: Any) -> Request:
-    """Return the small request with so few micro-batches a step; a copy of the model is 8 GPUs."""
-    request = Request(maximize="goodput")
-    request.job["training"] = {"mfu": "40 %", "scale": {"micro_batches": micro_batches}}
-    request.job["parallelism"] = list(options) or {"tensor": 2, "pipeline": 4}
-    request.job |= job
-    return request
-
-
-@pytest.mark.parametrize(("micro_batches", "gpus"), [(1, 8), (3, 24), (4, 32), (5, 32)])
-def test_each_copy_of_the_model_takes_a_micro_batch(micro_batches: int, gpus: int) -> None:
-    """Four systems of 8 GPUs have room, each a copy of the model."""
-    plan = planned(few(micro_batches))
-    assert plan.jobs[0].gpus_used == gpus
-    (limit,) = (limit for limit in plan.limits if limit.name == "micro_batches")
-    assert (limit.limit, limit.value) == (8 * micro_batches, gpus)
-    assert limit.binding == (micro_batches <= 4)
 
 
 # Replicas: four systems of 8 GPUs at most.

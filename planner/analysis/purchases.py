@@ -25,7 +25,6 @@ from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import stored
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 from planner.schema.plan import Plan
-from planner.sizing.goodput import mtti_s
 
 Numbers = NDArray[np.float64]
 OfferT = TypeVar("OfferT", System, Storage)
@@ -184,11 +183,7 @@ def _most_work(case: Case, units: Mapping[str, int], run: Run) -> Run | None:
 def _at_longest(case: Case, mode: Mode, units: Mapping[str, int], run: Run) -> Run | None:
     """A purchase run as planned, with the longest interval allowed."""
     rule = case.job.interval
-    interval_s = rule.high_s
-    if rule.policy == "lost_work":
-        rates = [way.failures_per_gpu_day for _, way in case.in_use(run.used, run.ways)]
-        interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
-    return run_at(case, mode, units, run.used, run.gpus, interval_s, run.ways)
+    return run_at(case, mode, units, run.used, run.gpus, rule.high_s, run.ways)
 
 
 # Values of many purchases

@@ -157,7 +157,7 @@ def case_with_item(study: Study, name: str, inputs: Inputs | None = None) -> Cas
     item = next((each for each in case.flash if each.id == name), None)
     narrowed = inputs
     if isinstance(item, Storage):
-        if (case.exact_families or case.max_families) == 1:
+        if case.max_families == 1:
             narrowed = changed(inputs, "consider.storage_families", (item.family,))
     elif only_type(study):
         narrowed = changed(inputs, "consider.gpu_systems", (name,))
@@ -225,7 +225,6 @@ def without_money(case: Case) -> Case:
     """Case without limits on money; its companions are to be derived anew."""
     limits = case.limits.with_values(
         capex_usd=None,
-        support_usd_per_year=None,
         opex_usd_per_year=None,
         tco_usd=None,
         per_useful_gpu_hour=None,

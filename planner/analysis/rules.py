@@ -88,7 +88,7 @@ def _demand(inputs: Inputs) -> RowQuestion:
 def _by_rules(inputs: Inputs) -> Iterator[RowQuestion]:
     own = inputs.problem.storage.rule
     if isinstance(own, CustomRule):
-        asked = _bandwidth(own.read, own.write, own.per_gpus)
+        asked = _bandwidth(own.read, own.write, 1)
         yield RowQuestion("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
     for rule in VENDOR_RULES.values():
         label = f"{_VENDORS[rule.family]} {rule.name}"

@@ -337,7 +337,7 @@ def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReaso
     """Take over bounds from the forced plans: on the items they hold, and on all others."""
     rows = {(row.kind, row.key): row for row in forced}
     systems = {system.id for system in study.case.systems}
-    one_family = (study.case.exact_families or study.case.max_families) == 1
+    one_family = study.case.max_families == 1
     for reason in reasons:
         of_type = reason.name in systems
         row = None

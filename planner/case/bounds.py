@@ -69,10 +69,9 @@ def at_least(offer: Offer) -> Offer:
 def cap_in_use(case: Case, system: System) -> int:
     """The most systems that any plan needs for the job: those in use and spares."""
     most = cap(case, system)
-    limits = [(way, case.job.gpus_max_in(way)) for way in system.ways]
-    fewest = [(way, way.systems_for(gpus)) for way, gpus in limits if gpus is not None]
-    if len(fewest) < len(limits):
+    if case.job.gpus_max is None:
         return most
+    fewest = [(way, way.systems_for(case.job.gpus_max)) for way in system.ways]
     needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
     return min(most, max(needed, system.low, system.min_units))
 

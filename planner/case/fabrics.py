@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from planner.case.builder import CompanionsBuilder
-from planner.case.model import Fabric, LeafKind, NetworkName, Storage, System
+from planner.case.model import Fabric, NetworkName, System
 from planner.case.ports import (
     FabricKey,
     base_group,
@@ -20,16 +20,13 @@ from planner.case.ports import (
 )
 from planner.case.quantities import Size, Steps, Terms
 from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
-from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
+from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.sizing.fabric import (
     ComputeDesign,
     FabricSize,
     PortDesign,
-    bundle_sizes,
-    bundle_uplinks,
     compute_sizes,
     port_sizes,
-    split_ports,
 )
 
 OUTPUTS = ("switches", "any", "leaf_spine", "spine_core", "ends")
@@ -150,8 +147,6 @@ def _add_compute(
         planes=key.planes,
         manager_slots=asked.manager.slots,
         manager_ports=asked.manager.ports,
-        single_switch=asked.single_switch,
-        leaf_pair=asked.leaf_pair,
         rail_group=key.rail_group,
     )
     prefix, ports = f"compute{number}", design.planes * design.ports_per_system
@@ -238,16 +233,11 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
         ports_per_amount=1,
         oversubscription=asked.oversubscription,
     )
-    uplink = base.link or NO_LINK
-    ratio = asked.storage_oversubscription if isinstance(asked, StorageFabric) else None
-    if ratio is not None:
-        fabric = _add_two_kinds(builder, fabric, uplink, asked.min_switches, ratio)
-    else:
-        design = PortDesign(
-            fabric.radix, fabric.parts_per_port, asked.oversubscription, asked.min_switches
-        )
-        fabric = replace(fabric, sizes=port_sizes(design, builder.most(fabric.amount)))
-        _add_tree(builder, fabric, uplink, fitted=False)
+    design = PortDesign(
+        fabric.radix, fabric.parts_per_port, asked.oversubscription, asked.min_switches
+    )
+    fabric = replace(fabric, sizes=port_sizes(design, builder.most(fabric.amount)))
+    _add_tree(builder, fabric, base.link or NO_LINK, fitted=False)
     builder.need(item.id, 1.0, f"{network}.switches", WORDS[network])
     if network == "storage":
         builder.switches.append((1.0, f"{network}.switches"))
@@ -306,62 +296,6 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
             ends = tuple((factor / each, name) for factor, name in terms)
             name = builder.ceil(f"{network}.ends_{kind}", ends)
             builder.need_part(link.switch_end.item, 1.0, name, WORDS[network])
-
-
-def _add_two_kinds(
-    builder: CompanionsBuilder, fabric: Fabric, uplink: Link, least: int, ratio: float
-) -> Fabric:
-    """Add leaves of storage and leaves of all else, each of its ratio, below the same spines."""
-    network, radix, end = fabric.network, fabric.radix, uplink.switch_end
-    ratios = (fabric.oversubscription, ratio)
-    each = bundle_uplinks(radix, ratios)
-    storage = {offer.id for offer in builder.offers if isinstance(offer, Storage)}
-    kinds, bundles = [], []
-    for leaves, own_ratio in zip(("leaves", "storage_leaves"), ratios, strict=True):
-        is_storage = leaves == "storage_leaves"
-        terms = tuple(term for term in fabric.amount if (term[1] in storage) == is_storage)
-        down, up = split_ports(radix, own_ratio)
-        if not terms:
-            continue
-        name, holds = f"{network}.{leaves}", down * fabric.parts_per_port
-        most = _most_leaves(builder, radix, up // each, each, terms, holds)
-        counts = range(least, max(least, most) + 1) if holds else ()
-        sizes = tuple(Size(count * holds, (count,)) for count in counts)
-        builder.quantities.append(Steps(f"{name}_of", terms, sizes, (name,)))
-        kinds.append(LeafKind(name, down, up))
-        bundles.append((float(up // each), name))
-    trees = bundle_sizes(radix, each, builder.most(tuple(bundles)))
-    upper = tuple(_above_leaves(size, _links_each(end)) for size in trees)
-    outputs = tuple(f"{network}.{name}" for name in ("upper", "spine_core", "upper_ends"))
-    builder.quantities.append(Steps(f"{network}.bundles", tuple(bundles), upper, outputs))
-    above, spine_core, ends = outputs
-    builder.sum(f"{network}.switches", (*((1.0, kind.name) for kind in kinds), (1.0, above)))
-    links = tuple((float(kind.up), kind.name) for kind in kinds)
-    _need_cables(builder, network, f"{network}.leaf_cables", uplink, links)
-    _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
-    if end is not None:
-        builder.need_part(end.item, 1.0, ends, WORDS[network])
-    for kind in kinds:
-        _need_ends(builder, network, end, kind.up, kind.name)
-    return replace(fabric, sizes=trees, kinds=tuple(kinds), bundles=tuple(bundles))
-
-
-def _most_leaves(
-    builder: CompanionsBuilder, radix: int, bundles: int, each: int, terms: Terms, holds: int
-) -> int:
-    """Leaves for all that can be attached, or as many as any tree joins."""
-    needed = -(-builder.most(terms) // holds) if holds else 0
-    if needed <= radix:
-        return needed
-    return len(bundle_sizes(radix, each, min(needed * bundles, radix * radix))) // bundles
-
-
-def _above_leaves(size: FabricSize, each_end: int | None) -> Size:
-    """Switches above the leaves, the links between them and their transceivers."""
-    tree = size.tree
-    ends = tree.spines * _modules(tree.spine_down_ports + tree.spine_up_ports, each_end)
-    ends += tree.cores * _modules(tree.core_ports, each_end)
-    return Size(size.capacity, (tree.spines + tree.cores, tree.spine_core_links, ends))
 
 
 # Out of band.

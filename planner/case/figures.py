@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from planner.case.cabling import longest_run_m, part_that_reaches
-from planner.figures import DRAW, DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
+from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
 from planner.inputs import Inputs, once_for_each
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
@@ -51,18 +51,12 @@ def _product(part: Item, inputs: Inputs, row: Stated) -> float | None:
     """A figure of an item without parts: 0 where a factor is 0, whatever the others."""
     product: float | None = 1.0
     for path in row.paths:
-        figure = _draw(part, inputs) if path == DRAW else _at_path(path)(part)
+        figure = _at_path(path)(part)
         factor = UNSTATED.get(path) if figure is None else figure.value
         if factor == 0.0:
             return 0.0
         product = None if product is None or factor is None else product * factor
     return product
-
-
-def _draw(part: Item, inputs: Inputs) -> Figure[float] | None:
-    """The draw that counts: the maximum, or the provision of a reference design."""
-    designed = inputs.problem.site.power_basis == "design"
-    return (designed and part.consumes.design_power) or part.consumes.it_power
 
 
 # Power and heat.
@@ -81,7 +75,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
         return None
     typical = 0.0
     for part, quantity in parts(item, inputs):
-        figure = part.consumes.typical_power or _draw(part, inputs)
+        figure = part.consumes.typical_power or part.consumes.it_power
         if figure is not None and part.category not in DRAWLESS:
             typical += figure.value * quantity
     return typical
@@ -166,7 +160,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
         return None
     boxes = []
     for part, quantity in parts(item, inputs):
-        height, power = part.consumes.rack_units, _draw(part, inputs)
+        height, power = part.consumes.rack_units, part.consumes.it_power
         if height is None or (power is None and space.power_kw is not None):
             return None
         weight = part.consumes.weight.value if part.consumes.weight else None

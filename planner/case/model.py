@@ -125,8 +125,6 @@ class Way:
     power_share: share of the rated power that a system is provisioned for.
     min_replicas: fewest replicas whose memory holds the shared state, over all types;
         ``least_running`` of them go on where a job shrinks.
-    bubble: cost of the pipeline per GPU in use. gpus_max: GPUs of as many copies of the model as a
-        step has micro-batches, None for any.
     tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
     drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
         stall is derived from it.
@@ -147,9 +145,7 @@ class Way:
     tensor_gpus: int | None = None
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
-    bubble: float = 0.0
     option: str | None = None
-    gpus_max: int | None = None
     fabric: int | None = None
     choice: str = ""
 
@@ -283,22 +279,13 @@ class Companion(BillItem):
         return not self.stored
 
 
-class LeafKind(NamedTuple):
-    """Leaves of one oversubscription: name of their count, ports to devices and to spines."""
-
-    name: str
-    down: int
-    up: int
-
-
 @dataclass(frozen=True)
 class Fabric:
     """One fabric and its possible sizes.
 
     ``amount``: terms of the endpoints, systems (compute) or port parts; each stands for
     ``ports_per_amount`` ports (out of band: those that one switch can serve). ``links``: terms of
-    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute). With
-    ``kinds`` of leaves the sizes are those of ``bundles`` of their uplinks.
+    the links to devices. ``planes`` copies of a size are built, of ``design`` (compute).
     """
 
     network: NetworkName
@@ -314,8 +301,6 @@ class Fabric:
     ports_per_amount: int
     oversubscription: float
     design: ComputeDesign | None = None
-    kinds: tuple[LeafKind, ...] = ()
-    bundles: Terms = ()
 
 
 @dataclass(frozen=True)
@@ -404,12 +389,11 @@ class Companions:
 
 
 class IntervalRule(NamedTuple):
-    """Checkpoint interval: ``fixed`` (low = high), ``lost_work`` (kappa) or ``optimal``."""
+    """Checkpoint interval: ``fixed`` (low = high) or ``optimal``."""
 
-    policy: Literal["fixed", "lost_work", "optimal"]
+    policy: Literal["fixed", "optimal"]
     low_s: float
     high_s: float
-    kappa: float
 
 
 @dataclass(frozen=True)
@@ -461,7 +445,6 @@ class Job:
     max_blocking: float
     interval: IntervalRule
     one_replica_writes: bool
-    one_replica_reads: bool
     fan_out: FanOut
     max_restore_s: float | None
     restart_s: float
@@ -494,11 +477,6 @@ class Job:
         """A restart from local copies with its possible swap, s."""
         assert self.levels is not None
         return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
-
-    def gpus_max_in(self, *ways: Way) -> int | None:
-        """The most GPUs in use in given ways, None for any number."""
-        given = (self.gpus_max, *(way.gpus_max for way in ways))
-        return min((most for most in given if most is not None), default=None)
 
     def spare_systems(self, way: Way, systems: int) -> int:
         """The most systems beside those in use that any plan gains from."""
@@ -633,7 +611,6 @@ class Case:
     delivered_read: float
     delivered_write: float
     max_families: int
-    exact_families: int | None
     tolerate_down: int
     rule: BandwidthRule | None
     rates: Rates

@@ -42,7 +42,6 @@ from planner.schema.problem import (
     FixedInterval,
     Interval,
     Job,
-    LostWorkInterval,
     Problem,
 )
 from planner.sizing.demand import VENDOR_RULES, capacity_tb, exports_tb
@@ -86,8 +85,7 @@ def resolve(inputs: Inputs) -> Case:
         objective=problem.objective.name,
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
-        max_families=problem.storage.exact_families or problem.storage.max_families,
-        exact_families=problem.storage.exact_families,
+        max_families=problem.storage.max_families,
         tolerate_down=problem.storage.tolerate_down,
         rule=_rule(problem),
         rates=_rates(problem),
@@ -306,7 +304,7 @@ def limit_at(problem: Problem, path: str, value: float) -> float:
 def _rule(problem: Problem) -> BandwidthRule | None:
     rule = problem.storage.rule
     if isinstance(rule, CustomRule):
-        return BandwidthRule(rule.name, rule.read, rule.write, rule.per_gpus)
+        return BandwidthRule(rule.name, rule.read, rule.write, 1)
     if rule == "demand":
         return None
     vendor = VENDOR_RULES[rule]
@@ -390,7 +388,6 @@ def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
         max_blocking=checkpoint.max_blocking,
         interval=_interval_rule(checkpoint.interval),
         one_replica_writes=checkpoint.writers == "one_replica",
-        one_replica_reads=restore.readers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
@@ -429,10 +426,8 @@ def _modes(job: Job) -> tuple[Mode, ...]:
 
 def _interval_rule(interval: Interval) -> IntervalRule:
     if isinstance(interval, FixedInterval):
-        return IntervalRule("fixed", interval.every_s, interval.every_s, 0.0)
-    if isinstance(interval, LostWorkInterval):
-        return IntervalRule("lost_work", 0.0, 0.0, interval.kappa)
-    return IntervalRule("optimal", interval.min_s, interval.max_s, 0.0)
+        return IntervalRule("fixed", interval.every_s, interval.every_s)
+    return IntervalRule("optimal", interval.min_s, interval.max_s)
 
 
 def _bulk_needed_tb(problem: Problem, checkpoint_gb: float) -> float:

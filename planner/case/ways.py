@@ -6,7 +6,6 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
@@ -16,7 +15,7 @@ from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
-from planner.schema.running import ASSUMED_AT_GPUS, DEFAULT_FAILURES, CurvePoint, Parallelism
+from planner.schema.running import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Parallelism
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST
@@ -24,7 +23,6 @@ from planner.sizing.throughput import (
     MemoryNeed,
     ScaleLaw,
     gpu_share_of_draw,
-    pipeline_bubble,
     provisioned_share,
 )
 
@@ -40,7 +38,7 @@ class Point(NamedTuple):
     """A power set point: cap of the GPUs, shares of rated power and of rate, and their source.
 
     ``throughput`` lies between ``low`` and ``high``. ``source`` is an id of the catalogs, None for
-    full power and for a curve of the problem.
+    full power.
     """
 
     gpu_cap: float
@@ -104,7 +102,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
     name, several, job = choice.id_of(item, job), len(job.options) > 1, job.spread(choice.option)
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
-    (bubble, filled), least = _pipeline(job), least_replicas(item, job) or 1
+    least = least_replicas(item, job) or 1
     host_copy = item.local.host_copy if job.checkpoint.stall_s == "derived" else None
     return Way(
         id=f"{name}__{usable}gpus" if len(uses_of(item, job)) > 1 else name,
@@ -118,9 +116,7 @@ def _way(item: Item, job: Job, choice: Choice, usable: int) -> Way:
         power_share=choice.point.power,
         min_replicas=least,
         least_running=least,
-        bubble=bubble,
         option=choice.option.name if several and choice.option else None,
-        gpus_max=filled,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=_drives(item, job),
         host_copy_gb_per_s=host_copy.value if host_copy else None,
@@ -133,7 +129,7 @@ def _rate_tflops(job: Job, choice: Choice) -> float:
     if law is None:
         return rate
     holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
-    return rate if holds_at is None else rate / law.share(holds_at, *_pipeline(job))
+    return rate if holds_at is None else rate / law.share(holds_at)
 
 
 def scale_law(job: Job) -> ScaleLaw | None:
@@ -142,21 +138,7 @@ def scale_law(job: Job) -> ScaleLaw | None:
     if scale is None:
         return None
     rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
-    even = scale.micro_batches is not None
-    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows, even)
-
-
-def _pipeline(job: Job) -> tuple[float, int | None]:
-    """Bubble of the pipeline per GPU, and GPUs of as many model copies as micro-batches.
-
-    0 and None where no such law is stated.
-    """
-    scale, parallel = job.training.scale, job.parallelism
-    if scale is None or scale.micro_batches is None or parallel is None:
-        return 0.0, None
-    each, batches = parallel.batch_gpus, scale.micro_batches
-    bubble = pipeline_bubble(parallel.pipeline, each, batches)
-    return bubble, batches * each
+    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
 
 
 def _failures_per_gpu_day(item: Item, job: Job) -> float:
@@ -272,10 +254,7 @@ def measured(item: Item, job: Job, precision: Precision) -> Achieved | None:
 
 
 def _points(item: Item, job: Job, precision: Precision, system_kw: float | None) -> list[Point]:
-    """Power set points that a type may run at, full power first, then by falling cap.
-
-    The catalog's curve for training in that precision counts, else the problem's own.
-    """
+    """Power set points that a type may run at, full power first, then by falling cap."""
     power = job.power
     if power is None:
         return [FULL]
@@ -284,10 +263,7 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
         for row in item.power_points
         if row.of == "training" and row.precision in (None, precision) and row.gpu_cap < 1.0
     ]
-    rows: Sequence[PowerPoint | CurvePoint] = published or [
-        row for row in power.curve if row.gpu_cap < 1.0
-    ]
-    capped = (_point(item, row, power.reading, system_kw) for row in rows)
+    capped = (_point(item, row, system_kw) for row in published)
     points = sorted((p for p in capped if p is not None), key=lambda point: -point.gpu_cap)
     return [
         point
@@ -296,9 +272,7 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
     ]
 
 
-def _point(
-    item: Item, row: PowerPoint | CurvePoint, reading: str, system_kw: float | None
-) -> Point | None:
+def _point(item: Item, row: PowerPoint, system_kw: float | None) -> Point | None:
     """A row of a curve as a set point of a type; None where its power is not known."""
     power, tdp, gpus = row.power, item.gpu.tdp, item.provides.gpus
     if power is None:
@@ -308,11 +282,8 @@ def _point(
         power = provisioned_share(row.gpu_cap, gpu_share)
     low = row.throughput if row.low is None else row.low
     high = row.throughput if row.high is None else row.high
-    throughput = {"low": low, "high": high}.get(reading, row.throughput)
-    if isinstance(row, CurvePoint):
-        return Point(row.gpu_cap, power, throughput, low, high, None, None)
     basis = (row.source, row.confidence, row.note)
-    return Point(row.gpu_cap, power, throughput, low, high, *basis)
+    return Point(row.gpu_cap, power, row.throughput, low, high, *basis)
 
 
 # Parallelism: whether a replica fits a type, and how many of its GPUs it can use.

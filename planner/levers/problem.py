@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from planner.figures import FIGURES
 from planner.inputs import Change, Inputs, weights_gb_per_gpu
-from planner.levers.model import Direction, Lever, amount, bounded, choice, given, moved, written
+from planner.levers.model import Direction, Lever, amount, bounded, choice, given, moved
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
@@ -15,7 +15,6 @@ from planner.schema.problem import (
     DataSet,
     FixedInterval,
     Job,
-    LostWorkInterval,
     OptimalInterval,
     Quantity,
 )
@@ -51,7 +50,7 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
         path, label = "storage.tolerate_down", FIGURES["tolerate_down"].label
         yield bounded(inputs, path, label, "appliances", -1, 0)
     families = {item.family for item in inputs.items if item.category == "storage"}
-    if storage.exact_families is None and storage.max_families < len(families):
+    if storage.max_families < len(families):
         path, label = "storage.max_families", "storage families"
         yield bounded(inputs, path, label, "families", 1, len(families), least=1.0)
 
@@ -112,22 +111,11 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
             inputs, f"{_JOB}.gpus.hot_spares", FIGURES["hot_spare_systems"].label, "systems", -1, 0
         )
     yield from _types(inputs)
-    yield from _micro_batches(inputs)
     if job.parallelism is not None and len(job.options) == 1 and _replicas_matter_not(job):
         least = _fewest_stages(inputs)
         if least < job.parallelism.pipeline:
             yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",
                           "stages", -1, least, limit="replica_fits")  # fmt: skip
-
-
-def _micro_batches(inputs: Inputs) -> Iterator[Lever]:
-    """Yield the micro-batches of a step where more of them never do less work: a rate found at so
-    many GPUs has a bubble in it, which they make smaller, too."""
-    training = inputs.problem.job.training
-    scale, at = training.scale, training.scale_reference
-    if scale is None or scale.micro_batches is None or training.model is not None or at is not None:
-        return
-    yield moved(inputs, BY_NAME["micro_batches"], _MOST_UNITS)
 
 
 def _types(inputs: Inputs) -> Iterator[Lever]:
@@ -148,9 +136,8 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
 
 def _replicas_matter_not(job: Job) -> bool:
     """True if a smaller replica allows every plan that a larger one does."""
-    readers, writers = job.restore.readers, job.checkpoint.writers
     alike = job.restore.fan_out == "broadcast" and not job.whole_replicas
-    return alike and (readers, writers) == ("all", "all")
+    return alike and job.checkpoint.writers == "all"
 
 
 def _fewest_stages(inputs: Inputs) -> int:
@@ -233,11 +220,6 @@ def _interval(inputs: Inputs) -> Iterator[Lever]:
     if isinstance(rule, OptimalInterval):
         yield moved(inputs, BY_NAME["interval_max"], _LONGEST_S)
         yield moved(inputs, BY_NAME["interval_min"], _SHORTEST_S)
-    elif isinstance(rule, LostWorkInterval):
-        label = f"interval of {written(rule.kappa, 'share')} of the time between interruptions"
-        text = "{policy: optimal, min: 1 s, max: 30 day}"
-        what = "let the best interval be chosen"
-        yield choice(inputs, path, label, what, Change(path, _free(), text))
     elif isinstance(rule, FixedInterval):
         every = rule.every_s
         off = (Change(path, _free(every), ""),)
@@ -332,12 +314,6 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
         off = [Change("storage.endurance", "off", "off")]
         label, what = "write endurance of drives", "ignore it"
         yield choice(inputs, "storage.endurance", label, what, *off)
-    if storage.exact_families is not None:
-        count = storage.exact_families
-        none = Change("storage.exact_families", None, "null")
-        most = Change("storage.max_families", count, str(count))
-        label, what = f"exactly {count} storage families", "allow fewer"
-        yield choice(inputs, "storage.exact_families", label, what, none, most)
 
 
 def _worn(inputs: Inputs) -> bool:
@@ -376,13 +352,10 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         label = "restore fan-out above 1"
         what = "read the checkpoint once, broadcast between the GPUs"
         yield choice(inputs, path, label, what, Change(path, "broadcast", "broadcast"))
-    for path, value, verb in (
-        (job_path("restore.readers"), job.restore.readers, "reads"),
-        (job_path("checkpoint.writers"), job.checkpoint.writers, "writes"),
-    ):
-        if value == "one_replica":
-            label, what = f"one replica alone {verb}", f"every GPU system {verb}"
-            yield choice(inputs, path, label, what, Change(path, "all", "all"))
+    if job.checkpoint.writers == "one_replica":
+        path = job_path("checkpoint.writers")
+        label, what = "one replica alone writes", "every GPU system writes"
+        yield choice(inputs, path, label, what, Change(path, "all", "all"))
 
 
 def _every(inputs: Inputs, given: tuple[int, ...]) -> Iterator[Lever]:

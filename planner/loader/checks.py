@@ -143,7 +143,6 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
         site.facility_limit_kw,
         site.it_power_kw,
         site.racks,
-        budget.energy_usd_per_year,
         budget.capex_usd,
         budget.opex_usd_per_year,
         budget.tco_usd,
@@ -177,7 +176,7 @@ def _job(inputs: Inputs) -> Iterator[Fault]:
     if both and size_gb and job.parameters is not None:
         if isinstance(bytes_each, str):
             bytes_each = BYTES_PER_PARAMETER[bytes_each].value
-        computed_gb = job.parameters * bytes_each * job.trained_share / 1e9
+        computed_gb = job.parameters * bytes_each / 1e9
         if abs(computed_gb / size_gb - 1) > SIZE_TOLERANCE:
             message = (
                 f"size is {size_gb / 1000:.4g} TB, but parameters times bytes_per_parameter is "
@@ -212,15 +211,10 @@ def _families(inputs: Inputs) -> Iterator[Fault]:
     problem, storage = inputs.problem, inputs.problem.storage
     items = [item for item in inputs.items if item.category == "storage"]
     forced = sorted({str(item.family) for item in items if demanded(problem, item.id)})
-    exact, limit = storage.exact_families, storage.exact_families or storage.max_families
+    key, limit = "storage.max_families", storage.max_families
     if len(forced) > limit:
-        key = "storage.exact_families" if exact else "storage.max_families"
         message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
         yield "families", key, message, f"raise {key} from {limit} to {len(forced)}"
-    if exact is not None and "max_families" in storage.model_fields_set:
-        if storage.max_families != exact:
-            message = f"exact_families {exact} does not go with max_families {storage.max_families}"
-            yield "families", "storage.exact_families", message, "leave out max_families"
 
 
 STATES = {"pdu": ("feed", "what it feeds"), "cdu": ("cooling", "what it cools")}

@@ -21,14 +21,14 @@ Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
 """(code, path in the problem file, cause, fix, severity where it is no error)"""
 
 _CODE = "contradiction"
-_GPUS, _BATCHES = job_path("gpus.max"), job_path("training.scale.micro_batches")
+_GPUS = job_path("gpus.max")
 _PARALLELISM = job_path("parallelism")
 _LOCAL, _STALL = job_path("checkpoint.local"), job_path("checkpoint.stall")
 
 
 def contradictions(inputs: Inputs) -> Iterator[Fault]:
     """Values of a problem that exclude each other."""
-    for check in (_gpus, _micro_batches, _goodput, _days, _memory, _domains, _exact_families):
+    for check in (_gpus, _goodput, _days, _memory, _domains):
         yield from check(inputs)
 
 
@@ -54,28 +54,6 @@ def _gpus(inputs: Inputs) -> Iterator[Fault]:
     if useful is not None and useful >= most:
         work = f"targets.min_useful_gpus asks for the work of {useful:g} GPUs that never stop"
         yield _CODE, _GPUS, f"{work}{allowed}", "raise it, or ask for less"
-
-
-def _micro_batches(inputs: Inputs) -> Iterator[Fault]:
-    """Fewer micro-batches than the required GPUs have copies of the model, in any spread."""
-    job, targets = inputs.problem.job, inputs.problem.targets
-    given = None if job.training.scale is None else job.training.scale.micro_batches
-    useful = math.floor(targets.min_useful_gpus or 0) + 1  # goodput is below 100 %
-    asked = max(job.gpus.min or 1, targets.min_gpus or 1, useful)
-    if given is None or not job.options:
-        return
-    spreads = (
-        (max(asked, option.min_replicas * option.replica_gpus), option.batch_gpus)
-        for option in job.options
-    )
-    gpus, each = min(spreads, key=lambda spread: -(-spread[0] // spread[1]))
-    need = -(-gpus // each)
-    if need > given:
-        message = (
-            f"{given} micro-batches of a step fill {given * each} GPUs, "
-            f"{each} each, and no fewer than {gpus} are asked for"
-        )
-        yield _CODE, _BATCHES, message, f"raise it to {need}, or ask for fewer"
 
 
 def _goodput(inputs: Inputs) -> Iterator[Fault]:
@@ -120,13 +98,8 @@ def _days(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _most_gpus(job: Job) -> tuple[int | None, str]:
-    """The most GPUs of a job and the path that limits them; each copy takes a micro-batch."""
-    batches = None if job.training.scale is None else job.training.scale.micro_batches
-    each = max((option.batch_gpus for option in job.options), default=0)
-    found = [(job.gpus.max, _GPUS)] if job.gpus.max is not None else []
-    if batches is not None and each:
-        found.append((batches * each, _BATCHES))
-    return min(found, default=(None, ""))
+    """The most GPUs of a job and the path that limits them."""
+    return job.gpus.max, _GPUS
 
 
 def _memory(inputs: Inputs) -> Iterator[Fault]:
@@ -162,18 +135,6 @@ def _domains(inputs: Inputs) -> Iterator[Fault]:
             f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
         )
         yield _CODE, _PARALLELISM, message, fix
-
-
-def _exact_families(inputs: Inputs) -> Iterator[Fault]:
-    problem = inputs.problem
-    exact, considered = problem.storage.exact_families, problem.consider.storage_families
-    names = {item.family for item in inputs.items if item.category == "storage"}
-    if considered is not None:
-        names &= set(considered)
-    if exact is not None and exact > len(names):
-        there = "1 is" if len(names) == 1 else f"{len(names)} are"
-        message = f"{exact} storage families are asked for, and {there} on offer"
-        yield _CODE, "storage.exact_families", message, "ask for fewer, or add catalogs"
 
 
 def _systems(inputs: Inputs) -> list[Item]:

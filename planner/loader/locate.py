@@ -140,7 +140,7 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
 def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, str, str | None]:
     """Return what to say of a key that is unknown or missing."""
     if detail["type"] == "union_tag_not_found":
-        return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
+        return "missing-key", "'policy' is missing", "write fixed or optimal"
     if detail["type"] == "missing":
         name = str(detail["loc"][-1])
         return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)

@@ -100,8 +100,7 @@ def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
             serving[offer.family] = serving.get(offer.family, 0) + count
             if offer.segments and count > offer.segments[-1].high:
                 return False
-    exact, number = case.exact_families, len(serving)
-    if number > case.max_families if exact is None else number != exact:
+    if len(serving) > case.max_families:
         return False
     most = {family.id: family.max_units for family in case.families}
     return all((limit := most[name]) is None or n <= limit for name, n in serving.items())

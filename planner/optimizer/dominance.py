@@ -120,9 +120,7 @@ def _alike(case: Case, offer: Offer, uses: _Uses) -> tuple[object, ...]:
     )
     common = (type(offer), offer.pack, named, frozenset(uses.factors[offer.id]))
     if isinstance(offer, System):
-        ways = tuple(
-            replace(w, id="", choice="", tflops_per_gpu=0.0, bubble=0.0) for w in offer.ways
-        )
+        ways = tuple(replace(w, id="", choice="", tflops_per_gpu=0.0) for w in offer.ways)
         return (*common, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
@@ -138,7 +136,7 @@ def _takes(case: Case, offer: Offer, uses: _Uses, figures: Iterable[str]) -> lis
     takes += [factor for _, factor in sorted(uses.factors[offer.id].items())]
     if isinstance(offer, System):
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
-        takes += [value for way in offer.ways for value in (-way.tflops_per_gpu, way.bubble)]
+        takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
         takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
         takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]

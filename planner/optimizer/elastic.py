@@ -64,13 +64,12 @@ class _Weighed(NamedTuple):
 def can_be_missed(case: Case, name: str) -> bool:
     """Whether a limit can be missed at a price.
 
-    A bandwidth rule takes the place of the overlap limit, which then is none; where the interval
-    follows from the time between failures it is not chosen.
+    A bandwidth rule takes the place of the overlap limit, which then is none.
     """
     if name == "overlap" and case.rule is not None:
         return False
     if name in ("overlap", "blocking"):
-        return case.job.interval.policy != "lost_work"
+        return True
     return name in BY_NAME and BY_NAME[name].elastic != ""
 
 
@@ -396,10 +395,6 @@ class _Jobs:
         if rule.policy == "fixed":
             low = high = np.full_like(self.mtti, rule.low_s)
             there = low * (1 + SLACK) >= self.times.low
-        elif rule.policy == "lost_work":
-            high = rule.kappa * self.mtti
-            low = high * self.few / self.many
-            there = high * (1 + SLACK) >= self.times.low
         else:
             low = np.maximum(self.times.low, rule.low_s)
             high = np.full_like(low, rule.high_s)

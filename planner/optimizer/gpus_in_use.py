@@ -47,7 +47,7 @@ class BestUse(Work):
     def most_gpus(self, number: int, systems: Counts) -> Counts:
         """The most GPUs that the job can use of so many systems of one way's type."""
         way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
-        gpus, limit = most_gpus(job, way, systems), job.gpus_max_in(way)
+        gpus, limit = most_gpus(job, way, systems), job.gpus_max
         if limit is not None:
             gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
         if self.drives is None:
@@ -83,10 +83,7 @@ class BestUse(Work):
         step = self.step[team]
         least, most = self._served(team, most, stores)
         least = np.maximum(least, np.maximum(step, self.least[team]))
-        # Where the interval follows from the time between interruptions, fewer GPUs may make
-        # possible what more cannot do at all.
-        rises = self.case.job.interval.policy == "lost_work"
-        dips = self.concave != self.case.job.scale and not self.even  # then no peak is known
+        dips = self.concave != self.case.job.scale  # then no peak is known
         dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
@@ -104,8 +101,6 @@ class BestUse(Work):
             best[open_[better]] = score[here, at][better]
             chosen[open_[better]] = gpus[here, at][better]
             falls = patient[:, -1] <= patient[:, -2]
-            if rises:
-                falls &= np.isfinite(patient[:, -1])
             poor = patient[:, -1] <= best[open_]
             if tco_usd is not None:
                 most_usd = self.affordable(team[open_], patient[:, -1])
@@ -134,52 +129,30 @@ class BestUse(Work):
             low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
         peak = use.gpus - low * step
         at, _ = self.worth(replace(use, gpus=peak))
-        if self.even:
-            return self._no_better_above(use, peak, at)
         return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
-
-    def _no_better_above(self, use: Uses, peak: Counts, at: Numbers) -> Counts:
-        """The same where copies of the model share micro-batches evenly.
-
-        The peak is of the bound: GPUs above it are left out whose bound is no more than what the
-        peak, or the end of a step below it, is worth.
-        """
-        step, filled = self.step[use.team], self.filled[use.team]
-        end = np.maximum(filled // -(-filled // peak) // step, 1) * step
-        worth = np.maximum(at, self.worth(replace(use, gpus=end))[0])
-        high = (use.gpus - peak) // step
-        low = np.zeros_like(high)
-        while (low < high).any():
-            middle = (low + high) // 2
-            may = self.without_waiting(replace(use, gpus=use.gpus - middle * step)) > worth
-            low = np.where(may, low, np.minimum(middle + 1, high))
-            high = np.where(may, middle, high)
-        return np.where(np.isfinite(worth), np.maximum(low - TRIED, 0) * step, 0)
 
     def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
         """The fewest and the most GPUs between which all lie that are read for in time.
 
         Reads, for a restore and every second, rise with the GPUs, and so do the ports through
-        which they come, unless one replica alone reads in a restore; storage gives the same.
+        which they come; storage gives the same.
         """
         job, asked = self.case.job, []
         if job.max_restore_s is not None:
             each_s = job.checkpoint_gb / job.max_restore_s
             once, each = self.fan_once[team] * each_s, self.fan_each[team] * each_s
-            asked.append((once, each, stores.degraded_read, job.one_replica_reads))
+            asked.append((once, each, stores.degraded_read))
         if job.ingest_per_gpu_gb_per_s > 0:
             each = np.full(len(team), job.ingest_per_gpu_gb_per_s)
-            asked.append((np.zeros(len(team)), each, stores.read, False))
+            asked.append((np.zeros(len(team)), each, stores.read))
         sides: list[tuple[Numbers, Numbers | float]]
         low, high = np.zeros(len(team)), np.full(len(team), np.inf)
         port = self.client_read[team] * stores.read_factor * (1 + TOLERANCE)
-        for once, each, stored, by_one_replica in asked:
+        for once, each, stored in asked:
             # once + each * gpus <= gives + more * gpus
             whole = self.case.delivered_read * stored * (1 + TOLERANCE)
-            if by_one_replica:
-                sides = [(np.minimum(whole, port * self.of_replica[team]), 0.0)]
-            else:  # a system that is used in part has its port, too
-                sides = [(whole, 0.0), (port, port / self.usable[team])]
+            # a system that is used in part has its port, too
+            sides = [(whole, 0.0), (port, port / self.usable[team])]
             for gives, more in sides:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     end = (gives - once) / (each - more)

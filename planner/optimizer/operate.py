@@ -245,7 +245,7 @@ class _Single:
             client_read_gb_per_s=at(ports.read * stores.read_factor),
             client_data_gb_per_s=client_data,
             writing_systems=self._clients("write") if job.one_replica_writes else in_use,
-            reading_systems=self._clients("read") if job.one_replica_reads else in_use,
+            reading_systems=in_use,
             interval_s=at(ran.interval_s),
             stall_s=at(t.stall),
             drain_s=at(t.drain),
@@ -407,13 +407,6 @@ def exceeded_limits(case: Case, run: Run) -> dict[str, float | None]:
     return found
 
 
-def most_gpus_by(case: Case, run: Run) -> dict[str, int | None]:
-    """The limits on the GPUs in use of a run, each None where it is not."""
-    filled = [way.gpus_max for _, way in case.in_use(run.used, run.ways)]
-    most = min((gpus for gpus in filled if gpus is not None), default=None)
-    return {"gpus_max": case.job.gpus_max, "micro_batches": most}
-
-
 def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     """Yield each limit on running with the amount allowed, None where it is not."""
     job = case.job
@@ -422,7 +415,7 @@ def _limits_on(case: Case, run: Run) -> Iterator[tuple[str, float | None]]:
     yield "replica_fits", run.replica_gpus
     others = max(1, run.replica_gpus or 1, case.limits["min_gpus"] or 1)
     yield "gpus_min", job.gpus_min if job.gpus_min > others else None
-    yield from most_gpus_by(case, run).items()
+    yield "gpus_max", job.gpus_max
     yield "restore_time", job.max_restore_s
     if run.mode == "sync":
         yield "blocking", job.max_blocking

@@ -94,12 +94,10 @@ class Program(Rows):
         self.serves = {family.id: self.whole(f"family_{family.id}", 1) for family in self.families}
         self.bandwidth = Bandwidth(self, case, self.storage, self.units, self.tops)
         self.write = self.safe_write = self.number("write_gb_per_s")
-        self.read = self.safe_read = self.data = self.number("read_gb_per_s")
+        self.read = self.safe_read = self.number("read_gb_per_s")
         if case.tolerate_down:
             self.safe_write = self.number("safe_write_gb_per_s")
             self.safe_read = self.number("safe_read_gb_per_s")
-        if case.job.one_replica_reads and case.job.ingest_per_gpu_gb_per_s > 0:
-            self.data = self.number("data_gb_per_s")
         rated = any(item.endurance_tb_per_day is not None for item in self.storage)
         self.endured = self.number("endured_tb_per_day") if rated else None
         self.work: dict[Measure, Expression] = {}
@@ -214,16 +212,12 @@ class Program(Rows):
             self.row("most_gpus", self.gpus <= max(high, -1.0))
 
     def storage_families(self) -> None:
-        """z_f: families that serve; at most or exactly so many, none beyond its largest system.
+        """z_f: families that serve; at most so many, none beyond its largest system.
 
         x_k <= top_k z_f,   sum_{k of f} x_k >= z_f
         """
         serving = lpSum(self.serves.values())
-        exact = self.case.exact_families
-        if exact is None:
-            self.row("storage_families", serving <= self.case.max_families)
-        else:
-            self.row("storage_families", serving == exact)
+        self.row("storage_families", serving <= self.case.max_families)
         self.row("some_storage", serving >= 1.0)
         for item in self.storage:
             if item.is_bulk:
@@ -264,8 +258,6 @@ class Program(Rows):
         if not self.case.bursts:  # `bursts` holds them at the operating point
             self._at_most(self.write, write, "appliance_write")
         self._at_most(self.read, read, "appliance_read")
-        if self.data is not self.read:
-            self._at_most(self.data, read, "appliance_data")
 
     def bandwidth_with_appliances_down(self) -> None:
         """B' <= B,  B' <= eta (sum_k write_k - loss_j) for every item j; the same of reads."""
@@ -281,20 +273,17 @@ class Program(Rows):
 
     def bandwidth_of_clients(self) -> None:
         """B <= f C for every family that serves: C is what the GPU systems in use move, f of it
-        through the family's clients. Where one replica writes or reads, C is that of its systems.
+        through the family's clients. Where one replica writes, C is that of its systems.
         """
         self._clients("write", self.write, one_replica=self.job.one_replica_writes)
-        self._clients("read", self.read, one_replica=self.job.one_replica_reads)
-        if self.data is not self.read:
-            self._clients("data", self.data, one_replica=False)
+        self._clients("read", self.read, one_replica=False)
 
     def _clients(self, side: str, moved: Expression, *, one_replica: bool) -> None:
-        field = "write" if side == "write" else "read"
-        factors = {each.id: getattr(each, f"{field}_factor") for each in self.families}
+        factors = {each.id: getattr(each, f"{side}_factor") for each in self.families}
         # A system that moves more than all appliances together is never the limit.
         every = [f for each in self.families for f in (each.write_factor, each.read_factor)]
         enough = max(*self.bandwidth.most, 1.0) / min(1.0, *every)
-        limits = {s.id: min(getattr(s, f"client_{field}_gb_per_s"), enough) for s in self.systems}
+        limits = {s.id: min(getattr(s, f"client_{side}_gb_per_s"), enough) for s in self.systems}
         if one_replica:
             most = min(
                 math.ceil((way.replica_gpus or 0) / way.usable_gpus) * limits[system.id]
@@ -318,8 +307,6 @@ class Program(Rows):
         if self.endured is None:
             return
         shortest_s = max(self.job.interval.low_s, 1.0)
-        if self.job.interval.policy == "lost_work":
-            shortest_s = max(1.0, self.useful.longest_interval_s(self.most_gpus))
         most = self.useful.volume_demand_tb_per_day(1.0)
         most *= self.useful.longest_interval_s(1.0) / shortest_s
         endured = lpSum(
@@ -366,10 +353,10 @@ class Program(Rows):
             self.row("restore_time", self.safe_read - copies >= fixed * per_gb)
 
     def ingest(self) -> None:
-        """g N <= data: all systems in use read training data."""
+        """g N <= Q: all systems in use read training data."""
         if self.job.ingest_per_gpu_gb_per_s > 0:
             need = self.job.ingest_per_gpu_gb_per_s * self.gpus
-            self.row("ingest", self.data - need >= 0.0)
+            self.row("ingest", self.read - need >= 0.0)
 
     def capacity(self) -> None:
         """sum_k usable_k x_k >= TB needed."""

@@ -75,10 +75,7 @@ class DisagreementError(VerificationError):
 def team_of(case: Case, run: Run) -> Team:
     """The team of a plan: types, ways, mode and spares."""
     running = tuple(case.in_use(run.used, run.ways))
-    batches = [way.gpus_max and max(1, way.gpus_max // run.gpus) for _, way in running]
-    even = case.job.scale is not None and case.job.scale.even
-    shared = tuple(None if each is None else (each, each) for each in batches if even)
-    return Team(running, run.mode, run.every, run.spares, run.spares, shared)
+    return Team(running, run.mode, run.every, run.spares, run.spares)
 
 
 def point_of(case: Case, run: Run) -> Point:

@@ -1,10 +1,10 @@
 """A best plan proven a second time, with GPU types, way, mode and spares free.
 
 The problem is divided into parts: a set of GPU types with a way each, a mode, how often local
-checkpoints go on to storage, from so many to so many spares, from so few to so many micro-batches
-for each copy of the model. A part buys the fewest spares of its range and counts the most, so its
-program is a bound. Each is asked for a plan that is better than the best one known, by more than a
-gap. A part that has none is closed; another is divided until its ranges are single numbers.
+checkpoints go on to storage, from so many to so many spares. A part buys the fewest spares of its
+range and counts the most, so its program is a bound. Each is asked for a plan that is better than
+the best one known, by more than a gap. A part that has none is closed; another is divided until its
+range is a single number.
 """
 
 from __future__ import annotations
@@ -220,14 +220,10 @@ def _modes(case: Case, running: tuple[tuple[System, Way], ...]) -> Iterator[Team
         gpus = way.most_gpus(cap(case, system))
         spares = min(units, job.repair.most_useful(way.failures_per_gpu_day, max(1, gpus)))
     fixed = job.repair is not None and job.repair.spares is not None
-    even = job.scale is not None and job.scale.even
-    batches = tuple(
-        (1, each.gpus_max) if even and each.gpus_max is not None else None for _, each in running
-    )
     for mode in job.modes:
         every = job.levels.every if mode == "local" and job.levels is not None else (1,)
         for k in every:
-            yield Team(running, mode, k, spares if fixed else 0, spares, batches)
+            yield Team(running, mode, k, spares if fixed else 0, spares)
 
 
 def _halves(team: Team) -> list[Team]:
@@ -235,15 +231,6 @@ def _halves(team: Team) -> list[Team]:
     if team.spares < team.spares_counted:
         middle = (team.spares + team.spares_counted) // 2
         return [replace(team, spares_counted=middle), replace(team, spares=middle + 1)]
-    for place, batches in enumerate(team.batches):
-        if batches is not None and batches[0] < batches[1]:
-            middle = math.isqrt(batches[0] * batches[1])
-            parts = []
-            for half in ((batches[0], middle), (middle + 1, batches[1])):
-                each = list(team.batches)
-                each[place] = half
-                parts.append(replace(team, batches=tuple(each)))
-            return parts
     return []
 
 

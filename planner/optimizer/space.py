@@ -241,8 +241,6 @@ class Space:
         """The families that may serve together; those that must are in each."""
         case, names = self.case, [family.id for family in self.families]
         sizes = range(1, min(case.max_families, len(names)) + 1)
-        if case.exact_families is not None:
-            sizes = range(case.exact_families, case.exact_families + 1)
         sets = [some for size in sizes for some in itertools.combinations(names, size)]
         needed = {f.id for f in self.families if f.forced}
         needed |= {i.family for i in case.flash if i.low or i.id in case.must_use}
@@ -609,10 +607,10 @@ class Space:
         fine &= (units <= self.most_units[:, None]).all(axis=0)
         serving = (units > 0).sum(axis=0)
         sizes = np.array([len(g.families) for g in self.groups])[group]
-        exact, most = self.case.exact_families, self.case.max_families
+        most = self.case.max_families
         if len(self.groups) and sizes.max(initial=0) > most:  # all are one group
             sizes = np.where(sizes > most, np.minimum(np.maximum(serving, 2), most), sizes)
-        fine &= serving == (sizes if exact is None else exact)
+        fine &= serving == sizes
         forced = np.array([family.forced for family in self.families], dtype=bool)
         return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 

@@ -26,7 +26,6 @@ from planner.optimizer.goodput import erlang_b
 from planner.optimizer.stores import worn_interval_s
 from planner.optimizer.work import MOST_STALLED, Flow, Work
 from planner.sizing.demand import write_volume_tb_per_day
-from planner.sizing.goodput import mtti_s
 from planner.units import DAY_S
 
 Measure = Literal["gpus", "pflops"]
@@ -82,8 +81,6 @@ class Team:
 
     ``every`` so many-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
     the work as many as ``spares_counted``: more of them than bought give an upper bound.
-    ``batches`` are, where copies of the model share micro-batches evenly, the fewest and the most
-    that a copy takes, of each way; between them work is at most as if they were not whole.
     """
 
     running: tuple[tuple[System, Way], ...]
@@ -91,7 +88,6 @@ class Team:
     every: int = 1
     spares: int = 0
     spares_counted: int = 0
-    batches: tuple[tuple[int, int] | None, ...] = ()
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -174,23 +170,8 @@ class UsefulWork:
 
     def pflops_per_gpu(self, gpus: float) -> float:
         """The rate of a GPU that never stops in a job of so many, PFLOP/s."""
-        rates = (
-            way.tflops_per_gpu * self._share_at_scale(place, way, gpus)
-            for place, way in enumerate(self.team.ways)
-        )
-        return min(rates) * (self.job.mfu or 0.0) / 1000.0
-
-    def _share_at_scale(self, place: int, way: Way, gpus: float) -> float:
-        """The share of a GPU's rate in a job of so many, by the law of scale."""
-        law = self.job.scale
-        if law is None:
-            return 1.0
-        batches = self.team.batches[place] if self.team.batches else None
-        if batches is None or way.gpus_max is None:
-            return law.share(gpus, way.bubble)
-        if batches[0] == batches[1]:
-            gpus = way.gpus_max / batches[0]
-        return 1.0 / (1.0 + way.bubble * gpus)
+        rate = min(way.tflops_per_gpu for way in self.team.ways) * (self.job.mfu or 0.0) / 1000.0
+        return rate if self.job.scale is None else rate * self.job.scale.share(gpus)
 
     def stall_s(self, gpus: float) -> float:
         """The stall of an asynchronous checkpoint, s."""
@@ -199,8 +180,6 @@ class UsefulWork:
     def longest_interval_s(self, gpus: float) -> float:
         """The longest interval that the job may have, s."""
         rule = self.job.interval
-        if rule.policy == "lost_work":
-            return rule.kappa * mtti_s(self.failures_per_gpu_day, gpus)
         return rule.high_s
 
     def write_demand_gb_per_s(self, gpus: float) -> float:
@@ -298,12 +277,11 @@ class UsefulWork:
 
         Most of them are infinite where nothing but the purchase limits them. A local level needs
         room for its copies, and a restart from it within the time between failures; swaps must be
-        short beside that, too. Copies of the model with so many micro-batches each are a range.
+        short beside that, too.
         """
         job, ways = self.job, self.team.ways
         low = float(max(job.gpus_min, *(way.least_gpus for way in ways)))
-        most = job.gpus_max_in(*ways)
-        highs = [math.inf if most is None else float(most)]
+        highs = [math.inf if job.gpus_max is None else float(job.gpus_max)]
         if job.repair is not None and job.repair.swap_s > 0.0:
             highs.append(DAY_S / job.repair.shortest_mtti_s() / self.failures_per_gpu_day)
         if job.repair is not None and job.repair.shrinks:
@@ -311,10 +289,6 @@ class UsefulWork:
         if self.team.mode == "local":
             low, high = self._local_range(low)
             highs.append(high)
-        for way, batches in zip(ways, self.team.batches, strict=False):
-            if batches is not None and way.gpus_max is not None:
-                low = max(low, way.gpus_max // (batches[1] + 1) + 1.0)
-                highs.append(float(way.gpus_max // batches[0]))
         return low, min(highs)
 
     def _local_range(self, low: float) -> tuple[float, float]:

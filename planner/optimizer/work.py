@@ -154,7 +154,6 @@ _OF_SEVERAL: Mapping[str, Callable[[Any], Any]] = {
     "fan_once": min,
     "fan_each": min,
     "step": np.gcd.reduce,
-    "filled": min,
 }
 """Figures of a team from those of its ways."""
 
@@ -178,8 +177,7 @@ class Work:
 
         self.usable = each([way.usable_gpus for way in ways])
         self.least = each([max(job.gpus_min, way.least_gpus) for way in ways])
-        most = (job.gpus_max_in(way) for way in ways)
-        self.gpus_max = each([np.inf if limit is None else limit for limit in most])
+        self.gpus_max = np.full(len(ways), np.inf if job.gpus_max is None else job.gpus_max)
         self.rate = each([way.failures_per_gpu_day for way in ways])
         self.tflops = self.way_tflops = each([way.tflops_per_gpu for way in ways])
         self.pflops_each = (job.mfu or 0.0) * 1e-3
@@ -190,11 +188,9 @@ class Work:
         fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
         self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
         self.step = np.array([way.step_gpus for way in ways], dtype=np.int64)
-        self.filled = np.array([way.gpus_max or 0 for way in ways], dtype=np.int64)
         self.gpus_of_system = self.usable
         self.drives = Drives(case) if mode == "local" else None
         self.concave = None if job.scale is None else concave_above(job.scale)
-        self.even = job.scale is not None and job.scale.even
         per_hour, per_tokens = (case.limits[name] for name in PRICES)
         self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
         tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
@@ -249,9 +245,8 @@ class Work:
         job, team = self.case.job, use.team
         used = np.ceil(use.gpus / self.usable[team] - ROUNDING)
         writers = self.of_replica[team] if job.one_replica_writes else used
-        readers = self.of_replica[team] if job.one_replica_reads else used
-        read = self.client_read[team]
-        return Ports(self.client_write[team] * writers, read * readers, read * used)
+        read = self.client_read[team] * used
+        return Ports(self.client_write[team] * writers, read, read)
 
     def arrives(self, use: Uses) -> Numbers:
         """The training data that arrives, GB/s; all systems in use read."""
@@ -318,7 +313,7 @@ class Work:
         within the limits."""
         rule = self.case.job.interval
         if rule.policy != "optimal":
-            at = np.full_like(mtti, rule.low_s) if rule.policy == "fixed" else rule.kappa * mtti
+            at = np.full_like(mtti, rule.low_s)
             return at, at * (1 + TOLERANCE) >= t.low
         low = np.maximum(t.low, rule.low_s)
         return np.minimum(low, rule.high_s), low <= rule.high_s * (1 + TOLERANCE)
@@ -406,15 +401,14 @@ class Work:
         for members in self.ways_of:
             some = np.flatnonzero(members[team] >= 0)
             ways = members[team[some]]
-            rate = self.way_tflops[ways] * self._shares(ways, gpus[some], law)
+            rate = self.way_tflops[ways] * self._shares(gpus[some], law)
             found[some] = np.minimum(found[some], rate)
         return found
 
-    def _shares(self, ways: Places, gpus: Numbers, law: ScaleLaw) -> Numbers:
-        each, places = np.unique(np.stack([ways, gpus]), axis=1, return_inverse=True)
-        of = [(way.bubble, way.gpus_max) for way in self.case.ways]
-        shares = [law.share(n, *of[int(w)]) for w, n in each.T.tolist()]
-        return np.array(shares, dtype=float)[np.ravel(places)]
+    @staticmethod
+    def _shares(gpus: Numbers, law: ScaleLaw) -> Numbers:
+        each, places = np.unique(gpus, return_inverse=True)
+        return np.array([law.share(n) for n in each.tolist()], dtype=float)[np.ravel(places)]
 
     def most_pflops(self, team: Places, gpus: Numbers) -> Numbers:
         """The most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
@@ -512,7 +506,7 @@ class Work:
         )
         scaled = np.zeros(len(gpus))
         if self.concave is not None:
-            now, then = (self._shares(use.team, gpus / s, self.concave) for s in (1.0, less))
+            now, then = (self._shares(gpus / s, self.concave) for s in (1.0, less))
             scaled = np.log(then / now)
         with np.errstate(invalid="ignore"):
             rises = beyond + scaled + RISING >= at
@@ -623,14 +617,9 @@ class Work:
         ways = [case.ways[way] for way in self.teams[team]]
         replica = [-(-(way.replica_gpus or 0) // way.usable_gpus) for way in ways]
         write = np.array([system.client_write_gb_per_s for system in types])
-        read = np.array([system.client_read_gb_per_s for system in types])
-        all_write, data = used @ write, used @ read
-        one_write, one_read = (np.full(len(used), np.min(replica * p)) for p in (write, read))
-        return Ports(
-            one_write if job.one_replica_writes else all_write,
-            one_read if job.one_replica_reads else data,
-            data,
-        )
+        read = used @ np.array([system.client_read_gb_per_s for system in types])
+        one_write = np.full(len(used), np.min(replica * write))
+        return Ports(one_write if job.one_replica_writes else used @ write, read, read)
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Places:

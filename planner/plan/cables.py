@@ -369,18 +369,16 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
     """
     switch = build.items[fabric.switch].switch
     assert switch is not None
-    base, terms = base_group(switch), fabric.bundles if fabric.kinds else fabric.amount
-    size = smallest(fabric.sizes, round(total(terms, build.counts)))
+    base = base_group(switch)
+    size = smallest(fabric.sizes, round(total(fabric.amount, build.counts)))
     if size is None:
         return
-    kinds = _leaves(build, fabric, base, size)
-    stored = {offer.id for offer in build.case.storage} if fabric.kinds else set()
+    leaves = _leaves(build, fabric, base, size)
     by_kind: defaultdict[tuple[float, str], list[tuple[CableEnd, CableEnd]]] = defaultdict(list)
     links: dict[tuple[float, str], Link | None] = {}
     short = 0
     plugs = _plugs(build, fabric, switch, devices)
     for plug in sorted(plugs, key=lambda p: (-p.parts, p.form, p.order)):
-        leaves = kinds[-1 if plug.device is not None and plug.device.sku in stored else 0]
         upper = leaves.take(plug.parts, fabric.parts_per_port)
         if upper is None:
             short += 1
@@ -396,57 +394,18 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
             f"{short} ports of the {fabric.network} fabric find no port of their speed"
         )
     tiers = build.tiers(fabric, replace(size.tree, leaves=0), fabric.network)
-    if fabric.kinds:
-        _add_between_bundles(build, fabric, size, kinds, tiers, base)
-    else:
-        between = [*switch_links(size.tree, kinds[0].down, size.tree.leaves)]
-        _add_between(build, fabric, base, [(tiers | {"leaf": kinds[0].switches}, between)])
+    between = [*switch_links(size.tree, leaves.down, size.tree.leaves)]
+    _add_between(build, fabric, base, [(tiers | {"leaf": leaves.switches}, between)])
 
 
-def _leaves(build: _Build, fabric: Fabric, base: PortGroup, size: FabricSize) -> list[_Leaves]:
-    """The leaves of each ratio, those of storage last."""
+def _leaves(build: _Build, fabric: Fabric, base: PortGroup, size: FabricSize) -> _Leaves:
+    down, up = base.count, 0
+    if size.tree.leaves > 1:
+        down, up = split_ports(base.count, fabric.oversubscription)
     role = f"{fabric.network.replace('_', '-')}-leaf"
-    kinds = []
-    for kind in fabric.kinds:
-        own = f"{role}-storage" if kind.name.endswith("storage_leaves") else role
-        switches = build.devices(fabric.switch, round(build.counts[kind.name]), own)
-        kinds.append(_Leaves(switches, kind.down, kind.up))
-    if not kinds:
-        down, up = base.count, 0
-        if size.tree.leaves > 1:
-            down, up = split_ports(base.count, fabric.oversubscription)
-        kinds.append(_Leaves(build.devices(fabric.switch, size.tree.leaves, role), down, up))
-    for each in kinds:
-        build.switches[fabric.network] += each.switches
-    return kinds
-
-
-def _add_between_bundles(
-    build: _Build,
-    fabric: Fabric,
-    size: FabricSize,
-    kinds: list[_Leaves],
-    upper: _Tiers,
-    base: PortGroup,
-) -> None:
-    """Add the links above leaves of two ratios: each has a number of bundles of uplinks."""
-    bundles = [
-        (leaf, kind.down + first)
-        for kind in kinds
-        for leaf in kind.switches
-        for first in range(0, kind.up, size.tree.uplinks_per_leaf)
-    ]
-
-    def lower(place: SwitchPort) -> CableEnd:
-        if place.tier == "spine":
-            return _end(upper, place)
-        leaf, first = bundles[place.switch]
-        return leaf.port(str(first + place.port + 1))
-
-    links = list(switch_links(size.tree, 0, size.tree.leaves))
-    for tier in ("spine", "core"):
-        ends = [(lower(one), _end(upper, other)) for one, other in links if other.tier == tier]
-        build.run(fabric.network, base.link, ends, base)
+    leaves = _Leaves(build.devices(fabric.switch, size.tree.leaves, role), down, up)
+    build.switches[fabric.network] += leaves.switches
+    return leaves
 
 
 def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> Iterator[_Plug]:

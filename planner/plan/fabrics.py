@@ -19,9 +19,7 @@ def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
         amount = round(total(fabric.amount, bill.counts))
         if amount == 0:
             continue
-        if fabric.kinds:
-            yield _storage_on_own_leaves(fabric, amount, bill)
-        elif fabric.network == "out_of_band":
+        if fabric.network == "out_of_band":
             yield _management(fabric, amount, bill)
         else:
             yield _tree(fabric, amount, bill)
@@ -39,23 +37,6 @@ def _tree(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
         endpoints=amount * fabric.ports_per_amount,
         capacity=size.capacity * fabric.ports_per_amount,
         uplinks_per_leaf=size.tree.uplinks_per_leaf,
-    )
-
-
-def _storage_on_own_leaves(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
-    size = smallest(fabric.sizes, round(total(fabric.bundles, bill.counts)))
-    assert size is not None
-    leaves = [(round(bill.counts[kind.name]), kind) for kind in fabric.kinds]
-    count = sum(count for count, _ in leaves)
-    return _report(
-        fabric,
-        bill,
-        size.tree,
-        units=count,
-        leaf_switches=count,
-        endpoints=amount,
-        capacity=fabric.parts_per_port * sum(count * kind.down for count, kind in leaves),
-        uplinks_per_leaf=max(kind.up for count, kind in leaves if count),
     )
 
 

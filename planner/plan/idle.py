@@ -6,7 +6,7 @@ from planner.case import Case, Storage, System, suitability
 from planner.case.model import Offer
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
-from planner.optimizer.operate import Run, most_gpus_by
+from planner.optimizer.operate import Run
 from planner.paths import of_job
 from planner.schema.plan import IdleUnits
 
@@ -69,23 +69,14 @@ def _why_other_type(inputs: Inputs, case: Case, run: Run, system: System) -> Why
     return reason, f"{more}; {alone}"
 
 
-_MOST = {
-    "gpus_max": ("gpus.max", "is {:,}"),
-    "micro_batches": ("training.scale.micro_batches", "fills no more than {:,} GPUs"),
-}
-"""Limits on the GPUs in use: path in the job, and the words for their number."""
-
-
 def _why_no_more(case: Case, run: Run, system: System) -> Why:
     """Why the job uses no more systems of a type in use."""
     job, way = case.job, system.way(run.ways)
     step = way.step_gpus
-    for name, most in most_gpus_by(case, run).items():
-        if most is not None and run.gpus + step > most:
-            key, words = _MOST[name]
-            place = of_job(key, job.name)
-            spares = "" if job.repair is None else ", and more spares make the plan no better"
-            return f"{place} {words.format(most)}{spares}", f"a larger {place}"
+    if job.gpus_max is not None and run.gpus + step > job.gpus_max:
+        place = of_job("gpus.max", job.name)
+        spares = "" if job.repair is None else ", and more spares make the plan no better"
+        return f"{place} is {job.gpus_max:,}{spares}", f"a larger {place}"
     if step > way.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""
@@ -99,7 +90,6 @@ def _why_other_storage(inputs: Inputs, case: Case, run: Run, item: Storage) -> W
     names = " and ".join(inputs.item(other.id).model for other in serving)
     if len(families) < case.max_families:
         return f"the plan is no better with them beside {names}", ""
-    key = "max_families" if case.exact_families is None else "exact_families"
-    reason = f"storage.{key} is {case.max_families} and the job is served by {names}"
+    reason = f"storage.max_families is {case.max_families} and the job is served by {names}"
     alone = f"consider.storage_families: [{item.family}] plans with them alone"
-    return reason, f"storage.{key}: {case.max_families + 1} lets the job use both; {alone}"
+    return reason, f"storage.max_families: {case.max_families + 1} lets the job use both; {alone}"

@@ -47,7 +47,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    differs = job.one_replica_reads and job.ingest_per_gpu_gb_per_s > 0
     transfer_s = job.checkpoint_gb / run.write_gb_per_s
     return JobPlan(
         name=job.name,
@@ -77,11 +76,9 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         read_limited_by=_limited_by(case, run, "read"),
         client_write_limit_gb_per_s=run.client_write_gb_per_s,
         client_read_limit_gb_per_s=run.client_read_gb_per_s,
-        client_data_limit_gb_per_s=run.client_data_gb_per_s if differs else None,
         writing_systems=run.writing_systems,
         reading_systems=run.reading_systems,
         writers="one_replica" if job.one_replica_writes else "all",
-        readers="one_replica" if job.one_replica_reads else "all",
         interval_s=run.interval_s,
         interval_policy=stated.checkpoint.interval.policy,
         young_s=goodput.young_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,

@@ -17,7 +17,7 @@ from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
 from planner.optimizer.checks import broken_by_counts, broken_limits, largest_share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Run, exceeded_limits, most_gpus_by, operate
+from planner.optimizer.operate import Run, exceeded_limits, operate
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.plan import JobPlan, LimitReport, NextStep, StepNeed, Totals
 
@@ -97,9 +97,8 @@ def systems_of_a_step(case: Case, run: Run, system: System) -> int:
 
 def _limits_on_gpus(case: Case, run: Run) -> Iterator[str]:
     step = min(way.step_gpus for _, way in case.in_use(run.used, run.ways))
-    for name, most in most_gpus_by(case, run).items():
-        if most is not None and run.gpus + step > most:
-            yield name
+    if case.job.gpus_max is not None and run.gpus + step > case.job.gpus_max:
+        yield "gpus_max"
 
 
 def _missed_with_less(case: Case, run: Run) -> Iterator[str]:
@@ -286,7 +285,6 @@ def _supply_chain(plan: _Plan) -> Iterator[_Entry]:
         rule, share = problem.policy.split[number], largest_share(split, run.units)
         words = f"{rule.category.replace('_', ' ')} units"
         yield _Entry(f"split.{number}", share, rule.max_share, words)
-    yield _Entry("exact_families", len(plan.job.storage_families), case.exact_families)
 
 
 def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
@@ -347,8 +345,7 @@ def _gpus(plan: _Plan) -> Iterator[_Entry]:
     used, gpus, run = plan.job.gpus_used, plan.inputs.problem.job.gpus, plan.run
     yield _Entry("replica_fits", used, plan.job.replica_gpus)
     yield _Entry("gpus_min", used, gpus.min)
-    for name, most in most_gpus_by(plan.case, run).items():
-        yield _Entry(name, used, most)
+    yield _Entry("gpus_max", used, plan.case.job.gpus_max)
     idle_type = any(s.installed and s.id not in run.used for s in plan.case.systems)
     if "max_types" in gpus.model_fields_set or idle_type:
         yield _Entry("gpu_types", len(run.used), gpus.max_types)

@@ -77,7 +77,6 @@ def notes(facts: Facts) -> tuple[str, ...]:
         _unusual_shares,
         _manager_links,
         _endurance,
-        _design_power,
         _missing_figures,
         _lead_times,
         _liquid,
@@ -123,7 +122,6 @@ def _rates(facts: Facts) -> Iterator[str]:
         )
     if not is_stated(inputs):
         return
-    yield from _uneven_micro_batches(facts)
     for system, choice in ways_in_use(inputs, facts.case, run):
         row, model = choice.measured, facts.model(system.id)
         if row is not None and row.source == ASSUMED:
@@ -142,23 +140,6 @@ def _rates(facts: Facts) -> Iterator[str]:
         yield from _without_curve(facts)
 
 
-def _uneven_micro_batches(facts: Facts) -> Iterator[str]:
-    job, run = facts.inputs.problem.job, facts.run
-    given = None if job.training.scale is None else job.training.scale.micro_batches
-    ways = facts.case.in_use(run.used, run.ways)
-    filled = min(way.gpus_max or 0 for _, way in ways)
-    if given is None or filled % run.gpus == 0:
-        return
-    each = filled // run.gpus
-    copies = given * run.gpus / filled
-    taken, shared = (f"{count:,.1f}".removesuffix(".0") for count in (each * copies, copies))
-    yield (
-        f"a step takes {taken} micro-batches, {each:,} for each of {shared} copies of the model, "
-        f"as they do not share {given:,} evenly: its batch is smaller than "
-        f"{of_job('training.scale.micro_batches', job.name)} says"
-    )
-
-
 def _without_curve(facts: Facts) -> Iterator[str]:
     inputs = facts.inputs
     names = [
@@ -169,7 +150,7 @@ def _without_curve(facts: Facts) -> Iterator[str]:
     if names:
         yield (
             f"no power curve is known for {', '.join(names)}: at full power only; "
-            f"{of_job('power.curve', inputs.problem.job.name)} takes one"
+            f"a catalog takes one (power_points)"
         )
 
 
@@ -203,11 +184,10 @@ def _failures(facts: Facts) -> Iterator[str]:
 
 def _checkpoint_bandwidth(facts: Facts) -> Iterator[str]:
     job, case = facts.job, facts.case
-    apart = " of a restore" if job.client_data_limit_gb_per_s is not None else ""
     if job.write_limited_by == "clients":
         yield "the GPU systems, not the appliances, limit write bandwidth"
     if job.read_limited_by == "clients":
-        yield f"the GPU systems, not the appliances, limit read bandwidth{apart}"
+        yield "the GPU systems, not the appliances, limit read bandwidth"
     by_rule = case.rule is not None
     demand = write_needed_gb_per_s(case.job, job.mode, job.to_storage_s, by_rule=by_rule)
     if demand > FIELD_GB_PER_S:
@@ -243,7 +223,7 @@ def _largest_fabrics(facts: Facts) -> Iterator[str]:
     """Fabrics that limit a plan because their switches make no larger one."""
     values = bill(facts.case, facts.run.units, facts.run.ways).counts
     for fabric in facts.case.companions.fabrics:
-        if not fabric.sizes or fabric.kinds or fabric.network == "out_of_band":
+        if not fabric.sizes or fabric.network == "out_of_band":
             continue
         most = fabric.sizes[-1].capacity
         if total(fabric.amount, values) <= FULL_FROM * most:
@@ -383,22 +363,6 @@ def _endurance(facts: Facts) -> Iterator[str]:
                 f"write endurance of {item.model} is derived, no catalog states it: "
                 f"{' and '.join(flash)} (storage.dwpd), before what protection writes besides"
             )
-
-
-def _design_power(facts: Facts) -> Iterator[str]:
-    """Power that reference designs provide beyond the draw that the plan counts."""
-    for item in facts.inputs.items:
-        units, designed = facts.run.units.get(item.id, 0), item.consumes.design_power
-        counted = figures.it_power_kw(item, facts.inputs)
-        if not units or designed is None or not counted or designed.value <= counted:
-            continue
-        more_kw = units * (designed.value - counted)
-        at_meter_kw = more_kw * figures.meter_kw(item, facts.inputs) / counted
-        yield (
-            f"{item.model} counts {counted:g} kW; its reference design provides {designed.value:g} "
-            f"kW (site.power_basis: design), {more_kw:,.0f} kW more for {units} of them, "
-            f"{at_meter_kw:,.0f} kW facility power"
-        )
 
 
 def _liquid(facts: Facts) -> Iterator[str]:

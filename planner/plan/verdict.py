@@ -13,7 +13,7 @@ LEAST_USED = 0.75
 """Share of the nearest supply that a plan of the most work uses, where no limit binds."""
 MOST_STORAGE = 0.1
 """Share of storage in capex."""
-_OF_COUNTS = ("gpus_max", "micro_batches", "replica_fits", "min_goodput")
+_OF_COUNTS = ("gpus_max", "replica_fits", "min_goodput")
 """Limits on the GPUs in use that are no supplies; more GPUs lower goodput."""
 REACHED = 0.99
 

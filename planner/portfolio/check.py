@@ -367,7 +367,7 @@ class _Check:
             return job.checkpoint.size_gb
         each = job.bytes_per_parameter
         number = BYTES_PER_PARAMETER[each] if isinstance(each, str) else each
-        return (job.parameters or 0.0) * number * job.trained_share / 1e9
+        return (job.parameters or 0.0) * number / 1e9
 
     def _capacity_tb(self, job: TrainingJob) -> float:
         kept, size_tb = job.checkpoint, self._size_gb(job) / 1000.0

@@ -256,7 +256,6 @@ def _check_items(portfolio: Portfolio, document: Document) -> None:
     refused = {
         "rule": storage.rule != "demand",
         "tolerate_down": storage.tolerate_down > 0,
-        "exact_families": storage.exact_families is not None,
     }
     for key, wrong in refused.items():
         if wrong:
@@ -280,11 +279,6 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
             checkpoint.drain_slowdown > 0,
             "with a slowdown while draining useful work is not concave in the shares",
             "set drain_slowdown: 0",
-        ),
-        "checkpoint.interval": (
-            checkpoint.interval.policy == "lost_work",
-            "an interval by lost work is not supported beside other jobs",
-            "use interval: {policy: optimal}",
         ),
         "repair.when_short": (
             repair is not None and repair.when_short == "shrink",

@@ -423,7 +423,7 @@ class Program(Rows):
         replica = float(math.ceil((way.replica_gpus or 0) / way.usable_gpus))
         sides = (
             ("write", write, system.client_write_gb_per_s, job.one_replica_writes, highs[0]),
-            ("read", read, system.client_read_gb_per_s, job.one_replica_reads, highs[1]),
+            ("read", read, system.client_read_gb_per_s, False, highs[1]),
         )
         for side, share, each, alone, high in sides:
             if not math.isfinite(each):

@@ -358,7 +358,7 @@ class _Assembly:
         write = min((f.write_factor for f in families), default=1.0)
         read = min((f.read_factor for f in families), default=1.0)
         write *= replica if case.job.one_replica_writes else systems
-        read *= replica if case.job.one_replica_reads else systems
+        read *= systems
         system = column.system
         return write * system.client_write_gb_per_s, read * system.client_read_gb_per_s
 

@@ -127,7 +127,6 @@ class Consumes(Model):
     """Demand of one unit: nameplate and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
-    ``design_power`` is the provision of a reference design, where it exceeds the draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -136,7 +135,6 @@ class Consumes(Model):
     racks: Figure[PositiveWhole] | None = None
     typical_power: Figure[PowerOrZero] | None = None
     liquid_share: Figure[Share] | None = None
-    design_power: Figure[PowerOrZero] | None = None
 
 
 class LinkEnd(Model):

@@ -503,8 +503,6 @@ class JobPlan(PlanModel):
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
     In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
     ``scale_share``, the law of scale, leave of it.
-    ``delivered_read_gb_per_s`` is what a restore reads, which may be the work of one replica's
-    systems; where it is, and data is read, ``client_data_limit_gb_per_s`` is what all read of that.
     ``lost_time`` is the share of the time between restarts without progress.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
@@ -534,7 +532,7 @@ class JobPlan(PlanModel):
     writing_systems: Customer[int]
     reading_systems: Customer[int]
     interval_s: Customer[float]
-    interval_policy: Customer[Literal["fixed", "lost_work", "optimal"]]
+    interval_policy: Customer[Literal["fixed", "optimal"]]
     young_s: Customer[float]
     daly_s: Customer[float]
     exact_s: Customer[float]
@@ -585,7 +583,6 @@ class JobPlan(PlanModel):
     ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=_is_empty)
     scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
-    client_data_limit_gb_per_s: Customer[float | None] = Field(default=None, exclude_if=_is_none)
     lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
     burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
     bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)

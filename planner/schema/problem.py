@@ -67,10 +67,6 @@ class Budget(Model):
     capex_usd: Money | None = Field(default=None, alias="capex")
     opex_usd_per_year: Money | None = Field(default=None, alias="opex_per_year")
     tco_usd: Money | None = Field(default=None, alias="tco")
-    support_usd_per_year: Money | None = Field(default=None, alias="support_per_year")
-    subscriptions_usd_per_year: Money | None = Field(default=None, alias="subscriptions_per_year")
-    energy_usd_per_year: Money | None = Field(default=None, alias="energy_per_year")
-    colocation_usd_per_year: Money | None = Field(default=None, alias="colocation_per_year")
     per_useful_gpu_hour_usd: Price | None = Field(default=None, alias="per_useful_gpu_hour")
     per_million_tokens_usd: Price | None = Field(default=None, alias="per_million_tokens")
 
@@ -105,12 +101,11 @@ class ClientLimit(Model):
 
 
 class CustomRule(Model):
-    """A bandwidth rule of the user's own: so much per so many GPUs."""
+    """A bandwidth rule of the user's own, for each GPU bought."""
 
     name: Text = "custom"
     read: BandwidthOrZero
     write: BandwidthOrZero
-    per_gpus: PositiveWhole = 1
 
 
 RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"]
@@ -138,7 +133,6 @@ class Storage(Model):
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
     max_families: PositiveWhole = 1
-    exact_families: PositiveWhole | None = None
     tolerate_down: Whole = 0
     client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
@@ -221,13 +215,6 @@ class FixedInterval(Model):
     every_s: Seconds = Field(alias="every")
 
 
-class LostWorkInterval(Model):
-    """Interval = kappa times the job's mean time to interruption; kappa/2 of work is at risk."""
-
-    policy: Literal["lost_work"]
-    kappa: PositiveShare
-
-
 class OptimalInterval(Model):
     """Choose the interval together with the purchase, between two bounds."""
 
@@ -244,12 +231,16 @@ class OptimalInterval(Model):
 
 def _with_policy(value: Any) -> Any:
     """Given values; bounds alone belong to the default interval."""
+    if isinstance(value, dict) and value.get("policy") == "lost_work":
+        raise ValueError(
+            "policy lost_work is gone; write policy: fixed with every, or policy: optimal"
+        )
     bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
     return {"policy": "optimal", **value} if bounds else value
 
 
 Interval = Annotated[
-    Annotated[FixedInterval | LostWorkInterval | OptimalInterval, Field(discriminator="policy")],
+    Annotated[FixedInterval | OptimalInterval, Field(discriminator="policy")],
     BeforeValidator(_with_policy),
 ]
 
@@ -282,14 +273,10 @@ class Checkpoint(Model):
 
 
 class Restore(Model):
-    """How a job comes back after an interruption.
-
-    ``readers`` are the GPU systems that read the checkpoint; training data is read by all in use.
-    """
+    """How a job comes back after an interruption."""
 
     max_time_s: Seconds | None = Field(default=None, alias="max_time")
     fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
-    readers: Literal["one_replica", "all"] = "all"
     restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
 
 
@@ -398,7 +385,6 @@ class Job(Model):
     name: Text
     parameters: Parameters | None = None
     bytes_per_parameter: BytesPreset | Number = "mixed_adam"
-    trained_share: PositiveShare = 1.0
     parallelisms: Options | None = Field(default=None, alias="parallelism")
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
@@ -507,11 +493,6 @@ class Job(Model):
                 "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
                 "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
             )
-        if self.checkpoint.interval.policy == "lost_work":
-            raise ValueError(
-                "repair: when_short: shrink needs checkpoint.interval policy: optimal or fixed; "
-                "lost_work follows from the time between interruptions, which changes as it shrinks"
-            )
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Self:
@@ -519,7 +500,6 @@ class Job(Model):
             raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
         if self.parallelism is None and (
             self.checkpoint.writers == "one_replica"
-            or self.restore.readers == "one_replica"
             or self.restore.fan_out != "broadcast"
             or self.gpus.whole == "replicas"
         ):
@@ -536,12 +516,6 @@ class Job(Model):
         names = [option.name for option in self.options]
         if len(set(names)) < len(names):
             raise ValueError("parallelism has an option twice; give each once")
-        scale = self.training.scale
-        if self.parallelism is None and scale is not None and scale.micro_batches is not None:
-            raise ValueError(
-                "training.scale.micro_batches needs parallelism: {tensor: 8, pipeline: 64}, whose "
-                "pipeline has the bubble"
-            )
         return self
 
 
@@ -625,15 +599,12 @@ class ComputeFabric(Model):
 
     ``switches`` is a set: the plan chooses one of them that fits the ports of its GPU systems, and
     where several ``planes`` or ``oversubscription`` ratios are given, one of each. The fabric
-    manager takes ``manager.slots`` system positions and ``manager.ports`` cables. ``leaf_pair``
-    lets two leaves of a plane stand without spines, joined to each other.
+    manager takes ``manager.slots`` system positions and ``manager.ports`` cables.
     """
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
     oversubscription: MoreThanOne | Annotated[tuple[MoreThanOne, ...], Field(min_length=1)] = 1.0
     planes: PositiveWhole | Annotated[tuple[PositiveWhole, ...], Field(min_length=1)] = 1
-    single_switch: bool = True
-    leaf_pair: bool = False
     manager: Manager = Manager.model_construct()
 
     @property
@@ -665,14 +636,9 @@ class EthernetFabric(Model):
 
 
 class StorageFabric(EthernetFabric):
-    """The storage fabric; with ``carries_in_band`` in-band management is on it too.
-
-    With ``storage_oversubscription`` storage has leaves of its own, of that ratio; what else is on
-    the fabric has others, of ``oversubscription``.
-    """
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
 
     carries_in_band: bool = False
-    storage_oversubscription: MoreThanOne | None = None
 
 
 class OutOfBand(Model):

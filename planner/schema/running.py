@@ -263,11 +263,6 @@ class Parallelism(Model):
         return self.pipeline * lcm(self.tensor * self.context, self.expert_gpus)
 
     @property
-    def batch_gpus(self) -> int:
-        """GPUs that a micro-batch passes through."""
-        return self.tensor * self.pipeline * self.context
-
-    @property
     def expert_gpus(self) -> int:
         """GPUs of a pipeline stage that hold its experts; 1 where there are none."""
         if self.experts == 1 and self.expert_parameters is None:
@@ -328,26 +323,6 @@ Options = Annotated[
 ]
 
 
-class CurvePoint(Model):
-    """A user's power set point: throughput under a GPU power cap.
-
-    ``power`` is the share of the system's rated power that is provisioned; where it is not given
-    it follows from the GPUs' share of the system's draw. ``low`` and ``high`` are the range in
-    which the throughput lies.
-    """
-
-    gpu_cap: PositiveShare
-    throughput: PositiveShare
-    power: PositiveShare | None = None
-    low: PositiveShare | None = None
-    high: PositiveShare | None = None
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        check_range(self.throughput, self.low, self.high)
-        return self
-
-
 def check_range(throughput: float, low: float | None, high: float | None) -> None:
     """Raise ValueError where a throughput does not lie in its range."""
     if low is not None and low > throughput:
@@ -373,14 +348,11 @@ Points = Annotated[
 class PowerPoints(Model):
     """At which power the GPUs may run: caps as shares of their rated power.
 
-    ``open`` leaves the choice among 100 % and every point of a type's curve to the plan; ``curve``
-    is for types whose catalog has none. ``reading`` says which end of its range a curve is taken
-    at.
+    ``open`` leaves the choice among 100 % and every point of the curve in a type's catalog to the
+    plan.
     """
 
     points: Points
-    curve: tuple[CurvePoint, ...] = ()
-    reading: Literal["low", "middle", "high"] = "middle"
 
     @property
     def asked(self) -> tuple[float, ...] | None:
@@ -391,9 +363,6 @@ class PowerPoints(Model):
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:
-        caps = [point.gpu_cap for point in self.curve]
-        if len(set(caps)) < len(caps):
-            raise ValueError("curve has a gpu_cap twice; give each once")
         if self.asked is not None and len(set(self.asked)) < len(self.asked):
             raise ValueError("points has a cap twice; give each once")
         return self
@@ -407,27 +376,23 @@ class ScaleRow(Model):
 
 
 class Scale(Model):
-    """Scaling efficiency curve: exactly one of three laws.
+    """Scaling efficiency curve: exactly one of two laws.
 
     ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at so many
     GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
-    last line's slope beyond it. ``micro_batches``: the bubble of a pipeline where a step has so
-    many micro-batches over all replicas; each copy of the model takes as many as the others and
-    one at least, so they limit the GPUs in use.
+    last line's slope beyond it.
     """
 
     exponent: Share | None = None
     reference: PositiveWhole | None = None
     table: tuple[ScaleRow, ...] | None = Field(default=None, min_length=2, max_length=50)
-    micro_batches: PositiveWhole | None = None
 
     @model_validator(mode="after")
     def _one_law(self) -> Self:
-        laws = (self.exponent, self.table, self.micro_batches)
-        if sum(law is not None for law in laws) != 1:
+        if (self.exponent is None) == (self.table is None):
             raise ValueError(
-                "give exactly one of exponent: 0.03 (with reference: 2048), "
-                "table: [{gpus: 512, share: 100 %}, ...] or micro_batches: 1024"
+                "give exactly one of exponent: 0.03 (with reference: 2048) or "
+                "table: [{gpus: 512, share: 100 %}, ...]"
             )
         if self.exponent is not None and self.exponent >= 1.0:
             raise ValueError("an exponent of 1 or more says that more GPUs do no more work")

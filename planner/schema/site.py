@@ -162,15 +162,11 @@ class Floor(Model):
 
 
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room.
-
-    With ``power_basis: design`` items draw their provision in reference designs, where known.
-    """
+    """Where the cluster stands: the power feed, its overhead and the room."""
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
-    power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
     racks: AnyRacks | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")

@@ -63,7 +63,6 @@ class Checkpoint:
 
     size_gb: float
     bytes_per_parameter: float | None
-    trained_share: float
     size_reason: str
     capacity_needed_tb: float
     dataset_tb: float

@@ -52,17 +52,14 @@ BYTES_PER_PARAMETER: dict[str, Preset] = {
 }
 
 
-def checkpoint_gb(
-    parameters: float, bytes_per_parameter: float, trained_share: float = 1.0
-) -> float:
+def checkpoint_gb(parameters: float, bytes_per_parameter: float) -> float:
     """Size of one checkpoint, GB.
 
     Args:
         parameters: total parameters (for a mixture of experts all of them, not the active ones).
         bytes_per_parameter: bytes written per trained parameter, see `BYTES_PER_PARAMETER`.
-        trained_share: share of the parameters that is trained and saved (below 1 for LoRA).
     """
-    return parameters * trained_share * bytes_per_parameter / 1e9
+    return parameters * bytes_per_parameter / 1e9
 
 
 def usable_gpus(

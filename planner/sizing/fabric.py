@@ -43,8 +43,7 @@ class ComputeDesign:
     """A compute fabric to be sized; ports and manager are those of one plane.
 
     ``rail_group`` systems make up a unit whose leaves on a rail have spines of their own, and no
-    system is split between leaves of a rail; 0 for a tree without such groups. With ``leaf_pair``
-    two leaves that are joined to each other come before any spine.
+    system is split between leaves of a rail; 0 for a tree without such groups.
     """
 
     radix: int
@@ -54,8 +53,6 @@ class ComputeDesign:
     planes: int = 1
     manager_slots: int = 0
     manager_ports: int = 0
-    single_switch: bool = True
-    leaf_pair: bool = False
     rail_group: int = 0
 
 
@@ -216,12 +213,8 @@ def _compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
 
 def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
     down, up = split_ports(design.radix, design.oversubscription)
-    if design.single_switch:
-        alone = (design.radix - design.manager_ports) // design.ports_per_system
-        yield FabricSize(alone, 0, Tree(tiers=1, leaves=1), design.radix)
-    if design.leaf_pair:
-        held = (2 * down - design.manager_ports) // design.ports_per_system
-        yield FabricSize(held, 0, _pair(up), down)
+    alone = (design.radix - design.manager_ports) // design.ports_per_system
+    yield FabricSize(alone, 0, Tree(tiers=1, leaves=1), design.radix)
     if design.rail_group:
         yield from _rail_groups(design, down)
         return
@@ -299,28 +292,6 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
 def _pair(up: int) -> Tree:
     """Two leaves without spines, joined by as many links as one has uplinks."""
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
-
-
-def bundle_uplinks(radix: int, oversubscriptions: Sequence[float]) -> int:
-    """The most uplinks of which leaves of several ratios have whole numbers of bundles."""
-    return math.gcd(*(split_ports(radix, ratio)[1] for ratio in oversubscriptions))
-
-
-@lru_cache(maxsize=256)
-def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
-    """The tree over each number of bundles of uplinks, from 1 to ``most``.
-
-    A bundle stands for a leaf with so many uplinks. Leaves of several ratios have spines in common
-    so: each has as many bundles as its uplinks make, and every bundle is spread evenly.
-
-    """
-    sizes = []
-    for bundles in range(1, most + 1):
-        tree = fat_tree(bundles, 1, radix, uplinks)
-        if tree is None:
-            break
-        sizes.append(FabricSize(bundles, bundles, tree))
-    return tuple(sizes)
 
 
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:

@@ -44,31 +44,18 @@ class ScaleLaw(NamedTuple):
 
     Exactly one law holds: ``exponent`` e, ``(N / reference)^-e``; ``table`` of (GPUs, share),
     straight between rows on logarithmic scales, flat below the first and as its last piece beyond
-    the last; or, where both are empty, the bubble of a pipeline: ``1 / (1 + N b)``, with ``b`` of
-    `pipeline_bubble`. ``even``: copies of the model cannot share a micro-batch, so each takes the
-    same whole number of them, and the bubble is that of as many GPUs as that number would fill.
+    the last.
     """
 
     exponent: float = 0.0
     reference: float = 1.0
     table: tuple[tuple[float, float], ...] = ()
-    even: bool = False
 
-    def share(self, gpus: float, bubble: float = 0.0, filled: int | None = None) -> float:
-        """The share at so many GPUs.
-
-        Args:
-            gpus: GPUs of the job, N.
-            bubble: what a pipeline's bubble takes per GPU, b.
-            filled: the GPUs whose copies of the model have one micro-batch of a step each.
-        """
+    def share(self, gpus: float) -> float:
+        """Share of the rate in a job of a number of GPUs."""
         if self.table:
             return _interpolated(self.table, gpus)
-        if self.exponent:
-            return float((gpus / self.reference) ** -self.exponent)
-        if self.even and filled is not None:
-            gpus = filled / max(1, filled // gpus)
-        return 1.0 / (1.0 + bubble * gpus)
+        return float((gpus / self.reference) ** -self.exponent)
 
     def pieces(self) -> list[tuple[float, float, float]]:
         """A table as straight pieces in logarithms: (log N where it begins, log share there,
@@ -83,9 +70,9 @@ class ScaleLaw(NamedTuple):
 
 def concave_above(law: ScaleLaw) -> ScaleLaw:
     """A law that is nowhere below one, and concave in logarithms: of a table the rows that
-    no straight line between two others passes above, of even shares of micro-batches any shares."""
+    no straight line between two others passes above."""
     if not law.table:
-        return law._replace(even=False) if law.even else law
+        return law
     first, last = law.table[0], law.table[-1]
     rows = [(1.0, first[1])] if first[0] > 1.0 else []
     rows += [*law.table, (FARTHEST * last[0], law.share(FARTHEST * last[0]))]
@@ -99,21 +86,6 @@ def concave_above(law: ScaleLaw) -> ScaleLaw:
 
 def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
     return math.log(other[1] / one[1]) / math.log(other[0] / one[0])
-
-
-def pipeline_bubble(pipeline: int, replica_gpus: int, micro_batches: int) -> float:
-    """b of the share ``1 / (1 + N b)`` that a pipeline's bubble leaves of a GPU's rate.
-
-    With d = N / m replicas a step gives each B / d micro-batches; filling and draining p stages
-    takes p - 1 of one micro-batch's time each (Narayanan et al., "Efficient Large-Scale
-    Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 2.2.2).
-
-    Args:
-        pipeline: stages p.
-        replica_gpus: GPUs of a replica, m.
-        micro_batches: micro-batches of a step over all replicas, B.
-    """
-    return (pipeline - 1) / (replica_gpus * micro_batches)
 
 
 class MemoryNeed(NamedTuple):

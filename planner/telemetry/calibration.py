@@ -365,7 +365,7 @@ def _many(count: int, what: str) -> str:
 
 def _size(found: JobFound, job: Job) -> Override:
     if job.parameters is not None and job.checkpoint.size_gb is None:
-        per = scaled(found.size_gb, 1e9 / (job.parameters * job.trained_share))
+        per = scaled(found.size_gb, 1e9 / job.parameters)
         now = f"{job.bytes_per_parameter}"
         path = f"{_JOB}.bytes_per_parameter"
         return _override(path, "bytes per parameter", "", per, _seen(found), now)

@@ -25,7 +25,6 @@ _OF_CELLS = {
     "gpus_max": "gpus_used",
     "min_gpus": "gpus_used",
     "replica_fits": "gpus_used",
-    "micro_batches": "gpus_used",
     "min_goodput": "goodput",
     "min_useful_gpus": "useful_gpus",
     "min_useful_pflops": "useful_pflops",

@@ -93,11 +93,11 @@ def test_a_problems_own_rule_is_marked() -> None:
 
 
 def test_a_rule_of_ones_own_is_a_row() -> None:
-    rule = "storage.rule={name: house, read: 20 GB/s, write: 10 GB/s, per_gpus: 128}"
+    rule = "storage.rule={name: house, read: 0.2 GB/s, write: 0.1 GB/s}"
     inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
     own = asks.row_questions(inputs)[1]
     assert (own.name, own.settings) == ("house", ())
-    assert own.asks.startswith("20 GB/s read and 10 GB/s write for every 128 GPUs")
+    assert own.asks.startswith("0.2 GB/s read and 0.1 GB/s write for each GPU")
 
 
 def test_the_worst_rule_and_both_ends_of_the_vendors_are_named() -> None:

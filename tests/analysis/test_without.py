@@ -16,18 +16,21 @@ from planner.optimizer.optimise import optimise
 from planner.report.screen import show
 from planner.report.views.explain import view
 from planner.schema.explanation import Explanation, Without
-from tests.world.files import FILES, PROBLEM
+from tests.world.files import CATALOG, FILES, PROBLEM
 
+CURVE = """\
+    power_points:
+      - {of: training, gpu_cap: 60 %, throughput: 90 %, power: 70 %, source: sheet, confidence: low}
+"""
 LEVERS = PROBLEM.replace(
     "    failures: llama3\n",
-    "    failures: llama3\n"
-    "    repair: {share: 78 %, time: 100 h}\n"
-    "    power: {points: open, curve: [{gpu_cap: 60 %, throughput: 90 %, power: 70 %}]}\n",
+    "    failures: llama3\n    repair: {share: 78 %, time: 100 h}\n    power: {points: open}\n",
 ).replace("facility_power: 2 MW", "facility_power: 0.3 MW")
 
 
 def loaded(folder: Path, text: str) -> Inputs:
-    for name, content in {**FILES, "problem.yaml": text}.items():
+    catalog = CATALOG.replace("    model: Box 8\n", "    model: Box 8\n" + CURVE, 1)
+    for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": text}.items():
         (folder / name).write_text(content, encoding="utf-8")
     return api.load(folder / "problem.yaml")
 

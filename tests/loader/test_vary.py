@@ -338,7 +338,6 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
         ("jobs.0.parallelism.tensor=1", "jobs.0.parallelism.pipeline=1"),
         ("jobs.0.checkpoint.size=2 TB",),
         ("jobs.0.checkpoint.size=980 GB",),
-        ("storage.exact_families=3",),
         ("consider.gpu_systems=[gpu_boxx]",),
         ("items.tray.min=1",),
         ("items.quick_store.min=1", "items.slow_store.min=1"),

@@ -7,7 +7,6 @@ from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh", "colocation": "100 USD/kW/month"}
-YEARLY = ("opex", "support", "subscriptions", "energy", "colocation")
 
 
 def everything_limited(**more: Raw) -> Request:
@@ -23,20 +22,20 @@ def everything_limited(**more: Raw) -> Request:
     request.items[1]["provides"]["endurance"] = figure("90 TB/day")
     request.items[1] |= {"min_units": figure(2), "max_units": figure(30)}
     request.families[0]["max_units"] = figure(29)
-    request.storage |= {"tolerate_down": 1, "exact_families": 1}
+    request.storage["tolerate_down"] = 1
     request.prices["gpu"]["support_per_year"] = "5 %"
     request.job |= {
         "parameters": "7 B", "parallelism": {"tensor": 4, "pipeline": 2},
         "restore": {"max_time": "9 min", "restart": "600 s"}, "ingest_per_gpu": "0.01 GB/s",
-        "training": {"mfu": 0.5, "tokens": "0.1 T", "scale": {"micro_batches": 900}},
+        "training": {"mfu": 0.5, "tokens": "0.1 T"},
         "gpus": {"hot_spares": 1, "min": 8, "max": 400}, "dataset": "10 TB",
     }  # fmt: skip
-    yearly = {f"{name}_per_year": "90 MUSD" for name in YEARLY}
     request.more |= {
         "term": TERM,
-        "budget": yearly
-        | {"capex": "90 MUSD", "tco": "99 MUSD", "per_useful_gpu_hour": "99 USD",
-           "per_million_tokens": "99 USD"},
+        "budget": {
+            "capex": "90 MUSD", "opex_per_year": "90 MUSD", "tco": "99 MUSD",
+            "per_useful_gpu_hour": "99 USD", "per_million_tokens": "99 USD",
+        },
         "targets": {
             "min_gpus": 8, "min_goodput": 0.1, "min_useful_gpus": 1, "min_useful_pflops": 0.1,
             "max_days_to_train": "900 days", "max_lead_time": "900 days",

@@ -273,19 +273,15 @@ def test_the_best_use_is_that_of_all_numbers_of_gpus(seed: int, restore_s: float
         assert list(expect_the_best_of_all(case, seed, 12))
 
 
-@pytest.mark.parametrize("readers", ["all", "one_replica"])
 @pytest.mark.parametrize("ingest", [0.0, 0.02])
-def test_the_best_use_is_found_where_fewer_gpus_do_more(readers: str, ingest: float) -> None:
+def test_the_best_use_is_found_where_fewer_gpus_do_more(ingest: float) -> None:
     """Of hundreds of systems that fail often; all that is read for goes through their ports."""
     steps = []
     for seed in SEEDS[:12]:
         for case in cases(seed):
             repair = case.job.repair
             if case.ways and not (repair and repair.shrinks):
-                job = replace(
-                    case.job, one_replica_reads=readers == "one_replica",
-                    ingest_per_gpu_gb_per_s=ingest,
-                )  # fmt: skip
+                job = replace(case.job, ingest_per_gpu_gb_per_s=ingest)
                 case = replace(case, job=job)
                 steps += expect_the_best_of_all(case, seed, 200, failures=10.0)
     served = [fewer for score, fewer in steps if score > -np.inf]

@@ -267,12 +267,8 @@ def concave_works(case: Case, random: Random) -> list[UsefulWork]:
             for mode in case.job.modes:
                 levels = case.job.levels
                 every = random.choice(levels.every) if mode == "local" and levels else 1
-                even = case.job.scale is not None and case.job.scale.even and way.gpus_max
                 spares = random.choice((0, 1, 3, 8))
-                batches = ((2, 2),) if even else ()
-                useful = UsefulWork(
-                    case, Team(((system, way),), mode, every, spares, spares, batches)
-                )
+                useful = UsefulWork(case, Team(((system, way),), mode, every, spares, spares))
                 low, high = useful.gpus_range
                 if useful.concave and max(low, 1.0) <= min(high, 1e5):
                     found.append(useful)

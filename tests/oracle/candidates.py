@@ -108,8 +108,6 @@ def _power_matters(problem: Problem) -> bool:
         site.cooling.liquid_limit_kw,
         budget.tco_usd,
         budget.opex_usd_per_year,
-        budget.energy_usd_per_year,
-        budget.colocation_usd_per_year,
         budget.per_useful_gpu_hour_usd,
         budget.per_million_tokens_usd,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from planner.schema.catalog import Item, LinkEnd, Port
-from planner.schema.problem import EthernetFabric, Extra, StorageFabric
+from planner.schema.problem import EthernetFabric, Extra
 from planner.schema.site import RackPositions
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
@@ -194,14 +194,8 @@ class Companions:
         edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
         parts = np.zeros(bill.rows, dtype=np.int64)
         ports = defaultdict[tuple[int, str], Whole | int](int)
-        of_storage = np.zeros(bill.rows, dtype=np.int64)
-        stored = {
-            id(getattr(i.ports, n)) for i in self.items if i.category == "storage" for n in NETS
-        }
         for port, units in devices:
             parts = parts + edge.parts(port) * units
-            if id(port) in stored:
-                of_storage = of_storage + edge.parts(port) * units
             place, form, end = _plug(edge, port)
             ports[place, form] = ports[place, form] + port.count * units
             if end is not None:
@@ -213,15 +207,7 @@ class Companions:
             ports[place, ""] = ports[place, ""] + wanted.edge.ports
             parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
         _pull(bill, edge, ports)
-        ratio = wanted.storage_oversubscription if isinstance(wanted, StorageFabric) else None
-        if ratio is None:
-            switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
-        else:
-            both = parts * _MANY + of_storage
-            known = {
-                n: edge.apart(n // _MANY - n % _MANY, n % _MANY, ratio) for n in map(int, {*both})
-            }
-            switches = _lay(bill, known, both)
+        switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
         if network == "storage":
             bill.fabric_switches = bill.fabric_switches + switches
         return switches

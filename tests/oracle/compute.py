@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -36,7 +35,6 @@ class Compute:
     mtti_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
-    client_data_gb_per_s: float
     items: tuple[Item, ...]
     mended: Mended
     """What waiting for repairs and swaps leave of the goodput; nothing where it may not run so."""
@@ -196,22 +194,7 @@ def _in_range(gpus: int, problem: Problem) -> bool:
     job, targets = problem.job, problem.targets
     replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
     least = max(replica, job.gpus.min or 1, targets.min_gpus or 1)
-    if copies(job, gpus) > micro_batches(job):
-        return False
     return least <= gpus <= (math.inf if job.gpus.max is None else job.gpus.max)
-
-
-def copies(job: Job, gpus: int) -> Fraction:
-    """Return how many copies of the model so many GPUs hold, each with a micro-batch at a time."""
-    spread = job.parallelism
-    each = 1 if spread is None else spread.tensor * spread.pipeline * spread.context
-    return Fraction(gpus, each)
-
-
-def micro_batches(job: Job) -> float:
-    """Return the micro-batches of a step, without end where nothing says how many they are."""
-    scale = job.training.scale
-    return math.inf if scale is None or scale.micro_batches is None else scale.micro_batches
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
@@ -239,12 +222,10 @@ def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
 def _clients_gb_per_s(
     problem: Problem, items: Sequence[Item], used: Sequence[int], what: str
 ) -> float:
-    """Return what the systems write, read back, or read of training data, which all in use do."""
+    """Return what the systems write or read."""
     job = problem.job
-    who = {"write": job.checkpoint.writers, "read": job.restore.readers, "data": "all"}[what]
-    direction = "write" if what == "write" else "read"
-    rates = [_client_gb_per_s(problem, item, direction) for item in items]
-    if who == "all":
+    rates = [_client_gb_per_s(problem, item, what) for item in items]
+    if what == "read" or job.checkpoint.writers == "all":
         return sum(n * rate for n, rate in zip(used, rates, strict=True))
     if job.parallelism is None:
         raise ValueError("one replica needs parallelism")
@@ -280,7 +261,6 @@ def _describe(
         mtti_s=86_400.0 / (rate * gpus * repairs.failing),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
-        client_data_gb_per_s=_clients_gb_per_s(problem, items, used, "data"),
         items=tuple(items),
         mended=repairs,
         full_mtti_s=86_400.0 / (rate * gpus),

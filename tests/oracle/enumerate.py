@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from planner.schema.catalog import Family, Figure, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
+from planner.schema.problem import FixedInterval, Problem
 from tests.oracle import compute, fabric, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
@@ -102,7 +102,7 @@ def best(
     fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
     every = {item.id: item for item in items}
-    known = {item.id: _worn(_drawing(item, problem), problem, every) for item in items}
+    known = {item.id: _worn(item, problem, every) for item in items}
     job = problem.job
     markets = []
     for option, network in product(job.options or (None,), fabric.built(problem.network)):
@@ -155,15 +155,6 @@ def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool
         if item.category in ("gpu_system", "storage")
         for asked in (market.quantity(item),)
     )
-
-
-def _drawing(item: Item, problem: Problem) -> Item:
-    """Return an item that draws what the problem counts: its maximum, or what designs provide."""
-    provided = item.consumes.design_power
-    if problem.site.power_basis == "maximum" or provided is None:
-        return item
-    consumes = item.consumes.model_copy(update={"it_power": provided})
-    return item.model_copy(update={"consumes": consumes})
 
 
 def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
@@ -273,10 +264,8 @@ def _plans(
     kept = within(consumed, limits) & worth.rule_holds(problem, choice, purchases)
     purchases, consumed, job = purchases.rows(kept), consumed[kept], problem.job
     write, read = _delivered(problem, choice, purchases, down=False)
-    everyone = replace(choice, client_read_gb_per_s=choice.client_data_gb_per_s)
-    _, data = _delivered(problem, everyone, purchases, down=False)
     write_down, read_down = _delivered(problem, choice, purchases, down=True)
-    ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= data * (1.0 + ROUNDING)
+    ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= read * (1.0 + ROUNDING)
     restore_gb, size_gb = _restore_gb(problem, choice), stores.checkpoint_gb(job)
     most_s = (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
     in_time = restore_gb / read_down <= most_s
@@ -367,8 +356,6 @@ def _run(
     policy = checkpoint.interval
     if isinstance(policy, FixedInterval):
         bottom = high = policy.every_s
-    elif isinstance(policy, LostWorkInterval):
-        bottom = high = policy.kappa * choice.mtti_s
     else:
         bottom, high = policy.min_s, policy.max_s
     allowed = low <= high * (1.0 + ROUNDING)

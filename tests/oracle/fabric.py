@@ -89,11 +89,6 @@ def _three_tiers(leaves: int, groups: int, size: int, radix: int, uplinks: int) 
     return Tree(leaves, total, cores, leaves * uplinks, total * up, 2 * up, core_ports)
 
 
-def _bundled(bundles: int, radix: int, uplinks: int) -> Tree | None:
-    """Return the tree over bundles of uplinks: of leaves that have so many each."""
-    return fat_tree(1, bundles, radix, (radix - uplinks) / uplinks)
-
-
 def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
     """Return the slowest port group that is fast enough, of those for a form if there are any.
 
@@ -222,11 +217,8 @@ def _plane(
     """Return the tree of one plane, and its transceivers at switches."""
     radix, ports = plan.group.count, plan.ports // planes_of(wanted)
     down, uplinks = split_ports(radix, ratio_of(wanted))
-    if wanted.single_switch and systems <= (radix - wanted.manager.ports) // ports:
+    if systems <= (radix - wanted.manager.ports) // ports:
         return Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
-    if wanted.leaf_pair and systems * ports + wanted.manager.ports <= 2 * down:
-        pair = Tree(2, 0, 0, uplinks, 0, 0, 0)
-        return pair, switch_ends(pair, down, uplinks)
     if plan.rail_group:
         return _rail_groups(plan, wanted, systems)
     per_unit = down * plan.rails // ports
@@ -325,36 +317,6 @@ class Edge:
         leaves = max(least + 1, math.ceil(ports / down)) if down else 0
         tree = fat_tree(1, leaves, radix, self.wanted.oversubscription) if down else None
         return None if tree is None else self._joined(tree, uplinks)
-
-    def apart(self, parts: int, storage_parts: int, ratio: float) -> Parts | None:
-        """Return the same where storage, with so many parts, has leaves of a ratio of its own."""
-        radix, each = self.base.count, self.parts_per_panel // self.base.count
-        counts: Counter[str] = Counter()
-        leaves = []
-        for amount, over in ((parts, self.wanted.oversubscription), (storage_parts, ratio)):
-            down, uplinks = split_ports(radix, over)
-            if amount and not down:
-                return None
-            needed = math.ceil(amount / (down * each) - SLIVER) if amount else 0
-            leaves.append((max(needed, self.wanted.min_switches) if amount else 0, uplinks))
-        if not any(count for count, _ in leaves):
-            return Parts(0, {})
-        bundle = math.gcd(*(uplinks for _, uplinks in leaves))
-        links = sum(count * uplinks for count, uplinks in leaves)
-        tree = None if bundle == 1 else _bundled(links // bundle, radix, bundle)
-        if tree is None:
-            return None
-        switches = sum(count for count, _ in leaves) + tree.upper
-        counts[self.wanted.switch] = switches
-        link = self.base.link
-        if link is not None:
-            for amount in (links, tree.spine_core_links):
-                counts[link.cable] += math.ceil(amount / link.links)
-            if link.switch_end is not None:
-                used = [*((up, count) for count, up in leaves), (tree.spine_ports, tree.spines)]
-                for ports, count in (*used, (tree.core_ports, tree.cores)):
-                    counts[link.switch_end.item] += count * -(-ports // link.switch_end.links)
-        return Parts(switches, counts)
 
     def _joined(self, tree: Tree, uplinks: int) -> Parts:
         counts = Counter({self.wanted.switch: tree.switches})

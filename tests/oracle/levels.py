@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.schema.problem import FixedInterval, Job, LostWorkInterval, Problem
+from planner.schema.problem import FixedInterval, Job, Problem
 from tests.oracle.compute import Compute, usable_gpus
 from tests.oracle.goodput import peak_s
 from tests.oracle.money import Array
@@ -116,8 +116,6 @@ def _run(
     policy = checkpoint.interval
     if isinstance(policy, FixedInterval):
         bottom = high = policy.every_s
-    elif isinstance(policy, LostWorkInterval):
-        bottom = high = policy.kappa * choice.mtti_s
     else:
         bottom, high = policy.min_s, policy.max_s
     allowed = low <= high * (1.0 + ROUNDING)

@@ -201,15 +201,11 @@ class Market:
             AIR: site.cooling.air_limit_kw,
             RACKS: site.rack_count,
             CAPEX: budget.capex_usd,
-            SUPPORT: budget.support_usd_per_year,
-            SUBSCRIPTIONS: budget.subscriptions_usd_per_year,
-            ENERGY: budget.energy_usd_per_year,
-            COLOCATION: budget.colocation_usd_per_year,
             OPEX: budget.opex_usd_per_year,
             TCO: budget.tco_usd,
             WEIGHT: site.weight_limit_kg,
         }
-        values = [given[column] for column in range(RESOURCES)]
+        values = [given.get(column) for column in range(RESOURCES)]
         return np.array([math.inf if value is None else float(value) for value in values])
 
 

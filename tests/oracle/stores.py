@@ -63,7 +63,7 @@ def checkpoint_gb(job: Job) -> float:
     """Return the checkpoint size."""
     if job.checkpoint.size_gb is not None:
         return job.checkpoint.size_gb
-    return (job.parameters or 0.0) * bytes_per_parameter(job) * job.trained_share / 1e9
+    return (job.parameters or 0.0) * bytes_per_parameter(job) / 1e9
 
 
 def capacity_needed_tb(problem: Problem) -> float:
@@ -83,8 +83,7 @@ def choices(
     forced = {family_of(store.item) for store in stores if store.forced}
     known = {family.id: family for family in families}
     parts = []
-    most, exact = problem.storage.max_families, problem.storage.exact_families
-    for size in range(1, min(most, len(names)) + 1) if exact is None else (exact,):
+    for size in range(1, min(problem.storage.max_families, len(names)) + 1):
         for chosen in combinations(names, size):
             if forced <= set(chosen):
                 parts.append(_of_families(problem, chosen, stores, known, limits))

@@ -58,13 +58,11 @@ def _points(
     if job.power is not None and job.power.asked is not None:
         caps = job.power.asked
     elif job.power is not None:
-        rows = (*item.power_points, *job.power.curve)
-        caps = (1.0, *{row.gpu_cap for row in rows if row.gpu_cap < 1.0})
+        caps = (1.0, *{row.gpu_cap for row in item.power_points if row.gpu_cap < 1.0})
     for cap in caps:
         point = set_point(job, item, precision, cap, facility.power_kw(item, catalog))
         if point is not None:
-            reading = "middle" if job.power is None else job.power.reading
-            yield point.power, getattr(point, reading)
+            yield point.power, point.middle
 
 
 def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None]:

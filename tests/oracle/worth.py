@@ -105,7 +105,7 @@ def rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:
     if rule == "demand":
         return np.ones(len(purchases), dtype=bool)
     if isinstance(rule, CustomRule):
-        read, write, per_gpus = rule.read, rule.write, rule.per_gpus
+        read, write, per_gpus = rule.read, rule.write, 1
     else:
         read, write, per_gpus = VENDOR_RULES[rule]
     times = math.ceil(choice.gpus_bought / per_gpus) * (1.0 - ROUNDING)

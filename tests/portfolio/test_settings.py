@@ -29,7 +29,6 @@ UNKNOWN = "unknown"
 JOB: dict[str, tuple[Any, str]] = {
     "parameters": ("70 B", "changes"),
     "bytes_per_parameter": ("weights_only", "changes"),
-    "trained_share": (0.5, "changes"),
     "parallelism": ({"tensor": 8, "pipeline": 2}, "changes"),
     "checkpoint.size": ("500 GB", "changes"),
     "checkpoint.mode": ("sync", REFUSED),
@@ -44,7 +43,6 @@ JOB: dict[str, tuple[Any, str]] = {
     "checkpoint.exports": (50_000, "changes"),
     "restore.max_time": ("2 s", "changes"),
     "restore.fan_out": ("every_replica", "changes"),
-    "restore.readers": ("one_replica", "changes"),
     "restore.restart": ("3000 s", "changes"),
     "failures": ({"per_gpu_day": 0.2}, "changes"),
     "repair.share": ({"share": 1.0, "time": "48 h"}, "changes"),
@@ -84,7 +82,6 @@ STORAGE: dict[str, tuple[Any, str]] = {
     "delivered_fraction": ({"read": 0.8, "write": 0.4}, "changes"),
     "fill_limit": (0.0001, "changes"),
     "max_families": (2, "changes"),
-    "exact_families": (2, REFUSED),
     "tolerate_down": (1, REFUSED),
     "client_limit": ({"write": "1 GB/s", "read": "40 GB/s"}, "changes"),
     "rule": ("good", REFUSED),

@@ -71,10 +71,6 @@ def test_bytes_per_parameter_presets() -> None:
     assert all(preset.source and preset.meaning for preset in BYTES_PER_PARAMETER.values())
 
 
-def test_lora_saves_only_its_trained_share() -> None:
-    assert checkpoint_gb(70e9, 14, trained_share=0.01) == pytest.approx(9.8)
-
-
 def test_t6_every_replica_reads_at_write_parity() -> None:
     once, per_gpu = fan_out_terms("every_replica", 14, 512)
     fan_out = once + per_gpu * 3072

@@ -41,14 +41,11 @@ SUPERPOD_H100 = ComputeDesign(
     rails=8,
     manager_slots=1,
     manager_ports=4,
-    single_switch=False,
 )
-SUPERPOD_B200 = ComputeDesign(64, 1.0, ports_per_system=8, rails=8, single_switch=False)
-SUPERPOD_B300_XDR = ComputeDesign(144, 1.0, ports_per_system=8, rails=8, single_switch=False)
-SUPERPOD_B300_SPECTRUM = ComputeDesign(
-    128, 1.0, ports_per_system=8, rails=8, planes=2, single_switch=False
-)
-SUPERPOD_A100 = ComputeDesign(40, 1.0, ports_per_system=8, rails=8, single_switch=False)
+SUPERPOD_B200 = ComputeDesign(64, 1.0, ports_per_system=8, rails=8)
+SUPERPOD_B300_XDR = ComputeDesign(144, 1.0, ports_per_system=8, rails=8)
+SUPERPOD_B300_SPECTRUM = ComputeDesign(128, 1.0, ports_per_system=8, rails=8, planes=2)
+SUPERPOD_A100 = ComputeDesign(40, 1.0, ports_per_system=8, rails=8)
 
 
 @pytest.mark.parametrize(
@@ -174,21 +171,6 @@ def test_one_gb200_unit_has_its_own_spines_and_a_manager_slot() -> None:
     assert size_for(crowded, 7).capacity == 7
 
 
-@pytest.mark.parametrize(("systems", "leaves"), [(4, 2), (8, 2), (12, 2), (16, 2), (17, 8)])
-def test_hgx_b300_of_one_to_four_units_stands_without_spines(systems: int, leaves: int) -> None:
-    """NVIDIA Enterprise RA 2-8-9-800 (HGX B300, Spectrum-X): 1 to 4 units of 4 nodes.
-
-    Two leaves in each of two planes and no spine (ERA network automation, arch_scaling.py, 2026).
-    """
-    design = ComputeDesign(
-        128, 1.0, ports_per_system=8, rails=8, planes=2, single_switch=False, leaf_pair=True
-    )
-    tree = tree_for(design, systems)
-    assert tree.leaves == leaves
-    if leaves == 2:
-        assert tree == Tree(tiers=1, leaves=2, uplinks_per_leaf=64, leaf_spine_links=64)
-
-
 @pytest.mark.parametrize(
     ("systems", "leaves", "spines", "cores"), [(120, 48, 48, 40), (140, 56, 64, 40)]
 )
@@ -304,7 +286,6 @@ def test_spines_and_cores_are_the_fewest_that_do(design: dict) -> None:
         rails=st.sampled_from([1, 2, 4, 8]),
         manager_slots=st.integers(0, 3),
         manager_ports=st.integers(0, 20),
-        single_switch=st.booleans(),
     ),
     st.integers(1, 400),
 )

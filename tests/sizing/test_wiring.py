@@ -25,8 +25,6 @@ DESIGNS = st.builds(
     rails=st.sampled_from([1, 2]),
     manager_slots=st.just(1),
     manager_ports=st.integers(0, 2),
-    single_switch=st.booleans(),
-    leaf_pair=st.booleans(),
     rail_group=st.sampled_from([0, 0, 2, 3, 4]),
 )
 

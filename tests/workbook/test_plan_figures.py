@@ -26,7 +26,6 @@ VARIANTS = {
     "sync": ("jobs.0.checkpoint.mode=sync",),
     "replicas": (
         "jobs.0.restore.fan_out=every_replica",
-        "jobs.0.restore.readers=one_replica",
         "jobs.0.checkpoint.writers=one_replica",
         "jobs.0.gpus.whole=replicas",
     ),

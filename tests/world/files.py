@@ -158,10 +158,6 @@ BILL = (
         "  capex: 60 MUSD\nterm: {years: 4, electricity: 0.08 USD/kWh}\n",
         """\
   capex: 60 MUSD
-  support_per_year: 9 MUSD
-  subscriptions_per_year: 8 MUSD
-  energy_per_year: 7 MUSD
-  colocation_per_year: 6 MUSD
   per_useful_gpu_hour: 50 USD
   per_million_tokens: 40 USD
 term:
@@ -176,7 +172,6 @@ network:
     switches: [weave]
     oversubscription: 1.5
     planes: 2
-    single_switch: true
     manager: {slots: 1, ports: 2}
   storage: {switch: mesh, oversubscription: 1.25, min_switches: 2}
   in_band:
@@ -202,7 +197,7 @@ items:
   weave: {installed: 2}
 """,
     )
-    .replace("  max_families: 1\n", "  exact_families: 1\n  tolerate_down: 1\n")
+    .replace("  max_families: 1\n", "  max_families: 1\n  tolerate_down: 1\n")
     .replace("    training:\n", "    gpus: {hot_spares: 2 %}\n    training:\n")
     .replace("objective:", "targets: {max_lead_time: 200 days}\nobjective:")
 )

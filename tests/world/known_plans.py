@@ -78,7 +78,6 @@ def sync_bundle() -> Known:
             "writers": "one_replica",
             "interval": {"policy": "fixed", "every": "10 min"},
         },
-        "restore": {"readers": "one_replica"},
         "failures": {"per_gpu_day": 0.5},
     }
     return _problem(
@@ -94,12 +93,11 @@ def sync_bundle() -> Known:
 
 @cache
 def vendor_rule() -> Known:
-    """Return a plan by a rule per GPU: whole replicas, lost work, a table of sizes."""
+    """Return a plan by a rule per GPU: whole replicas, a fixed interval, a table of sizes."""
     job = {
         "parameters": "40 B",
-        "trained_share": 0.5,
         "parallelism": {"tensor": 4, "pipeline": 3},
-        "checkpoint": {"interval": {"policy": "lost_work", "kappa": 0.01}},
+        "checkpoint": {"interval": {"policy": "fixed", "every": "103 s"}},
         "restore": {"fan_out": "every_replica", "max_time": "200 s"},
         "failures": {"per_gpu_day": 0.1},
         "gpus": {"whole": "replicas"},
@@ -120,7 +118,6 @@ def two_types() -> Known:
     """Return a plan of two GPU types and two storage families, slowed while it drains."""
     job = {
         "parameters": "40 B",
-        "trained_share": 0.8,
         "parallelism": {"tensor": 8, "pipeline": 2},
         "checkpoint": {"size": "400 GB", "mode": "open", "drain_slowdown": 0.05},
         "restore": {"fan_out": "sharded_optimizer"},

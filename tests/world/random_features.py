@@ -58,7 +58,6 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     for name, entry in problem["items"].items():
         if name.startswith("gpu") and name != reference.system and "max" in entry:
             entry["max"] = max(min(entry["max"], OTHERS_AT_MOST), entry.get("installed", 0))
-    _design_power(draft, Random(repr(problem["items"])))
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
@@ -70,17 +69,6 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
                 for key in ("fixed", "min", "required"):
                     entry.pop(key, None)
                 entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
-
-
-def _design_power(draft: Draft, random: Random) -> None:
-    """Let some items have what a reference design provides for them, and at times count that."""
-    for item in draft.hardware.items:
-        own = item["consumes"].get("it_power") if item.get("consumes") else None
-        if own is not None and random.random() < 0.3:
-            kw = float(own["value"].split()[0]) * random.uniform(1.0, 1.15)
-            item["consumes"]["design_power"] = figure(text(kw, own["value"].split()[1]))
-    if random.random() < 0.15:
-        draft.site["power_basis"] = "design"
 
 
 def _network(draft: Draft) -> None:
@@ -95,8 +83,6 @@ def _network(draft: Draft) -> None:
     if "storage" in network and Random(repr(network)).random() < 0.35:
         network["storage"]["carries_in_band"] = True
         network.pop("in_band", None)
-    if "storage" in network and Random(repr(network["storage"])).random() < 0.35:
-        network["storage"]["storage_oversubscription"] = 1
     draft.problem["network"] = network
     _widen(draft)
 
@@ -224,8 +210,6 @@ def _budgets(draft: Draft) -> None:
     energy = reference.power_kw * draft.pue * 8760 * cents
     hours = reference.gpus * 8760 * years
     amounts = {
-        "support_per_year": reference.capex_usd * random.uniform(0.03, 0.15),
-        "energy_per_year": energy * random.uniform(0.7, 1.5),
         "per_useful_gpu_hour": reference.capex_usd * random.uniform(1, 6) / hours,
         "opex_per_year": reference.capex_usd * random.uniform(0.1, 0.5) + energy,
     }
@@ -235,9 +219,6 @@ def _budgets(draft: Draft) -> None:
     useful_flops = reference.gpus * 1e15 * float(training["mfu"].split()[0]) / 100
     tokens = useful_flops / (6 * active) * 8760 * 3600 * years / 1e6
     amounts["per_million_tokens"] = reference.capex_usd * random.uniform(0.5, 6) / tokens
-    if "colocation" in term:
-        rate = float(term["colocation"].split()[0])
-        amounts["colocation_per_year"] = reference.power_kw * 12 * rate * random.uniform(0.7, 1.5)
     for name in random.sample(sorted(amounts), random.randint(1, 2)):
         if name not in budget:
             budget[name] = f"{amounts[name]:.9g} USD"
@@ -308,8 +289,6 @@ def _policy(draft: Draft) -> None:
     if random.random() < 0.6:
         chosen = random.sample(used, min(len(used), random.randint(1, 2)))
         policy["prefer"] = {"vendors": sorted(chosen), "within": f"{random.uniform(0, 20):.2f} %"}
-    if random.random() < 0.3 and len(draft.hardware.families) > 1:
-        draft.problem["storage"] |= {"exact_families": 2, "max_families": 2}
     draft.problem["policy"] = policy
 
 
@@ -451,7 +430,6 @@ def _wide_interval(draft: Draft) -> None:
         {"policy": "optimal", "min": text(low_s, "s"), "max": text(low_s * 1.5 + 1000, "s")},
         {"policy": "optimal", "min": text(low_s, "s"), "max": text(86_400.0, "s")},
         {"policy": "fixed", "every": text(random.choice((300.0, 1800.0, 14_400.0)), "s")},
-        {"policy": "lost_work", "kappa": f"{random.choice((0.1, 1, 10, 90))} %"},
     )
     _job_of(draft)["checkpoint"]["interval"] = random.choice(kinds)
 
@@ -483,7 +461,7 @@ def _wide_replicas(draft: Draft) -> None:
 def _wide_restore(draft: Draft) -> None:
     random, job, reference = draft.random, _job_of(draft), draft.reference
     if "parallelism" in job:
-        job["restore"] |= {"fan_out": "every_replica", "readers": "all"}
+        job["restore"]["fan_out"] = "every_replica"
     size_gb = reference.read_gb_per_s * spread(random, 1, 300)
     job["restore"]["max_time"] = text(size_gb / reference.read_gb_per_s * 4, "s")
 

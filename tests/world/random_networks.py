@@ -91,14 +91,12 @@ def compute(hardware: Hardware, random: Random) -> Raw:
             )
     _as_drawn(hardware, Random(repr((names, planes, usual))), planes)
     wanted: Raw = {"switches": names, "planes": planes}
-    wanted["leaf_pair"] = Random(repr(usual)).random() < 0.3
     wanted["oversubscription"] = random.choice((1, 1, 1.5, 2))
     if Random(repr((names, usual))).random() < 0.15:
         wanted["oversubscription"] = sorted({wanted["oversubscription"], 1.25})
-    wanted["single_switch"] = random.random() < 0.6
     if random.random() < 0.5:
         wanted["manager"] = {"slots": 1, "ports": random.randint(0, 2)}
-        if wanted["leaf_pair"] or planes == 2:
+        if planes == 2:
             wanted["manager"]["transceiver"] = "fabric_own_end"
     return wanted
 

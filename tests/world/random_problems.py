@@ -149,12 +149,10 @@ def _storage(random: Random, reference: Reference, share: Raw) -> Raw:
     if kind < 0.12:
         storage["rule"] = random.choice(("light", "medium", "high", "good", "better", "best"))
     elif kind < 0.35:
-        each = random.choice((1, 8, 24, 64))
-        per_gpus = each / reference.gpus * random.uniform(0.3, 1.1)
+        each = random.uniform(0.3, 1.1) / reference.gpus
         storage["rule"] = {
-            "read": text(reference.read_gb_per_s * per_gpus, "GB/s"),
-            "write": text(reference.write_gb_per_s * per_gpus, "GB/s"),
-            "per_gpus": each,
+            "read": text(reference.read_gb_per_s * each, "GB/s"),
+            "write": text(reference.write_gb_per_s * each, "GB/s"),
         }
     return storage
 
@@ -169,8 +167,6 @@ def _job(random: Random, hardware: Hardware, reference: Reference) -> Raw:
         job["parameters"] = text(size_gb / 14, "B").replace(" ", "")
     else:
         job |= {"parameters": text(size_gb / each, "B"), "bytes_per_parameter": each}
-        if fan_out != "sharded_optimizer" and random.random() < 0.15:
-            job["trained_share"] = round(random.uniform(0.2, 0.9), 3)
     if each == 14 and random.random() < 0.5:
         job.pop("bytes_per_parameter", None)
     parallel = fan_out != "broadcast" or random.random() < 0.6
@@ -220,10 +216,8 @@ def _checkpoint(random: Random, parallel: bool) -> Raw:
             "min": text(low_s, "s"),
             "max": text(high_s, "s"),
         }
-    elif kind < 0.75:
-        checkpoint["interval"] = {"policy": "fixed", "every": text(spread(random, 120, 14400), "s")}
     else:
-        checkpoint["interval"] = {"policy": "lost_work", "kappa": f"{spread(random, 1, 60):.2f} %"}
+        checkpoint["interval"] = {"policy": "fixed", "every": text(spread(random, 120, 14400), "s")}
     checkpoint["keep_last"] = random.choice((0, 1, 2, 5))
     checkpoint["milestones"] = random.choice((0, 0, 0, 3))
     checkpoint["exports"] = random.choice((0, 0, 2))
@@ -234,7 +228,6 @@ def _restore(
     random: Random, reference: Reference, size_gb: float, fan_out: str, parallel: bool
 ) -> Raw:
     restore: Raw = {"fan_out": fan_out, "restart": text(spread(random, 100, 9000), "s")}
-    restore["readers"] = random.choice(("all", "one_replica")) if parallel else "all"
     if random.random() < 0.45:
         times = reference.gpus / reference.replica if fan_out == "every_replica" else 1.0
         usual_s = times * size_gb / reference.read_gb_per_s

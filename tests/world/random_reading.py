@@ -1,4 +1,4 @@
-"""Random problems whose job reads data all the time, and restores through one replica alone."""
+"""Random problems whose job reads data all the time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.world.random_hardware import spread, text
 
 
 def reading(seed: int, case: Case | None = None) -> Case:
-    """Return the random case of a seed with data to read and one replica that reads in a restore.
+    """Return the random case of a seed with data to read.
 
-    A system can mostly read about what its GPUs ask for, so that one replica's could not read the
-    data of all. Some of the storage drawn feeds a few systems, some more than there are.
+    A system can mostly read about what its GPUs ask for. Some of the storage drawn feeds a few
+    systems, some more than there are.
     """
     case = case or random_case(seed)
     random, documents = Random(f"reading {seed}"), deepcopy(dict(case.documents))
@@ -25,7 +25,6 @@ def reading(seed: int, case: Case | None = None) -> Case:
     stores = [_value(i, "read") for i in items if "read" in i.get("provides", {})]
     each = random.choice(stores or [20.0]) * spread(random, 0.03, 0.5) / gpus
     job["ingest_per_gpu"] = text(each, "GB/s")
-    job["restore"]["readers"] = "one_replica"
     stages = {"tensor": random.choice((1, 2, 4)), "pipeline": random.choice((1, 2, 4))}
     job.setdefault("parallelism", stages)
     if random.random() < 0.8:

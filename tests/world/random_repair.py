@@ -71,8 +71,6 @@ def shrinking(case: Case, seed: int) -> Case:
         gpus.pop(name, None)
     if "parallelism" not in job:
         job["parallelism"] = {"tensor": random.choice((1, 1, 2)), "pipeline": random.choice((1, 3))}
-    if job["checkpoint"]["interval"]["policy"] == "lost_work":
-        job["checkpoint"]["interval"] = {"policy": "optimal"}
     job["repair"] = _repair(random) | {"when_short": "shrink"}
     if random.random() < 0.7:
         rate = f"{math.exp(random.uniform(math.log(1e-3), math.log(0.2))):.3g}"

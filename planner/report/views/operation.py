@@ -113,11 +113,7 @@ def _replicas(job: JobPlan) -> str:
 
 
 def _checkpoint(job: JobPlan) -> Facts:
-    how = {
-        "optimal": "optimal",
-        "fixed": "as set",
-        "lost_work": f"{job.interval_s / job.mtti_s:.3g} of the time between interruptions",
-    }[job.interval_policy]
+    how = "optimal" if job.interval_policy == "optimal" else "as set"
     start = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)} ({how}), "
     stall = f"stall {duration(job.stall_s)}"
     share = f"{duration(job.drain_s)} ({percent(job.overlap)} of the interval)"
@@ -226,14 +222,10 @@ def _required(plan: Plan, job: JobPlan) -> str:
 
 def _delivered(job: JobPlan) -> str:
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
-    data = ""
-    if job.client_data_limit_gb_per_s is not None:
-        most = about(job.client_data_limit_gb_per_s)
-        data = f" for a restore; client read limit {most} GB/s for training data"
     return (
         f"write {about(job.delivered_write_gb_per_s)} GB/s ({about(per_gpu)} MB/s per GPU, limited "
         f"by {job.write_limited_by}), read {about(job.delivered_read_gb_per_s)} GB/s (limited by "
-        f"{job.read_limited_by}){data}"
+        f"{job.read_limited_by})"
     )
 
 

@@ -25,7 +25,6 @@ _FAN_OUTS = {
 _POLICIES = {
     "optimal": "optimal within the bounds of the problem",
     "fixed": "as set",
-    "lost_work": "a set part of the time between interruptions",
 }
 _FAMILIES = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 _GROUPS = {

@@ -1,0 +1,51 @@
+"""A setting of version 0.1 that is gone is refused with the way to say it now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planner.errors import InputError
+from planner.loader import load
+from planner.removed import SETTINGS
+from tests.world.files import CATALOG, FILES, PROBLEM
+
+AROUND: dict[str, Any] = {
+    "rule": {"read": "1 GB/s", "write": "1 GB/s"},
+    "split": [{"category": "storage", "max_share": 0.5}],
+    "scale": {"exponent": 0.1, "reference": 512},
+    "compute": {"switches": ["any"]},
+}
+
+
+def put(data: dict[str, Any], path: str) -> None:
+    """Add a key to a file, with the mappings around it."""
+    *above, last = path.split(".")
+    for step in above:
+        if not isinstance(data.get(step), (dict, list)):
+            data[step] = AROUND.get(step, {}).copy()
+        data = data[step][0] if isinstance(data[step], list) else data[step]
+    data[last] = 1
+
+
+@pytest.mark.parametrize("path", SETTINGS)
+def test_a_removed_setting_is_refused_with_its_successor(path: str, tmp_path: Path) -> None:
+    problem, catalog = yaml.safe_load(PROBLEM), yaml.safe_load(CATALOG)
+    put(catalog if path.startswith("items.") else problem, path)
+    files = {**FILES, "own.yaml": yaml.safe_dump(catalog), "problem.yaml": yaml.safe_dump(problem)}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        load(tmp_path / "problem.yaml")
+    assert SETTINGS[path] in [each.fix for each in refused.value.findings if each.line]
+
+
+def test_an_interval_by_lost_work_is_refused(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    setting = "jobs.0.checkpoint.interval={policy: lost_work, kappa: 5 %}"
+    with pytest.raises(InputError, match="policy lost_work is gone; write policy: fixed"):
+        load(tmp_path / "problem.yaml", settings=(setting,))
