@@ -31,7 +31,6 @@ from planner.verifier.job import (
     FAILURES_PER_GPU_DAY,
     measured_rate,
     peak_tflops,
-    replica_gpus,
     usable_gpus,
 )
 from planner.verifier.physics import Times, goodput
@@ -302,7 +301,7 @@ class _Check:
             yield f"job {job.name}: serves fewer than {job.tokens_per_s:g} tokens per second"
 
     def _replica(self, job: TrainingJob) -> int | None:
-        return replica_gpus(job.parallelism) if len(job.options) == 1 and job.parallelism else None
+        return job.parallelism.replica_gpus if len(job.options) == 1 and job.parallelism else None
 
     def shares(self) -> Iterator[str]:
         """Write shares add up to what is delivered; reads, capacity, endurance."""

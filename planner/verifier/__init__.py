@@ -16,11 +16,17 @@ from planner.schema.beside import Cable
 from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals
-from planner.verifier.fabric import UnbuildableError, choose_fabric, shared_plug
+from planner.verifier.fabric import choose_fabric, shared_plug
 from planner.verifier.hall import check_cables, check_racks
 from planner.verifier.inputs import check_allowed, check_searched, unit_faults
 from planner.verifier.job import Run, check_job, check_ways, choose_option
-from planner.verifier.limits import Judged, Reached, facility_limit_kw, given, program_faults
+from planner.verifier.limits import (
+    Reached,
+    check_limits,
+    check_objective,
+    given,
+    program_faults,
+)
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -40,7 +46,8 @@ __all__ = [
 
 Schedule = Callable[["Inputs", Plan], Sequence[Cable]]
 """Returns the links of a plan, each with its ends, as the cable schedule lists them."""
-LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
+MISSING = (AssertionError, TypeError, AttributeError)
+"""Raised by parts of a plan that are not there."""
 
 
 def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None:
@@ -111,7 +118,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 def recheck(
     inputs: Inputs, plan: Plan, *, drawn: bool = True, schedule: Schedule | None = None
 ) -> Recheck:
-    """Recompute a plan that may break limits, such as an edited one, or that anybody may have changed.
+    """Recompute a plan that may break limits or be wrong anywhere, as an edited one.
 
     Args:
         inputs: the problem, catalogs and prices.
@@ -121,7 +128,7 @@ def recheck(
     """
     found, basis = Findings(), Basis.of(inputs)
     try:
-        _check_site(found, basis, plan)
+        _check_repeated(found, basis, plan)
         if plan.status in ("optimal", "feasible"):
             _check_solved(found, basis, plan, drawn, schedule)
         else:
@@ -130,54 +137,40 @@ def recheck(
             found.require(empty and plan.objective.value is None, text)
         if drawn:
             check_searched(found, basis, plan)
-    except UnbuildableError as error:
-        found.require(False, str(error))
-    except (
-        ArithmeticError,
-        ValueError,
-        LookupError,
-        AssertionError,
-        TypeError,
-        AttributeError,
-    ) as e:
-        found.require(
-            False, f"the plan: nothing can be computed, parts are missing or wrong ({e!r})"
-        )
+    except (*MISSING, ArithmeticError, ValueError, LookupError) as error:
+        found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
     return Recheck(tuple(found.disagreements), tuple(found.breaches))
 
 
-def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
+def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
-    problem, term, site, racks = (
-        basis.problem,
-        basis.problem.term,
-        plan.site,
-        basis.problem.site.racks,
-    )
+    problem, site, storage = basis.problem, basis.problem.site, basis.problem.storage
     own = {"description": problem.description, "problem": problem.name}
     own |= {"schema_version": SCHEMA_VERSION, "public_notes": problem.public_notes}
     found.expect("plan", plan, own)
     found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
-    of_term = ("years", "electricity_usd_per_kwh", "colocation_usd_per_kw_month", "discount_rate")
     of_site: dict[str, Any] = {
-        "pue": problem.site.pue_air,
-        "pue_liquid": problem.site.pue_liquid,
-        "racks_limit": sum(g.count for g in racks) if isinstance(racks, tuple) else racks,
-        "it_power_limit_kw": problem.site.it_power_kw,
-        "facility_power_limit_kw": facility_limit_kw(problem.site),
-        "fill_limit": problem.storage.fill_limit,
-        "delivered_fraction_read": problem.storage.delivered_fraction.read,
-        "delivered_fraction_write": problem.storage.delivered_fraction.write,
+        "pue": site.pue_air,
+        "pue_liquid": site.pue_liquid,
+        "racks_limit": site.rack_count,
+        "it_power_limit_kw": site.it_power_kw,
+        "facility_power_limit_kw": site.facility_limit_kw,
+        "fill_limit": storage.fill_limit,
+        "delivered_fraction_read": storage.delivered_fraction.read,
+        "delivered_fraction_write": storage.delivered_fraction.write,
     }
-    for name in (*of_term, "energy_basis"):
-        of_site[name] = (
-            type(site).model_fields[name].default if term is None else getattr(term, name)
-        )
-    of_site |= {"years": None, "electricity_usd_per_kwh": None} if term is None else {}
-    found.expect("site", site, of_site)
+    of_term = ("years", "electricity_usd_per_kwh", "colocation_usd_per_kw_month", "discount_rate")
+    for name in (*of_term, "energy_basis") if problem.term is not None else ():
+        of_site[name] = getattr(problem.term, name)
+    found.expect("site", plan.site, of_site)
     money = {key: getattr(problem.shown_in, key) for key in ("code", "usd", "on", "source")}
     shown = None if plan.currency is None else plan.currency.model_dump()
     found.expect("currency", shown, None if problem.shown_in.code == "USD" else money)
+    for each in plan.assumptions:
+        sku, _, path = each.name.partition(".")
+        if sku in basis.items and isinstance(each.value, float):
+            figure = attrgetter(path)(basis.items[sku])
+            found.expect(f"assumptions.{each.name}", each.value, getattr(figure, "value", figure))
 
 
 def _check_solved(
@@ -199,51 +192,12 @@ def _check_solved(
         check_racks(found, basis, bill.standing, bill.companions, bill.room, plan)
     check_job(found, run)
     check_totals(found, basis, plan, bill.room)
-    judged = Judged(found, plan, bill, run)
-    judged.check_limits()
-    judged.check_objective()
+    check_limits(found, plan, bill, run)
+    check_objective(found, plan, run)
     if drawn:
-        _check_assumptions(found, basis, plan)
-        _check_verdict(found, plan)
         right = schedule is not None and plan.cabling and not found.disagreements
         links = schedule(basis.inputs, plan) if right and schedule else None
         check_cables(found, basis, plan, links)
-
-
-def _check_assumptions(found: Findings, basis: Basis, plan: Plan) -> None:
-    """Compare the values of assumptions with the catalogs and figures of the plan."""
-    j, site, storage, term = plan.jobs[0], plan.site, basis.problem.storage, basis.problem.term
-    own: dict[str, Any] = {
-        "delivered_fraction.write": site.delivered_fraction_write,
-        "delivered_fraction.read": site.delivered_fraction_read,
-        **{"pue": site.pue, "pue.air": site.pue, "pue.liquid": site.pue_liquid},
-        **{"checkpoint_size": j.checkpoint_gb, "failures": j.failures_per_gpu_day},
-        **{"lost_time": j.lost_time, "restart": j.restart_s},
-        "stall": basis.job.checkpoint.known_stall_s,
-        "electricity": term and term.electricity_usd_per_kwh,
-        "years": term and term.years,
-        **{f"dwpd.{kind}": getattr(storage.dwpd, kind) for kind in ("tlc", "qlc", "scm")},
-    }
-    for each in plan.assumptions:
-        sku, _, path = each.name.partition(".")
-        if sku in basis.items and isinstance(each.value, float):
-            figure = attrgetter(path)(basis.items[sku])
-            found.expect(f"assumptions.{each.name}", each.value, getattr(figure, "value", figure))
-        elif each.name in own:
-            found.expect(f"assumptions.{each.name}", each.value, own[each.name])
-
-
-def _check_verdict(found: Findings, plan: Plan) -> None:
-    """Require that a plan with little goodput, or with much storage, says so."""
-    codes, totals = {each.code for each in plan.verdict}, plan.totals
-    above = {"goodput": LEAST_GOODPUT - plan.jobs[0].goodput}
-    owned = any(line.section == "Compute" and line.installed for line in plan.lines)
-    if totals is not None and totals.capex_usd and not owned:
-        spent_usd = totals.capex_by_section_usd.get("Storage", 0.0)
-        above["storage"] = spent_usd / totals.capex_usd - MOST_STORAGE
-    for code, by in above.items():
-        if abs(by) > EDGE:
-            found.expect(f"verdict.{code}", code in codes, by > 0)
 
 
 # The decisions of a plan, without which nothing can be recomputed.
@@ -253,9 +207,8 @@ def _check_names(found: Findings, basis: Basis, plan: Plan) -> None:
     named = {f"lines.{line.sku}": line.sku for line in plan.lines}
     named |= {f"racks.{g.first}.{d.sku}": d.sku for g in plan.racks for d in g.devices}
     for report in plan.fabrics:
-        place = f"fabrics.{report.network}"
-        named |= {f"{place}.serves.{sku}": sku for sku in (*report.serves, report.switch_sku)}
-    named |= {f"jobs.gpu_types.{sku}": sku for job in plan.jobs for sku in job.gpu_types}
+        skus = (*report.serves, report.switch_sku)
+        named |= {f"fabrics.{report.network}.{sku}": sku for sku in skus}
     for place, sku in named.items():
         found.require(sku in basis.items, f"{place}: not in the catalogs")
 

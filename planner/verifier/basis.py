@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from planner.currency import Currency
 from planner.figures import STATED
 from planner.schema.catalog import Item
-from planner.schema.prices import Price, SupportMoney, SupportShare
+from planner.schema.prices import Price
 from planner.schema.problem import Job, Network, Problem, Quantity
 
 if TYPE_CHECKING:
@@ -155,10 +155,9 @@ def present_years(start: float, end: float, rate: float) -> float:
 
 
 class Sale(NamedTuple):
-    """How an item is bought.
+    """How an item is bought; support is paid from ``start`` to ``end`` years of the term.
 
-    ``net_usd`` is before it is rounded to cents, None without a price. Support is paid from
-    ``start`` to ``end`` years of the term (no ``end`` without a term).
+    ``net_usd`` is before it is rounded to cents, None without a price.
     """
 
     price: Price | None
@@ -166,20 +165,10 @@ class Sale(NamedTuple):
     net_usd: float | None
     owned: int
     spare_share: float
-    support_level: str | None
-    support: SupportShare | SupportMoney | None
+    pack: int
+    min_order: int
     start: float
     end: float | None
-
-    @property
-    def pack(self) -> int:
-        """Units of a pack."""
-        return 1 if self.price is None else self.price.pack
-
-    @property
-    def min_order(self) -> int:
-        """Least units of an order."""
-        return 0 if self.price is None else self.price.min_order
 
     def order(self, count: int) -> int:
         """Units to buy so that ``count`` are there, owned ones included."""
@@ -285,14 +274,6 @@ class Basis:
         known: Callable[[Item], Any] = attrgetter(path)
         return self.of_unit(item, lambda part: value(known(part)))
 
-    def height_ru(self, item: Item) -> float | None:
-        """Height of one unit in rack units."""
-        return self.stated(item, "rack_units")
-
-    def weight_kg(self, item: Item) -> float | None:
-        """Weight of one unit in kg."""
-        return self.stated(item, "weight_kg")
-
     def in_rack_kw(self, item: Item) -> float | None:
         """Draw of one device in its rack, kW: a switch with every transceiver."""
         fitted = 0.0
@@ -378,46 +359,25 @@ class Basis:
     def sale(self, item: Item) -> Sale:
         """How an item is bought."""
         price, asked, term = self.inputs.prices.get(item.id), self.rule(item.id), self.problem.term
-        discount, years = 0.0, None
-        for key, wanted in (
-            ("category", item.category),
-            ("vendor", item.vendor),
-            ("item", item.id),
-        ):
+        discount, end = 0.0, None
+        for key in ("category", "vendor", "item"):
+            wanted = item.id if key == "item" else getattr(item, key)
             for entry in self.inputs.discounts:  # the most specific entry counts, then the last
                 discount = entry.discount if getattr(entry, key) == wanted else discount
         if term is not None:
             years = term.support_years if asked.support_years is None else asked.support_years
-            years = term.years if years is None else min(years, term.years)
-        share = self.problem.spares.get(item.category, 0.0)
+            end = term.years if years is None else min(years, term.years)
         return Sale(
-            price,
-            discount,
-            None if price is None else price.list_usd * (1 - discount),
-            0 if asked.retire else asked.installed,
-            share if asked.spares is None else asked.spares,
-            *self._support(price, asked),
-            end=years,
+            price=price,
+            discount=discount,
+            net_usd=price.list_usd * (1 - discount) if price else None,
+            owned=asked.in_place,
+            spare_share=self.problem.spare_share(item.id, item.category),
+            pack=price.pack if price else 1,
+            min_order=price.min_order if price else 0,
+            start=price.support_included_years if price else 0.0,
+            end=end,
         )
-
-    def _support(
-        self, price: Price | None, asked: Quantity
-    ) -> tuple[str | None, SupportShare | SupportMoney | None, float]:
-        """Level and price per year of support, and the years included in the price."""
-        term = self.problem.term
-        everywhere = None if term is None else term.support_level
-        if price is None:
-            known = everywhere if everywhere == "none" else None
-            return asked.support_level or known, None, 0.0
-        level = price.support_level
-        if everywhere == "none" or everywhere in (*price.support_levels, level):
-            level = everywhere or level
-        level = asked.support_level or level
-        if level in price.support_levels:
-            offer = price.support_levels[level]
-            return level, offer.per_year, offer.included_years
-        per_year = None if level == "none" else price.support_per_year
-        return level, per_year, price.support_included_years
 
     def spares(self, item: Item, count: int) -> int:
         """Cold spares beside ``count`` units; of a bundle components lie in store."""

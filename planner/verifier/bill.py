@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.figures import BTU_PER_H_PER_KW, STATED
@@ -26,7 +26,7 @@ from planner.verifier.basis import (
     total,
     value,
 )
-from planner.verifier.fabric import MANAGED, Fabrics, UnbuildableError, by_speed
+from planner.verifier.fabric import MANAGED, Fabrics, by_speed
 from planner.verifier.hall import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
 from planner.verifier.job import HOURS_PER_YEAR, gpus_of
 
@@ -68,20 +68,18 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
     The plan decides the trees of its fabrics and, if it has racks, those that devices share.
 
     Raises:
-        UnbuildableError: fabrics, cooling or licences cannot be counted.
+        ValueError: fabrics cannot be built.
     """
     problem, standing = basis.problem, dict(cluster)
     for sku, rule in problem.items.items():
-        if sku in basis.items and basis.items[sku].category in DECIDED and not rule.retire:
-            standing[sku] = max(standing.get(sku, 0), rule.installed)
-    standing = {sku: count for sku, count in standing.items() if count}
+        if sku in basis.items and basis.items[sku].category in DECIDED and rule.in_place:
+            standing[sku] = max(standing.get(sku, 0), rule.in_place)
     own, fabrics = own_racks(basis, standing), Fabrics(found, basis, cluster, plan)
     for report in plan.fabrics:
         if report.network == "compute":
             fabrics.compute(report)
     fabrics.storage()
-    clusters, parts = _of_clusters(basis, cluster), fabrics.parts
-    extras = {}
+    clusters, parts, extras = _of_clusters(basis, cluster), fabrics.parts, {}
     for sku, extra in problem.extras.items():
         amount = _amount(basis, extra.per or "", cluster, own)
         if extra.per == "switch":
@@ -89,10 +87,8 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         extras[sku] = extra.count or -(-(amount or 0) // extra.every)
     fabrics.managing(extras, clusters, own.pdus)
     fabrics.finish()
-    for counts in (extras, clusters, _cooling(basis, standing)):
+    for counts in (extras, clusters, _cooling(basis, standing), _licences(basis, cluster)):
         parts.update(counts)
-    for sku in problem.software:
-        parts[sku] += _licences(basis, sku, cluster)
     shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
     joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
     room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
@@ -106,16 +102,11 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
 def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
     """Count of what extras, licences and services follow, None of another measure."""
     systems = basis.of_kind(cluster, "gpu_system")
-    match per:
-        case "gpu_system":
-            return sum(systems.values())
-        case "gpu":
-            return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
-        case "storage_unit":
-            return sum(basis.of_kind(cluster, "storage").values())
-        case "rack":
-            return room.racks
-    return None
+    if per == "gpu":
+        return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
+    stored = sum(basis.of_kind(cluster, "storage").values())
+    known = {"gpu_system": sum(systems.values()), "storage_unit": stored, "rack": room.racks}
+    return known.get(per)
 
 
 def _of_clusters(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
@@ -138,32 +129,29 @@ def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
     cooling = basis.problem.site.cooling
     if cooling.cdu is None:
         return {}
-    provides = basis.items[cooling.cdu].provides.cooling
-    if provides is None:
-        raise UnbuildableError(f"site.cooling: {cooling.cdu} states no cooling capacity")
-    least = round_up(_liquid_kw(basis, standing) / provides.value)
+    least = round_up(_liquid_kw(basis, standing) / value(basis.items[cooling.cdu].provides.cooling))
     factor, more = REDUNDANT[cooling.redundancy]
     return {cooling.cdu: factor * least + more if least else 0}
 
 
-def _licences(basis: Basis, sku: str, cluster: Mapping[str, int]) -> int:
-    licence = basis.items[sku].licence
-    if licence is None:
-        raise UnbuildableError(f"software.{sku}: states no licence metric")
-    vendors = licence.vendors
-    of = {s: n for s, n in cluster.items() if vendors is None or basis.items[s].vendor in vendors}
-    if licence.per != "usable_tb":
-        return _amount(basis, licence.per, of, Room((), True)) or 0
-    stored = [(value(basis.items[each].provides.usable), n) for each, n in basis.flash(of).items()]
-    return round_up(sum((usable or 0.0) * n for usable, n in stored))
+def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
+    counts = {}
+    for sku in basis.problem.software:
+        licence = basis.items[sku].licence
+        assert licence is not None
+        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
+        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
+        counts[sku] = _amount(basis, licence.per, of, Room((), True)) or 0
+        if licence.per == "usable_tb":
+            usable = {s: value(basis.items[s].provides.usable) or 0.0 for s in of}
+            counts[sku] = round_up(sum(usable[s] * n for s, n in basis.flash(of).items()))
+    return counts
 
 
 def _add_racks(basis: Basis, parts: Counter[str], room: Room, late: int) -> None:
     """Add racks and PDUs to buy, and cables of ``late`` consoles on reserved management ports."""
     rack, oob = basis.problem.site.rack, basis.network.out_of_band
     if rack is not None and rack.pdu is not None:
-        if any(each.pdus is None for each in room.sets):
-            raise UnbuildableError("site.rack.pdu: a load is not known")
         parts[rack.pdu.item] += room.pdus
     if rack is not None and rack.item is not None:
         parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
@@ -174,8 +162,7 @@ def _add_racks(basis: Basis, parts: Counter[str], room: Room, late: int) -> None
 
 def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> int:
     service = basis.items[sku].service
-    if service is None:
-        raise UnbuildableError(f"services.{sku}: states no metric")
+    assert service is not None
     amount = _amount(basis, service.per, bill.cluster, bill.room)
     if amount is not None or service.per == "order":
         return 1 if amount is None else amount
@@ -306,7 +293,7 @@ def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
     """Racks of a line; devices that share racks have none of their own."""
     whole, (racks, held) = item.consumes.racks, fits(basis, item) or (1, 0)
     if item.category not in DECIDED:
-        stands = basis.problem.site.rack is not None and (whole or basis.height_ru(item))
+        stands = basis.problem.site.rack is not None and (whole or basis.stated(item, "rack_units"))
         own = None if whole is None else whole.value * in_place
         return {"racks": own, "rack_class": "network" if stands else None}
     alone = racks == 1 and fits(basis, item) is not None
@@ -320,19 +307,20 @@ def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
 def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
     """Prices, discounts, support and subscription of a line, by its units bought."""
     sale, bought, net = basis.sale(item), line.purchased, line.unit_net_usd or 0.0
-    price, support, years = sale.price, sale.support, None
+    price, years = sale.price, None
     if sale.end is not None:
         years = max(0.0, sale.end - sale.start)
     if price is None:
         own: dict[str, Any] = dict.fromkeys(
             ("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share",
-             "support_level", "unit_subscription_list_usd", "min_order", "extended_list_usd",
+             "unit_subscription_list_usd", "min_order", "extended_list_usd",
              "extended_net_usd", "support_usd_per_year", "subscription_usd_per_year", "price",
              "discount"), NONE
         )  # fmt: skip
         return own | {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
     cent = 0.0 if item.is_percentage else cent_usd(basis.problem.shown_in)
     yearly, half = price.per_year_usd, (0.5 + 1e-6) * cent_usd(basis.problem.shown_in)
+    support = price.support_per_year
     each = support.share * net if isinstance(support, SupportShare) else support and support.usd
     rented = times((yearly or 0.0) * (1 - sale.discount), bought)
     first = sale.start if sale.end is None else min(sale.start, sale.end)
@@ -344,7 +332,6 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         "extended_list_usd": Near(price.list_usd * bought, cent * (bought + 1)),
         "extended_net_usd": net * bought,
         "support_usd_per_year": Near((each or 0.0) * bought, half * bought),
-        "support_level": sale.support_level,
         "support_share": getattr(support, "share", None),
         "support_years": years,
         "support_from_years": Either((sale.start, 0.0 if sale.end is None else first)),
@@ -359,24 +346,21 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
 
 def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     """Compare the totals: sums over the lines, money over the term, ratios to the job's work."""
-    totals, job, term = plan.totals, plan.jobs[0], basis.problem.term
-    if not found.require(totals is not None, "totals: missing") or totals is None:
-        return
-    lines = [line for line in plan.lines if line.parent is None]
+    totals, lines = plan.totals, [line for line in plan.lines if line.parent is None]
     names = ("it_power_kw", "facility_power_kw", "typical_power_kw", *STATED)
     own: dict[str, Any] = {n: total(getattr(line, n) for line in lines) for n in names}
     for name in ("gpus", "read_gb_per_s", "write_gb_per_s"):
         own[name] = sum(getattr(line, name) for line in lines)
     own["usable_tb"] = total(line.usable_tb for line in lines if line.category == "storage")
-    own["gpus_used"], own["racks"] = job.gpus_used, room.racks if room.complete else None
+    own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
-    own["heat_liquid_kw"] = liquid
-    own["heat_air_kw"] = None if draw is None else Near(draw - (liquid or 0.0), RELATIVE * draw)
-    for name, kw in (("", draw), ("_liquid", liquid), ("_air", times(draw, 1.0))):
-        own[f"heat{name}_btu_per_h"] = times(kw, BTU_PER_H_PER_KW)
-    if draw is not None and liquid is not None:
-        air = (draw - liquid) * BTU_PER_H_PER_KW
-        own["heat_air_btu_per_h"] = Near(air, RELATIVE * draw * BTU_PER_H_PER_KW)
+    air = None if draw is None or liquid is None else draw - liquid
+    for name, kw in (("heat_air", air), ("heat_liquid", liquid), ("heat", draw)):
+        noise = RELATIVE * (draw or 0.0)  # all heat less that to liquid
+        own[f"{name}_kw"] = kw if kw is None else Near(kw, noise)
+        btu = BTU_PER_H_PER_KW
+        own[f"{name}_btu_per_h"] = kw if kw is None else Near(kw * btu, noise * btu)
+    del own["heat_kw"]
     sections: Counter[str] = Counter()
     for line in lines:
         sections[line.section] += line.extended_net_usd or 0.0  # type: ignore[assignment]
@@ -384,33 +368,38 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     own["lead_time_days"] = longest = max(days, default=None)
     late = [x.sku for x in lines if longest and x.purchased and x.lead_time_days == longest]
     own |= {"critical_skus": tuple(dict.fromkeys(late)), "capex_by_section_usd": dict(sections)}
-    own |= dict.fromkeys(("energy_usd_per_year", "colocation_usd_per_year", "opex_usd_per_year"))
-    own |= dict.fromkeys(("tco_usd", "usd_per_useful_gpu_hour", "usd_per_million_tokens"))
-    own["capex_usd"] = sum(line.extended_net_usd or 0.0 for line in lines)
-    own["support_usd_per_year"] = support = sum(line.support_usd_per_year or 0.0 for line in lines)
-    own["subscriptions_usd_per_year"] = rent = sum(
-        x.subscription_usd_per_year or 0.0 for x in lines
+    found.expect("totals", totals, own | _costs(basis, plan, lines, draw))
+
+
+def _costs(
+    basis: Basis, plan: Plan, lines: Sequence[Line], draw_kw: float | None
+) -> dict[str, float | None]:
+    """Capex, yearly costs, TCO and cost of useful work; energy with a term and known draw."""
+    capex, support, rent = (
+        sum(getattr(line, name) or 0.0 for line in lines)
+        for name in ("extended_net_usd", "support_usd_per_year", "subscription_usd_per_year")
     )
-    if term is not None and draw is not None:
-        typical = term.energy_basis == "typical"
-        meter_kw = total(
-            times(x.typical_power_kw if typical else x.it_power_kw, basis.pue(basis.items[x.sku]))
-            for x in lines
-        )
-        energy = (meter_kw or 0.0) * HOURS_PER_YEAR * term.electricity_usd_per_kwh
-        space = draw * 12 * term.colocation_usd_per_kw_month
-        running, rate = rent + energy + space, term.discount_rate
-        tco = own["capex_usd"] + running * present_years(0.0, term.years, rate)
-        for line in lines:
-            if line.support_usd_per_year:
-                sale = basis.sale(basis.items[line.sku])
-                tco += line.support_usd_per_year * present_years(sale.start, sale.end or 0.0, rate)
-        own |= {"energy_usd_per_year": energy, "colocation_usd_per_year": space}
-        own |= {"opex_usd_per_year": support + running, "tco_usd": tco}
-        hours = term.years * HOURS_PER_YEAR
-        if job.useful_gpus > 0:
-            own["usd_per_useful_gpu_hour"] = tco / (job.useful_gpus * hours)
-        if job.active_parameters and job.useful_pflops:
-            tokens = job.useful_pflops * 1e15 * hours * 3600 / (6 * job.active_parameters)
-            own["usd_per_million_tokens"] = tco / (tokens / 1e6)
-    found.expect("totals", totals, own)
+    own: dict[str, float | None] = {"capex_usd": capex, "support_usd_per_year": support}
+    names = ("energy_usd_per_year", "colocation_usd_per_year", "opex_usd_per_year", "tco_usd")
+    own |= dict.fromkeys((*names, "usd_per_useful_gpu_hour", "usd_per_million_tokens"))
+    own["subscriptions_usd_per_year"], term, job = rent, basis.problem.term, plan.jobs[0]
+    if term is None or draw_kw is None:
+        return own
+    basis_of = "typical_power_kw" if term.energy_basis == "typical" else "it_power_kw"
+    meter_kw = sum(getattr(x, basis_of) * basis.pue(basis.items[x.sku]) for x in lines)
+    energy = meter_kw * HOURS_PER_YEAR * term.electricity_usd_per_kwh
+    space = draw_kw * 12 * term.colocation_usd_per_kw_month
+    running, rate = rent + energy + space, term.discount_rate
+    tco = capex + running * present_years(0.0, term.years, rate)
+    for line in lines:
+        sale = basis.sale(basis.items[line.sku])
+        years = present_years(sale.start, sale.end or 0.0, rate)
+        tco += (line.support_usd_per_year or 0.0) * years
+    own |= dict(zip(names, (energy, space, support + running, tco), strict=True))
+    hours = term.years * HOURS_PER_YEAR
+    if job.useful_gpus > 0:
+        own["usd_per_useful_gpu_hour"] = tco / (job.useful_gpus * hours)
+    if job.active_parameters and job.useful_pflops:
+        tokens = job.useful_pflops * 1e15 * hours * 3600 / (6 * job.active_parameters)
+        own["usd_per_million_tokens"] = tco / (tokens / 1e6)
+    return own

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
 from planner.schema.plan import FabricReport, Plan
@@ -22,8 +22,8 @@ WASTE = 3.0
 """Most switches of a tier above leaves, as a multiple of the fewest by ports."""
 
 
-class UnbuildableError(ValueError):
-    """The stated counts and switches make no fabric."""
+OWN = ("units", "endpoints", "parts_per_port", "capacity", "oversubscription", "system_links")
+"""Fields of a report that follow from the devices of a fabric."""
 
 
 class Devices(NamedTuple):
@@ -66,31 +66,17 @@ class Plug(NamedTuple):
         return None if served is None else served[0]
 
 
-def split(radix: int, oversubscription: float) -> tuple[int, int]:
-    """A leaf's (ports to devices, uplinks)."""
-    up = round_up(radix / (1 + oversubscription))
-    return radix - up, up
-
-
 def by_speed(switch: Item) -> list[PortGroup]:
-    """Port groups of a switch, the slowest first.
-
-    Raises:
-        UnbuildableError: it has none.
-    """
-    groups = sorted(switch.switch.ports if switch.switch else (), key=lambda g: g.speed_gbit_per_s)
-    if not groups:
-        raise UnbuildableError(f"fabrics: {switch.id} is no switch")
-    return groups
+    """Port groups of a switch, the slowest first."""
+    return sorted(switch.switch.ports if switch.switch else (), key=lambda g: g.speed_gbit_per_s)
 
 
-def plug_of(basis: Basis, sku: str, planes: int) -> Plug | None:
+def plug_of(basis: Basis, sku: str) -> Plug | None:
     """How a GPU system plugs in, None without ports or where planes do not divide them."""
-    port = basis.items[sku].ports.compute
-    if port is None:
-        return None
-    lanes = port.split.into if port.split and port.split.into == planes else 1
-    if lanes * port.count % (planes * port.rails):
+    port, asked = basis.items[sku].ports.compute, basis.network.compute
+    planes = asked.planes_allowed[0] if asked else 1
+    lanes = port.split.into if port and port.split and port.split.into == planes else 1
+    if port is None or lanes * port.count % (planes * port.rails):
         return None
     speed = port.speed_gbit_per_s / lanes
     return Plug(lanes * port.count, speed, port.rails, port.rail_group, port.protocol)
@@ -99,9 +85,7 @@ def plug_of(basis: Basis, sku: str, planes: int) -> Plug | None:
 def shared_plug(basis: Basis, skus: Collection[str]) -> Plug | None:
     """How GPU systems of one fabric plug in, with the protocol that any of them needs and the speed
     of the fastest; None where their ports differ or are missing."""
-    asked = basis.network.compute
-    planes = asked.planes_allowed[0] if asked else 1
-    plugs = [plug_of(basis, sku, planes) for sku in skus]
+    plugs = [plug_of(basis, sku) for sku in skus]
     known = [plug for plug in plugs if plug is not None]
     protocols = {plug.protocol for plug in known} - {None}
     alike = {plug._replace(protocol=None, speed=0.0) for plug in known}
@@ -132,17 +116,15 @@ def compute_leaves(
     """(Leaves of a plane, ports down and up of each, units, most systems); a switch is no unit.
 
     Raises:
-        UnbuildableError: the ports of one system do not fit on a leaf.
+        ValueError: the ports of one system do not fit on a leaf.
     """
-    (ratio, *_), planes = asked.oversubscriptions, asked.planes_allowed[0]
-    down, up = split(radix, ratio)
-    slots, ports = asked.manager.slots, plug.ports // planes
-    alone = (radix - asked.manager.ports) // ports
+    (ratio, *_), slots = asked.oversubscriptions, asked.manager.slots
+    up, ports = round_up(radix / (1 + ratio)), plug.ports // asked.planes_allowed[0]
+    alone, on_rail, down = (radix - asked.manager.ports) // ports, ports // plug.rails, radix - up
     if systems <= alone:
         return 1, radix, 0, 0, alone
-    on_rail = ports // plug.rails
     if down < on_rail:
-        raise UnbuildableError("fabrics.compute: a leaf has too few ports for one system")
+        raise ValueError("fabrics.compute: a leaf has too few ports for one system")
     per_unit, leaves = down * plug.rails // ports, 1
     if plug.rail_group is not None:
         per_unit = plug.rail_group
@@ -189,32 +171,26 @@ class Fabrics:
         """Check a compute fabric.
 
         Raises:
-            UnbuildableError: the systems do not share it, or the switch does not fit.
+            ValueError: the systems do not share it, or the switch does not fit.
         """
         asked, name = self.basis.network.compute, f"fabrics.compute.{report.switch_sku}"
         plug = shared_plug(self.basis, report.serves) if report.serves else None
         if asked is None or plug is None:
-            raise UnbuildableError(f"{name}.serves: systems with other ports, or none")
+            raise ValueError(f"{name}.serves: systems with other ports, or none")
         item, planes = self.basis.items[report.switch_sku], asked.planes_allowed[0]
         group, each = plug.group_of(item), [shared_plug(self.basis, (s,)) for s in report.serves]
         alike = all(one and one.group_of(item) == group for one in each)
         if group is None or not alike or report.switch_sku not in asked.switches:
-            raise UnbuildableError(f"{name}.switch_sku: not a switch for these ports")
+            raise ValueError(f"{name}.switch_sku: not a switch for these ports")
         systems = sum(self.counts.get(sku, 0) for sku in report.serves)
         leaves, down, up, units, most = compute_leaves(asked, plug, group.count, systems)
         cores = not units or not report.core_switches or plug.rail_group is not None
         few = f"{name}.core_switches: {leaves} leaves need no cores"
         self.found.require(cores or leaves > group.count, few)
-        links = plug.ports * systems + asked.manager.ports
-        own = {
-            "units": units,
-            "endpoints": plug.ports * systems,
-            "parts_per_port": 1,
-            "capacity": plug.ports * most,
-            "oversubscription": asked.oversubscriptions[0],
-            "system_links": links,
-        }
-        self._check(report, group, (leaves, down, up), planes, own, alone=not units)
+        ports, ratio = plug.ports * systems, asked.oversubscriptions[0]
+        links = ports + asked.manager.ports
+        own = (units, ports, 1, plug.ports * most, ratio, links)
+        self._check(report, group, (leaves, down, up), own, alone=not units)
         self._ends(_switch_end(group), down, planes * leaves)
         self._cables(group.link, links)
         if asked.manager.transceiver is not None:
@@ -234,18 +210,12 @@ class Fabrics:
             self._edge("storage", network.storage, self._plugged(self.counts, "storage"))
 
     def managing(self, extras: Mapping[str, int], clusters: Mapping[str, int], pdus: int) -> None:
-        """Check the fabrics that management is on.
-
-        Args:
-            extras: units by item, with ports of their own.
-            clusters: what storage clusters need for themselves.
-            pdus: those of the racks of GPU systems and storage.
-        """
+        """Check the fabrics that management is on: of extras, and of parts of storage clusters."""
         network, everything = self.basis.network, {**self.counts, **extras}
         uplinks: list[Devices] = []
         if network.out_of_band is not None:
-            consoles = [self._plugged(each, "out_of_band") for each in (everything, clusters)]
-            uplinks = self._out_of_band([*consoles[0], *consoles[1]], pdus)
+            consoles = self._plugged(everything, "out_of_band")
+            uplinks = self._out_of_band(consoles + self._plugged(clusters, "out_of_band"), pdus)
         managed = self._plugged(everything, "in_band") + uplinks
         if network.converged is not None:
             stored = self._plugged(self.counts, "storage")
@@ -267,32 +237,24 @@ class Fabrics:
             devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
         served = [(device, port) for device in devices if (port := device.served(switch))]
         if len(served) < len(devices):
-            raise UnbuildableError(f"fabrics.{network}: a port fits no port of {asked.switch}")
+            raise ValueError(f"fabrics.{network}: a port fits no port of {asked.switch}")
         if not devices:
             return
-        groups = by_speed(switch)
+        groups, ratio = by_speed(switch), asked.oversubscription
         base, whole = groups[-1], math.lcm(*(group.count for group in groups))
         parts = sum(d.units * d.ports * (whole // group.count) for d, (group, _) in served)
-        per_port = whole // base.count
-        down, up = split(base.count, asked.oversubscription)
-        used, leaves, alone = parts / per_port, 0, True
+        per_port, up = whole // base.count, round_up(base.count / (1 + ratio))
+        used, down, alone = parts / per_port, base.count - up, True
         if asked.min_switches == 1 and used <= base.count:
             leaves, down, up = 1, base.count, 0
         elif asked.min_switches == 2 and used <= 2 * down:
             leaves = 2
         else:
             leaves, alone = max(asked.min_switches + 1, math.ceil(used / max(1, down))), False
-        own = {
-            "serves": self._decided(devices),
-            "units": 0 if alone else leaves,
-            "endpoints": parts,
-            "parts_per_port": per_port,
-            "capacity": leaves * down * per_port,
-            "oversubscription": asked.oversubscription,
-            "system_links": sum(device.units * device.ports for device in devices),
-        }
-        report = self._stated(network, asked.switch)
-        self._check(report, base, (leaves, down, up), 1, own, alone=alone)
+        links = sum(device.units * device.ports for device in devices)
+        own = (0 if alone else leaves, parts, per_port, leaves * down * per_port, ratio, links)
+        report = self._stated(network, asked.switch, devices)
+        self._check(report, base, (leaves, down, up), own, alone=alone)
         self._wire(served)
 
     def _out_of_band(self, devices: Sequence[Devices], pdus: int) -> list[Devices]:
@@ -306,36 +268,24 @@ class Fabrics:
         usable = slow.count - asked.reserve_ports
         if not ports or usable <= 0 or item.switch is None:
             return []
-        if any(device.speed > top.speed_gbit_per_s for device in devices):
-            raise UnbuildableError("fabrics.out_of_band: a port is faster than the switch")
         leaves = -(-ports // usable)
-        own = {
-            "serves": self._decided(devices),
-            "units": 0,
-            "endpoints": ports,
-            "parts_per_port": 1,
-            "capacity": leaves * usable,
-            "oversubscription": 1.0,
-            "system_links": ports,
-        }
-        report = self._stated("out_of_band", asked.switch)
-        self._check(report, slow, (leaves, usable, 0), 1, own, alone=True)
-        if slow.link is not None:
-            self.parts[self.basis.reaching(slow.link.cable)] += ports
+        report = self._stated("out_of_band", asked.switch, devices)
+        own = (0, ports, 1, leaves * usable, 1.0, ports)
+        self._check(report, slow, (leaves, usable, 0), own, alone=True)
+        self._cables(slow.link and slow.link.model_copy(update={"links": 1}), ports)
         end, speed = _switch_end(top), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
 
-    def _decided(self, devices: Sequence[Devices]) -> tuple[str, ...]:
-        """The GPU systems and storage among devices, in order."""
-        skus = {device.sku for device in devices if device.sku}
-        return tuple(sorted(s for s in skus if self.basis.items[s].category in DECIDED))
-
-    def _stated(self, network: str, switch: str) -> FabricReport:
+    def _stated(self, network: str, switch: str, devices: Sequence[Devices]) -> FabricReport:
+        """The report of a fabric, which serves the GPU systems and storage among its devices."""
         for report in self.left:
             if (report.network, report.switch_sku) == (network, switch):
+                skus = {device.sku for device in devices if device.sku}
+                own = sorted(s for s in skus if self.basis.items[s].category in DECIDED)
+                self.found.expect(f"fabrics.{network}.serves", sorted(report.serves), own)
                 return report
-        raise UnbuildableError(f"fabrics.{network}.{switch}: missing")
+        raise ValueError(f"fabrics.{network}.{switch}: missing")
 
     # Switches, and the parts of links.
 
@@ -344,36 +294,30 @@ class Fabrics:
         report: FabricReport,
         group: PortGroup,
         leaf: tuple[int, int, int],
-        planes: int,
-        own: dict[str, Any],
+        of_devices: tuple[float, ...],
         *,
         alone: bool,
     ) -> None:
         """Check a fabric's report; add switches, cables between them, and their transceivers.
 
-        Args:
-            report: as the plan states it.
-            group: the ports that switches are joined by.
-            leaf: leaves of one plane, ports down and up of each.
-            planes: alike.
-            own: other fields of the report.
-            alone: whether leaves have no spines: one, or two joined to each other.
+        ``leaf`` are leaves of one plane, ports down and up of each; ``alone`` have no spines: one,
+        or two joined to each other.
         """
         self.left.remove(report)
+        name, asked = f"fabrics.{report.network}.{report.switch_sku}", self.basis.network.compute
+        planes = asked.planes_allowed[0] if asked and report.network == "compute" else 1
         leaves, _, up = leaf
         spines, cores = report.spine_switches // planes, report.core_switches // planes
         links, above = leaves * up, report.spine_core_links // planes
-        name = f"fabrics.{report.network}.{report.switch_sku}"
         if alone:
             spines, cores, links, above = 0, 0, up, 0
         elif not cores:
             enough = [n for n in range(max(2, -(-links // group.count)), up + 1) if up % n == 0]
-            spines = enough[0] if enough and leaves <= group.count else 0
+            spines, above = (enough[0] if enough and leaves <= group.count else 0), 0
             self.found.require(spines > 0, f"{name}.core_switches: {leaves} leaves need cores")
-            above = 0
         else:
             self._check_cores(name, group.count, (links, leaves, up), spines, cores, above)
-        own |= {
+        own = {
             "planes": planes,
             "radix": group.count,
             "tiers": 1 + bool(spines) + bool(cores),
@@ -384,9 +328,7 @@ class Fabrics:
             "leaf_spine_links": planes * links,
             "spine_core_links": planes * above,
         }
-        serves = sorted(own.pop("serves", report.serves))
-        self.found.expect(f"{name}.serves", sorted(report.serves), serves)
-        self.found.expect(name, report, own)
+        self.found.expect(name, report, own | dict(zip(OWN, of_devices, strict=True)))
         self.parts[report.switch_sku] += planes * (leaves + spines + cores)
         for between in (links, above):
             self._cables(group.link, planes * between)

@@ -91,30 +91,16 @@ def space(basis: Basis, name: RackClassName) -> Space | None:
     if site.rack is None:
         return None
     own = getattr(site.rack_classes, name)
-    height_ru, power_kw, weight_kg = (
-        getattr(site.rack, field) if getattr(own, field) is None else getattr(own, field)
-        for field in Space._fields
-    )
-    if power_kw is None:
-        known = [group.power_kw for group in site.positions if group.power_kw is not None]
-        power_kw = min(known, default=None)
-    return Space(height_ru, power_kw, weight_kg)
-
-
-def _whole_rack_kw(basis: Basis) -> float | None:
-    """Power limit of a product that is a rack of its own, None for none."""
-    rack, positions = basis.problem.site.rack, basis.problem.site.positions
-    if rack is None or rack.whole_rack_power_kw is not None or not positions:
-        return None if rack is None else rack.whole_rack_power_kw or rack.power_kw
-    known = [group.power_kw for group in positions]
-    return None if None in known else max(power for power in known if power is not None)
+    height_ru = site.rack.height_ru if own.height_ru is None else own.height_ru
+    weight_kg = site.rack.weight_kg if own.weight_kg is None else own.weight_kg
+    return Space(height_ru, site.class_power_kw(own), weight_kg)
 
 
 def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
     power_kw = basis.rated_kw(item)
     if item.consumes.racks is not None:
-        racks, most_kw = item.consumes.racks.value, _whole_rack_kw(basis)
+        racks, most_kw = item.consumes.racks.value, basis.problem.site.whole_rack_limit_kw
         if most_kw is None or power_kw is None:
             return racks, 1
         return racks, int(power_kw / racks <= most_kw * (1 + RELATIVE))
@@ -126,11 +112,11 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
         spread = _first_fit(parts, rack) if all(rack.holds(each) for each, _ in parts) else 0
         if spread != 1:
             return max(1, spread), int(spread > 0)
-    height_ru = basis.height_ru(item)
+    height_ru = basis.stated(item, "rack_units")
     if height_ru is None or (rack.power_kw is not None and power_kw is None):
         return None
-    weights = [(basis.weight_kg(basis.items[c.id]), c.quantity) for c in item.components]
-    weight_kg = sum((kg or 0.0) * n for kg, n in weights) or basis.weight_kg(item)
+    weights = [(basis.stated(basis.items[c.id], "weight_kg"), c.quantity) for c in item.components]
+    weight_kg = sum((kg or 0.0) * n for kg, n in weights) or basis.stated(item, "weight_kg")
     sizes = zip((height_ru, power_kw, weight_kg), rack, strict=True)
     rooms = [math.floor(room / size * (1 + RELATIVE)) for size, room in sizes if size and room]
     return 1, min(rooms, default=ANY_NUMBER)
@@ -194,7 +180,7 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
         item = basis.items[sku]
         if item.consumes.racks is not None:
             sets.append(RackSet(sku, "network", item.consumes.racks.value * count, True, 0))
-        elif basis.height_ru(item):
+        elif basis.stated(item, "rack_units"):
             sharing = True
             complete &= rack is not None and rack.holds(_load(basis, item))
     if rack is not None and sharing:
@@ -206,8 +192,8 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
 
 def _load(basis: Basis, item: Item) -> Load:
     """Height, draw and weight of one network device; 0 of what is not known."""
-    height_ru, power_kw = basis.height_ru(item), basis.in_rack_kw(item)
-    return height_ru or 0.0, power_kw or 0.0, basis.weight_kg(item) or 0.0
+    height_ru, power_kw = basis.stated(item, "rack_units"), basis.in_rack_kw(item)
+    return height_ru or 0.0, power_kw or 0.0, basis.stated(item, "weight_kg") or 0.0
 
 
 def _densest_kw(basis: Basis, rack: Space) -> float:
@@ -230,7 +216,7 @@ def _densest_kw(basis: Basis, rack: Space) -> float:
 def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Space) -> int:
     """Racks for devices that share them, each in the first with room, largest first."""
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
-    kinds = [(_load(basis, i), counts[i.id]) for i in items if basis.height_ru(i)]
+    kinds = [(_load(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
 
     def largest(kind: tuple[Load, int]) -> float:
         return -max(size / room for size, room in zip(kind[0], rack, strict=True) if room)
@@ -298,7 +284,7 @@ def _devices(basis: Basis, counts: Mapping[str, int], known: set[str | None]) ->
         elif item.components and decided:
             for part in item.components:
                 devices[part.id] += part.quantity * count
-        elif decided or basis.height_ru(item):
+        elif decided or basis.stated(item, "rack_units"):
             devices[sku] += count
     return devices
 
@@ -313,14 +299,16 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
     spread, rack = 1, space(basis, group.rack_class)
     if whole and whole[0].consumes.racks:
         spread = whole[0].consumes.racks.value
-        height_ru = (basis.height_ru(whole[0]) or 0.0) / spread or group.devices[0].rack_units
-        rack = Space(height_ru, _whole_rack_kw(basis), None)
+        height_ru = (basis.stated(whole[0], "rack_units") or 0.0) / spread or group.devices[
+            0
+        ].rack_units
+        rack = Space(height_ru, basis.problem.site.whole_rack_limit_kw, None)
     assert rack is not None
     for device, item in zip(group.devices, items, strict=True):
         own: dict[str, Any] = {
             "it_power_kw": (basis.in_rack_kw(item) or 0.0) / spread,
-            "weight_kg": times(basis.weight_kg(item), 1 / spread),
-            "rack_units": rack.height_ru if whole else basis.height_ru(item),
+            "weight_kg": times(basis.stated(item, "weight_kg"), 1 / spread),
+            "rack_units": rack.height_ru if whole else basis.stated(item, "rack_units"),
         }
         found.expect(f"{name}.devices.{device.sku}", device, own)
     weights, power_kw = [d.weight_kg for d in group.devices], [d.it_power_kw for d in group.devices]
@@ -349,7 +337,7 @@ def takes(basis: Basis, group: RackPositions, sku: str | None, name: RackClassNa
     if item is not None and item.consumes.racks is not None:
         racks = item.consumes.racks.value
         power_kw = (basis.rated_kw(item) or 0.0) / racks
-        height_ru = (basis.height_ru(item) or 0.0) / racks
+        height_ru = (basis.stated(item, "rack_units") or 0.0) / racks
     strong = group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw)
     return strong and (group.height_ru is None or height_ru <= group.height_ru)
 

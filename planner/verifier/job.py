@@ -16,7 +16,7 @@ from planner.schema.plan import JobPlan, WayPlan
 from planner.schema.problem import Job
 from planner.schema.running import ASSUMED_AT_GPUS, Parallelism
 from planner.verifier import physics
-from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, value
+from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, times, total, value
 from planner.verifier.physics import DAY_S, Times
 
 HOURS_PER_YEAR = 8760
@@ -44,34 +44,16 @@ DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_
 # Replicas on GPUs.
 
 
-def replica_gpus(option: Parallelism) -> int:
-    """GPUs of one replica: whole groups both of experts and of the rest."""
-    experts = option.experts * (option.expert_tensor or option.tensor)
-    if option.expert_parameters is None:
-        experts = 1
-    return option.pipeline * math.lcm(option.tensor * option.context, experts)
-
-
-def parameters_share(job: Job) -> float:
-    """Share of the parameters that one GPU of a replica holds."""
-    option = job.parallelism
-    if option is None:
-        return 1.0
-    inside = (option.expert_parameters or 0.0) / (job.parameters or 1.0)
-    over = option.experts * (option.expert_tensor or option.tensor)
-    return ((1.0 - inside) / option.tensor + inside / over) / option.pipeline
-
-
-def whole_replica(job: Job) -> int | None:
-    """GPUs of a replica where only whole ones run, else None."""
-    option = job.parallelism
-    return None if option is None or job.gpus.whole == "systems" else replica_gpus(option)
-
-
 def tensor_gpus(job: Job) -> int:
     """GPUs that must be in one system: a tensor group, where only whole ones run."""
     option = job.parallelism
-    return 1 if option is None or whole_replica(job) is None else option.tensor
+    return option.tensor if option is not None and job.whole_replicas else 1
+
+
+def whole_replica(job: Job) -> int:
+    """GPUs of a replica where only whole ones run, else 1."""
+    option = job.parallelism
+    return option.replica_gpus if option is not None and job.whole_replicas else 1
 
 
 def gpus_of(item: Item) -> int:
@@ -81,11 +63,8 @@ def gpus_of(item: Item) -> int:
 
 def usable_gpus(job: Job, item: Item) -> int:
     """GPUs of one system that the job can use: whole replicas or tensor groups."""
-    asked, most, replica = job.gpus.most_of(item.id), gpus_of(item), whole_replica(job)
-    most = most if asked is None else min(most, asked)
-    if replica is None:
-        return most
-    return most - most % (replica if replica <= most else tensor_gpus(job))
+    most, replica = min(job.gpus.most_of(item.id) or math.inf, gpus_of(item)), whole_replica(job)
+    return int(most - most % (replica if replica <= most else tensor_gpus(job)))
 
 
 def least_replicas(item: Item, job: Job) -> int | None:
@@ -93,7 +72,7 @@ def least_replicas(item: Item, job: Job) -> int | None:
     option, memory = job.parallelism, item.gpu.memory
     if option is None or option.memory is None or memory is None or job.parameters is None:
         return 1 if option is None else option.min_replicas
-    held, each = option.memory, job.parameters * parameters_share(job) / 1e9
+    held, each = option.memory, option.parameters_per_gpu(job.parameters) / 1e9
     room_gb = memory.value * held.usable - held.activations_gb - each * held.held
     if room_gb <= 0:
         return None
@@ -234,7 +213,7 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
             own |= {field: getattr(option, field) for field in DEGREES}
             own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}
         found.expect(name, way, own)
-        least = way.min_replicas * (replica_gpus(option) if option else 0)
+        least = way.min_replicas * (option.replica_gpus if option else 0)
         text = f"jobs.gpus_used: {way.min_replicas} replicas take {least}"
         found.require(j.gpus_used >= least, text)
 
@@ -276,7 +255,7 @@ class Run:
     def writers(self) -> int:
         """GPUs that write a checkpoint."""
         option, one = self.basis.job.parallelism, self.j.writers == "one_replica"
-        return replica_gpus(option) if one and option is not None else self.j.gpus_used
+        return option.replica_gpus if one and option is not None else self.j.gpus_used
 
     @property
     def worst_times(self) -> tuple[float, float, float]:
@@ -294,10 +273,16 @@ class Run:
         for item in self.types if asked else ():
             held = usable_gpus(self.basis.job, item)
             held = min(held, self.writers) if self.j.writers == "one_replica" else held
-            found.append(
-                (self.j.checkpoint_gb / self.writers * held * (asked.copies if asked else 1), item)
-            )
+            copies = asked.copies if asked else 1
+            found.append((self.j.checkpoint_gb / self.writers * held * copies, item))
         return found
+
+    @property
+    def endurance_tb_per_day(self) -> float | None:
+        """Write endurance of the storage in use; None where any has none."""
+        stored = self.basis.flash(self.counts)
+        rated = [times(self.basis.unit_endurance(sku), count) for sku, count in stored.items()]
+        return total(rated)
 
     def times(self, interval_s: Any, every: int) -> Times:
         """The times that goodput follows from at an interval, repairs included."""
@@ -327,7 +312,7 @@ class Run:
         j, job, repair, item = self.j, self.basis.job, self.j.repair, self.types[0]
         if job.repair is None or repair is None or job.repair.when_short != "shrink":
             return []
-        replica, least = whole_replica(job) or 1, least_replicas(item, job) or 1
+        replica, least = whole_replica(job), least_replicas(item, job) or 1
         holds = repair.unit_gpus if repair.unit == "tray" else usable_gpus(job, item)
         units, most = math.ceil(j.gpus_used / holds) + max(0, repair.spares), j.gpus_used // replica
         replicas = [most]
@@ -369,7 +354,7 @@ def _check_size(found: Findings, run: Run) -> None:
     rate = FAILURES_PER_GPU_DAY[preset] if isinstance(preset, str) else preset
     types = [] if asked is not None else [item.gpu.failures_per_day for item in run.types]
     held = {item.id: usable_gpus(job, item) for item in run.types}
-    replica = None if option is None else replica_gpus(option)
+    replica = None if option is None else option.replica_gpus
     gpus = sum(gpus_of(item) * run.systems[item.id] for item in run.types)
     own: dict[str, Any] = {
         "bytes_per_parameter": each,
@@ -380,7 +365,7 @@ def _check_size(found: Findings, run: Run) -> None:
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "tolerate_down": storage.tolerate_down,
         "lost_time": job.lost_share,
-        "whole_replicas": whole_replica(job) is not None,
+        "whole_replicas": job.whole_replicas,
         "tensor_gpus": option and option.tensor,
         "per_system_gpus": job.gpus.most_of(run.types[0].id),
         "usable_gpus_by_type": held,
@@ -396,15 +381,13 @@ def _check_size(found: Findings, run: Run) -> None:
     if j.mode == "sync" and j.drain_slowdown == 0:
         del own["drain_slowdown"]
     found.expect("jobs", j, own)
-    most = sum(held[sku] * n // (whole_replica(job) or 1) for sku, n in run.systems.items())
-    if whole_replica(job) is None:
-        found.expect("jobs.gpus_used", j.gpus_used, most)
-        return
-    one = whole_replica(job) or 1
+    one = whole_replica(job)
+    most = sum(held[sku] * n // one for sku, n in run.systems.items())
     least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
+    least = least if job.whole_replicas else most
     right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
-    text = f"{j.gpus_used} are not {least} to {most} whole replicas of {one}"
-    found.require(right, f"jobs.gpus_used: {text}, which these systems hold")
+    text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
+    found.require(right, f"jobs.gpus_used: {text}")
 
 
 # Storage.
@@ -427,7 +410,7 @@ def _clients(run: Run, side: str, one: str) -> tuple[float, set[int]]:
     if one == "all" or option is None:
         whole = math.fsum(run.systems[sku] * gb for sku, gb in each_gb.items())
         return whole, {sum(run.systems.values())}
-    replica = replica_gpus(option)
+    replica = option.replica_gpus
     held = [(-(-replica // usable_gpus(basis.job, i)), each_gb[i.id]) for i in run.types]
     least = min(n * gb for n, gb in held)
     return least, {n for n, gb in held if n * gb <= least * (1 + 1e-9)}
@@ -510,19 +493,18 @@ def _check_degraded(found: Findings, run: Run) -> None:
         left = count - down / (value(run.basis.items[sku].fail_units) or 1)
         now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
         worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-    (read, write), own = sustained(run), (None,) * 5
+    own: tuple[float | None, ...] = (None,) * 5
+    read, write = sustained(run)
     write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
     read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
-    if down and found.require(
-        min(read, write) > 0, "jobs.degraded_restore_s: nothing is left with appliances down"
-    ):
+    left = not down or min(read, write) > 0
+    found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
+    if down and left:
         write_s = j.checkpoint_gb / write
         overlap = write_s / j.to_storage_s if j.mode == "async" else None
         own = (write, read, write_s, overlap, j.fan_out * j.checkpoint_gb / read)
-    if not down or min(read, write) > 0:
-        stated = [getattr(j, f"degraded_{name}") for name in names]
-        for name, one, mine in zip(names, stated, own, strict=True):
-            found.expect(f"jobs.degraded_{name}", one, mine)
+    if left:
+        found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
 
 
 # Times and goodput.
@@ -534,7 +516,7 @@ def _check_times(found: Findings, run: Run) -> None:
     saved, write_s = job.checkpoint, j.checkpoint_gb / j.delivered_write_gb_per_s
     times, fan_out, derived = run.times(j.interval_s, run.every), 1.0, None
     if option is not None and job.restore.fan_out != "broadcast":
-        replicas = j.gpus_used / replica_gpus(option)
+        replicas = j.gpus_used / option.replica_gpus
         fan_out = 1.0 + 2.0 * (replicas - 1.0) / (j.bytes_per_parameter or 1.0)
         fan_out = replicas if job.restore.fan_out == "every_replica" else fan_out
     stall_s: float = write_s
@@ -579,10 +561,9 @@ def _check_work(found: Findings, run: Run) -> None:
             tflops = None if rate is None else tflops or rate
         scale = 1.0 if None in (tflops, mfu) else _scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
-        paces.append(
-            ((tflops or 0.0) * factor if each is None else each, each, tflops, mfu, factor, scale)
-        )
-    _, each, tflops, mfu, factor, scale = min(paces, key=lambda pace: pace[0])
+        paces.append((each, tflops, mfu, factor, scale))
+    slowest = min(paces, key=lambda p: (p[1] or 0.0) * p[3] if p[0] is None else p[0])
+    each, tflops, mfu, factor, scale = slowest
     active, days = training.active_parameters or job.parameters, None
     pflops = None if each is None else j.gpus_used * j.goodput * each / 1000
     if active and training.tokens and pflops:
@@ -640,20 +621,12 @@ def _check_local(found: Findings, run: Run) -> None:
 
 def _check_repair(found: Findings, run: Run) -> None:
     """Unit of repair, spares, units out; time waited, or fewer replicas meanwhile."""
-    j, job, stated, asked, (item,) = (
-        run.j,
-        run.basis.job,
-        run.j.repair,
-        run.basis.job.repair,
-        run.types,
-    )
-    if not found.require(bool(stated and asked), "jobs.repair: not as the problem asks"):
+    j, job, item = run.j, run.basis.job, run.types[0]
+    stated, asked = j.repair, job.repair
+    found.require(bool(stated and asked), "jobs.repair: not as the problem asks")
+    if stated is None or asked is None:
         return
-    assert stated is not None and asked is not None
-    kinds = [(each.share, each.time_s) for each in asked.classes]
-    if asked.share is not None and asked.time_s is not None:
-        kinds = [(asked.share, asked.time_s)]
-    share = math.fsum(each for each, _ in kinds)
+    share = asked.hardware_share
     whole, usable, tray = gpus_of(item), usable_gpus(job, item), asked.unit == "tray"
     gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
     each_system, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
@@ -683,7 +656,7 @@ def _check_repair(found: Findings, run: Run) -> None:
         "decided": not isinstance(asked.spares, int),
         "hardware_share": share,
         "load": load,
-        "repair_s": math.fsum(each * time_s for each, time_s in kinds) / share,
+        "repair_s": asked.out_s / share,
         "swap_s": asked.swap_s,
         "availability": 1.0 - waits,
         "units_out": out,
@@ -703,9 +676,6 @@ def _check_repair(found: Findings, run: Run) -> None:
             "stopped_h_per_year": HOURS_PER_YEAR * sum(p for _, d, p in run.states if d == 0),
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
-        least = 1.0 - shrunk["running"]
-        right = 0.0 <= stated.availability <= 1.0 and stated.shrunk is not None
-        found.require(right, f"jobs.repair.availability: {stated.availability}, {least} idle")
     lost = 1.0 - stated.availability
     own["waiting_h_per_year"] = Near(HOURS_PER_YEAR * lost, HOURS_PER_YEAR * 1e-12)
     found.expect("jobs.repair", stated, own)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +11,13 @@ import numpy as np
 from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
-from planner.schema.plan import LimitReport, Plan, ProgramReport
+from planner.schema.plan import Plan, ProgramReport
 from planner.schema.problem import CustomRule, FixedInterval, Problem
-from planner.schema.site import Site
 from planner.verifier import physics
 from planner.verifier.basis import (
     NEARLY_ZERO,
     RELATIVE,
-    Basis,
+    Either,
     Findings,
     Near,
     agrees,
@@ -28,7 +26,7 @@ from planner.verifier.basis import (
 )
 from planner.verifier.bill import Bill
 from planner.verifier.hall import takes
-from planner.verifier.job import Run, replica_gpus
+from planner.verifier.job import Run
 from planner.verifier.physics import DAY_S
 
 BEST_WITHIN = 1e-6
@@ -84,49 +82,26 @@ class Reached(NamedTuple):
         return f"plan reaches {write(self.value)}, limit {sense} {self.limit:.12g} {self.row.unit}"
 
 
-def facility_limit_kw(site: Site) -> float | None:
-    """Power limit at the meter: as given, and with the feeds' redundancy kept."""
-    limits = [] if site.facility_power_kw is None else [site.facility_power_kw]
-    if site.feeds is not None:
-        left = {"N": 1.0, "N+1": 1.0 - 1.0 / site.feeds.count, "2N": 0.5}[site.feeds.redundancy]
-        limits.append(site.feeds.power_kw * site.feeds.count * left)
-    return min(limits, default=None)
-
-
 def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
     """Yield the limits of some groups that the problem gives, each with its number."""
-    racks = problem.site.racks
+    own = {"facility_power": problem.site.facility_limit_kw, "racks": problem.site.rack_count}
     for row in of_group(*groups):
-        limit = value_at(problem, row.path)
-        if row.name == "facility_power":
-            limit = facility_limit_kw(problem.site)
-        if row.name == "racks" and isinstance(racks, tuple):
-            limit = sum(group.count for group in racks)
+        limit = own[row.name] if row.name in own else value_at(problem, row.path)
         if limit is not None:
             yield row, limit
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A plan whose figures are compared: its limits and its objective."""
+class Reaching(NamedTuple):
+    """A plan whose figures are compared, and the limits that it reaches."""
 
-    found: Findings
     plan: Plan
     bill: Bill
     run: Run
 
-    @property
-    def basis(self) -> Basis:
-        """The problem and the catalogs."""
-        return self.run.basis
-
     def figure(self, name: str) -> Any:
         """A figure of the totals, or of the job."""
-        return (
-            getattr(self.plan.totals, name, None)
-            if hasattr(self.plan.totals, name)
-            else getattr(self.run.j, name)
-        )
+        totals = self.plan.totals
+        return getattr(totals if hasattr(totals, name) else self.run.j, name)
 
     def limits(self) -> Iterator[Reached]:
         """Yield every limit of the problem with what the plan reaches."""
@@ -134,7 +109,7 @@ class Judged:
             yield from of()
 
     def _supplies(self) -> Iterator[Reached]:
-        problem, lines = self.basis.problem, [x for x in self.plan.lines if x.parent is None]
+        problem, lines = self.run.basis.problem, [x for x in self.plan.lines if x.parent is None]
         for row, limit in given(problem, "supply", "ratio", "target"):
             reached = self.figure(row.figure)
             if row.known_part:
@@ -146,10 +121,12 @@ class Judged:
 
     def _positions(self) -> Iterator[Reached]:
         """Yield, for each set of position groups, the racks that fit no other."""
-        groups, wanted = self.basis.problem.site.positions, []
+        groups, wanted = self.run.basis.problem.site.positions, []
         for each in self.bill.room.sets if groups else ():
             sku = each.sku if each.product else None
-            fit = {n for n, g in enumerate(groups) if takes(self.basis, g, sku, each.rack_class)}
+            fit = {
+                n for n, g in enumerate(groups) if takes(self.run.basis, g, sku, each.rack_class)
+            }
             wanted.append((fit, each.racks))
         for bits in range(2 ** len(groups) - 1):  # all groups together: the limit on racks
             chosen = {n for n in range(len(groups)) if bits >> n & 1}
@@ -164,7 +141,7 @@ class Judged:
             yield Reached("restore_time", restore_s, job.restore.max_time_s)
         if j.mode == "sync":
             yield Reached("blocking", stall_s / j.interval_s, job.checkpoint.max_blocking)
-        elif self.basis.problem.storage.rule == "demand":
+        elif self.run.basis.problem.storage.rule == "demand":
             yield Reached("overlap", drain_s / j.to_storage_s, job.checkpoint.max_overlap)
         if local is not None:
             longest_s = local.restart_s + (0.0 if j.repair is None else j.repair.swap_s)
@@ -178,25 +155,18 @@ class Judged:
         elif j.mode == "async":
             yield Reached("drain_fits", stall_s + drain_s, j.interval_s)
         if job.parallelism is not None:
-            yield Reached("replica_fits", j.gpus_used, replica_gpus(job.parallelism))
+            yield Reached("replica_fits", j.gpus_used, job.parallelism.replica_gpus)
         for name, limit in (("gpus_min", bounds.min), ("gpus_max", bounds.max)):
             if limit is not None:
                 yield Reached(name, j.gpus_used, limit)
         yield Reached("gpu_types", len(self.run.systems), bounds.max_types, listed=False)
 
-    def endurance_tb_per_day(self) -> float | None:
-        """Write endurance of the storage in use; None where any has none."""
-        stored = self.basis.flash(self.run.counts)
-        rated = [(self.basis.unit_endurance(sku), count) for sku, count in stored.items()]
-        known = [each * count for each, count in rated if each is not None]
-        return sum(known) if len(known) == len(rated) else None
-
     def _storage(self) -> Iterator[Reached]:
-        j, totals, rule = self.run.j, self.plan.totals, self.basis.problem.storage.rule
+        j, totals, rule = self.run.j, self.plan.totals, self.run.basis.problem.storage.rule
         needed, ingest, endured = (
             j.capacity_needed_tb,
             j.ingest_gb_per_s,
-            self.endurance_tb_per_day(),
+            self.run.endurance_tb_per_day,
         )
         assert totals is not None
         yield Reached("capacity", totals.usable_tb, needed, listed=needed > 0)
@@ -219,7 +189,7 @@ class Judged:
             yield Reached(f"rule_{side}", getattr(totals, f"{side}_gb_per_s"), asked, asked > 0)
 
     def _counts(self) -> Iterator[Reached]:
-        basis, bill, policy = self.basis, self.bill, self.basis.problem.policy
+        basis, bill, policy = self.run.basis, self.bill, self.run.basis.problem.policy
         for sku in {**bill.in_place, **basis.problem.items}:
             if sku in basis.items:
                 yield from self._of_item(sku)
@@ -245,7 +215,12 @@ class Judged:
 
     def _of_item(self, sku: str) -> Iterator[Reached]:
         """Yield the limits that catalog, price and problem set on the units of an item."""
-        basis, bill, item, rule = self.basis, self.bill, self.basis.items[sku], self.basis.rule(sku)
+        basis, bill, item, rule = (
+            self.run.basis,
+            self.bill,
+            self.run.basis.items[sku],
+            self.run.basis.rule(sku),
+        )
         count, in_place = {**bill.companions, **bill.cluster}.get(sku, 0), bill.in_place.get(sku, 0)
         for name in ("min_units", "max_units") if count else ():
             figure = getattr(item, name)
@@ -265,141 +240,119 @@ class Judged:
         if bill.standing.get(sku, 0) > bill.cluster.get(sku, 0):
             yield Reached(f"{name}.installed", in_place, basis.sale(item).owned)
 
-    # The plan's list of limits.
 
-    def check_limits(self) -> None:
-        """Require that every limit holds and is listed with its numbers, and no other is."""
-        expected = {limit.name: limit for limit in self.limits()}
-        for limit in expected.values():
-            if not limit.holds:
-                self.found.breach(limit.name, f"broken limit: {limit.text}")
-        self._check_interval()
-        listed = [report.name for report in self.plan.limits]
-        for report in self.plan.limits:
-            name, known = f"limits.{report.name}", expected.get(report.name)
-            once = known is not None and listed.count(report.name) == 1
-            self.found.require(
-                once, f"{name}: the problem has no such limit, or it is listed twice"
-            )
-            if known is not None:
-                self._check_report(name, report, known)
-        for limit in expected.values():
-            there = not limit.listed or limit.name in listed
-            self.found.require(there, f"limits.{limit.name}: missing, {limit.text}")
+# The plan's list of limits.
 
-    def _check_report(self, name: str, report: LimitReport, limit: Reached) -> None:
-        row, reached, limit_at = limit.row, limit.value or 0.0, limit.limit
-        near: Any = limit.value
-        if isinstance(near, float):  # rounding that is nothing against the limit
-            near = Near(reached, NEARLY_ZERO * abs(limit_at))
-        own = {"value": near, "limit": limit_at, "unit": row.unit, "exact": row.exact}
-        own["slack"] = Near(
-            0.0 if row.exact else limit.slack, RELATIVE * max(abs(reached), abs(limit_at))
-        )
-        if limit.value is None or (report.slack == 0 and limit.slack < 0):
-            del own["slack"]
-        self.found.expect(name, report, own if row.exact else {**own, "sense": row.sense})
-        text = f"{name}.binding: no slack, yet plan says not binding"
-        self.found.require(report.binding or not agrees(limit.value, limit_at), text)
 
-    # The interval.
+def check_limits(found: Findings, plan: Plan, bill: Bill, run: Run) -> None:
+    """Require that every limit holds and is listed with its numbers, and no other is."""
+    expected = {limit.name: limit for limit in Reaching(plan, bill, run).limits()}
+    _check_interval(found, run)
+    for limit in expected.values():
+        if not limit.holds:
+            found.breach(limit.name, f"broken limit: {limit.text}")
+    listed = [report.name for report in plan.limits]
+    for report in plan.limits:
+        name, known = f"limits.{report.name}", expected.pop(report.name, None)
+        once = known is not None and listed.count(report.name) == 1
+        found.require(once, f"{name}: the problem has no such limit, or it is listed twice")
+        if known is not None and known.value is not None:
+            row, reached, limit_at = known.row, known.value, known.limit
+            noise = RELATIVE * max(abs(reached), abs(limit_at))
+            own = {"value": Near(reached, NEARLY_ZERO * abs(limit_at)), "limit": limit_at}
+            own |= {"unit": row.unit, "exact": row.exact}
+            if not row.exact:
+                own |= {
+                    "sense": row.sense,
+                    "slack": Either((Near(known.slack, noise), max(0.0, known.slack))),
+                }
+            found.expect(name, report, own)
+            text = f"{name}.binding: no slack, yet plan says not binding"
+            found.require(report.binding or not agrees(reached, limit_at), text)
+    for name, limit in expected.items():
+        found.require(not limit.listed, f"limits.{name}: missing, {limit.text}")
 
-    def _check_interval(self) -> None:
-        """Require a fixed interval; of an open one, the best goodput that limits allow."""
-        run, j, name, policy = (
-            self.run,
-            self.run.j,
-            "jobs.interval_s",
-            self.basis.job.checkpoint.interval,
-        )
-        if isinstance(policy, FixedInterval):
-            if not agrees(j.interval_s, policy.every_s):
-                text = f"plan says {j.interval_s:.12g} s, policy asks {policy.every_s:.12g} s"
-                self.found.breach(name, text)
-            return
-        if not policy.min_s * (1 - TIMED) <= j.interval_s <= policy.max_s * (1 + TIMED):
-            text = f"{j.interval_s:.12g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
-            self.found.breach(name, text)
-            return
-        local = self.basis.job.checkpoint.local
-        if run.states:  # time waited follows from the interval, and is taken from the plan
-            return
-        for every in local.every if run.every and local is not None else (0,):
-            shortest_s = max(policy.min_s, self._shortest_interval_s(every))
-            if every and shortest_s > policy.max_s:
-                continue
+
+# The interval.
+
+
+def _check_interval(found: Findings, run: Run) -> None:
+    """Require a fixed interval; of an open one, the best goodput that limits allow."""
+    j, saved, name = run.j, run.basis.job.checkpoint, "jobs.interval_s"
+    policy, local = saved.interval, saved.local
+    if isinstance(policy, FixedInterval):
+        if not agrees(j.interval_s, policy.every_s):
+            found.breach(name, f"plan says {j.interval_s:g} s, policy asks {policy.every_s:g} s")
+        return
+    if not policy.min_s * (1 - TIMED) <= j.interval_s <= policy.max_s * (1 + TIMED):
+        text = f"{j.interval_s:g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
+        found.breach(name, text)
+        return
+    if run.states:  # the time waited follows from the interval, and is taken from the plan
+        return
+    for every in local.every if run.every and local is not None else (0,):
+        shortest_s = max(policy.min_s, _shortest_interval_s(run, every))
+        if not every or shortest_s <= policy.max_s:
             tried = np.geomspace(shortest_s, max(policy.max_s, shortest_s), TRIED)
             worth = physics.goodput(run.times(tried, every))
             best = worth.argmax()
             if j.goodput < worth[best] * (1 - BEST_WITHIN):
-                each = f", every {every}th to storage" if every else ""
-                text = f"{j.interval_s:.12g} s is not the best allowed interval: "
-                text += f"{tried[best]:.12g} s{each} gives a goodput of {worth[best]:.12g}"
-                self.found.breach(name, text)
+                text = f"{tried[best]:g} s gives a goodput of {worth[best]:.12g}"
+                found.breach(name, f"{j.interval_s:g} s is not the best allowed interval: {text}")
 
-    def _shortest_interval_s(self, every: int) -> float:
-        """Shortest interval that overlap, stall, drains and endurance allow, s."""
-        run, j, saved = self.run, self.run.j, self.basis.job.checkpoint
-        (stall_s, drain_s, _), endured = run.worst_times, self.endurance_tb_per_day()
-        by_demand = self.basis.problem.storage.rule == "demand"
-        shortest_s = drain_s / (saved.max_overlap if by_demand else 1.0)
-        if j.mode == "sync":
-            shortest_s = stall_s / saved.max_blocking
-        if j.burst is not None:
-            shortest_s = max(shortest_s, j.burst.recovery_s)
-        if endured is not None:
-            shortest_s = max(shortest_s, j.checkpoint_gb / 1000 * DAY_S / endured)
-        if not every or j.local is None:
-            return shortest_s if j.mode == "sync" else max(shortest_s, stall_s + drain_s)
-        endures = [(gb, value(item.local.endurance)) for gb, item in run.drives]
-        worn = [gb / 1000 * DAY_S / each for gb, each in endures if each is not None]
-        return max(shortest_s / every, stall_s + j.local.drain_s, *worn)
 
-    # The objective and its proof.
+def _shortest_interval_s(run: Run, every: int) -> float:
+    """Shortest interval that overlap, stall, drains and endurance allow, s."""
+    j, saved, storage = run.j, run.basis.job.checkpoint, run.basis.problem.storage
+    (stall_s, drain_s, _), endured = run.worst_times, run.endurance_tb_per_day
+    shortest_s = [drain_s / (saved.max_overlap if storage.rule == "demand" else 1.0)]
+    if j.mode == "sync":
+        shortest_s = [stall_s / saved.max_blocking]
+    if j.burst is not None:
+        shortest_s.append(j.burst.recovery_s)
+    if endured is not None:
+        shortest_s.append(j.checkpoint_gb / 1000 * DAY_S / endured)
+    if not every or j.local is None:
+        return max(*shortest_s, 0.0 if j.mode == "sync" else stall_s + drain_s)
+    endures = [(gb, value(item.local.endurance)) for gb, item in run.drives]
+    worn = [gb / 1000 * DAY_S / each for gb, each in endures if each is not None]
+    return max(max(shortest_s) / every, stall_s + j.local.drain_s, *worn)
 
-    def check_objective(self) -> None:
-        """Recompute the objective's value; require a best value, bound and gap that fit it."""
-        asked, stated, found = self.basis.problem.objective, self.plan.objective, self.found
-        row, maximise = OBJECTIVES[asked.name], not asked.minimize
-        own, capex_usd = self.figure(row.figure.name), self.figure("capex_usd")
-        fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
-        found.expect("objective", stated, {**fields, "indifference": asked.indifferent})
-        if own is None or stated.best is None:
-            found.require(False, f"objective.{'value' if own is None else 'best'}: missing")
-            return
-        steps = [("given_away", stated.given_away, own, stated.best)]
-        if stated.bound is not None or stated.gap is not None or self.plan.status == "optimal":
-            steps.append(("gap", stated.gap, stated.best, stated.bound))
-        for field, share, worse, better in steps:
-            if share is None or better is None:
-                found.require(False, f"objective.{field}: missing, or its bound")
-                continue
-            ahead = better - worse if maximise else worse - better
-            own_share = max(0.0, ahead) / abs(stated.best) if stated.best else share
-            near = math.isclose(share, own_share, rel_tol=1e-6, abs_tol=GAP_NOISE)
-            right = ahead >= -RELATIVE * max(abs(better), abs(worse))
-            found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
-            found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
-        prefer, indifferent = self.basis.problem.policy.prefer, asked.indifferent
-        within = 0.0 if prefer is None else prefer.within
-        most = (1 + within) * (1 + indifferent) * (1 + TIES) - 1
-        if maximise:
-            most = 1 - (1 - within) * (1 - indifferent) / (1 + TIES)
-        away, gap, cheapest = stated.given_away or 0.0, stated.gap or 0.0, stated.best_capex_usd
-        found.require(away <= most, f"objective.given_away: {away:.6g} exceeds {most:.6g}")
-        proven = gap <= stated.gap_asked + GAP_NOISE or self.plan.status != "optimal"
-        found.require(proven, f"status: optimal, but the gap is {gap}")
-        dearer = prefer is None and cheapest is not None and cheapest < capex_usd * (1 - TIES)
-        found.require(not dearer, f"objective.best_capex_usd: {cheapest} is less than {capex_usd}")
-        if (
-            own > 0
-            and stated.log_value is not None
-            and stated.log_bound is not None
-            and stated.bound
-        ):
-            bound = own * math.exp(stated.log_bound - stated.log_value)
-            fits = math.isclose(bound, stated.bound, rel_tol=1e-6)
-            found.require(fits, "objective.log_bound: does not fit the bound")
+
+# The objective and its proof.
+
+
+def check_objective(found: Findings, plan: Plan, run: Run) -> None:
+    """Recompute the objective's value; require a best value, bound and gap that fit it."""
+    asked, stated, totals = run.basis.problem.objective, plan.objective, plan.totals
+    row, sign = OBJECTIVES[asked.name], -1.0 if asked.minimize else 1.0
+    own = getattr(totals if hasattr(totals, row.figure.name) else run.j, row.figure.name)
+    fields = {"name": asked.name, "sense": row.sense, "unit": row.unit, "value": own}
+    found.expect("objective", stated, {**fields, "indifference": asked.indifferent})
+    if not found.require(stated.best is not None and own is not None, "objective.best: missing"):
+        return
+    best, proven = stated.best or 0.0, plan.status == "optimal" or stated.gap is not None
+    for field, share, worse, better in (
+        ("given_away", stated.given_away, own, best),
+        ("gap", stated.gap if proven else 0.0, best, stated.bound if proven else best),
+    ):
+        if not found.require(None not in (share, better), f"objective.{field}: missing"):
+            continue
+        ahead = sign * ((better or 0.0) - worse)
+        own_share = max(0.0, ahead) / abs(best) if best else share
+        near = math.isclose(share or 0.0, own_share or 0.0, rel_tol=1e-6, abs_tol=GAP_NOISE)
+        right = ahead >= -RELATIVE * max(abs(better or 0.0), abs(worse))
+        found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
+        found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
+    prefer, away, gap = run.basis.problem.policy.prefer, stated.given_away or 0.0, stated.gap or 0.0
+    kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * asked.indifferent)
+    most = sign * (1 - kept * (1 + TIES) ** -sign)
+    found.require(away <= most, f"objective.given_away: {away:.6g} exceeds {most:.6g}")
+    within = gap <= stated.gap_asked + GAP_NOISE or plan.status != "optimal"
+    found.require(within, f"status: optimal, but the gap is {gap}")
+    capex_usd, cheapest = (totals.capex_usd or 0.0 if totals else 0.0), stated.best_capex_usd
+    dearer = prefer is None and cheapest is not None and cheapest < capex_usd * (1 - TIES)
+    found.require(not dearer, f"objective.best_capex_usd: {cheapest} is less than {capex_usd}")
 
 
 def program_faults(plan: Plan) -> tuple[str, ...]:
