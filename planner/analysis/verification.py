@@ -203,7 +203,7 @@ def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
         what = ", ".join(f"{n} {name}" for name, n in sizes.items() if n) + " and the job"
     yield _check("figures", wrong, f"wrong among {what}, {again}", f"{what}: all {again}")
     broken = tuple(f"{name}: {text}" for name, text in found.breaches)
-    if not broken and (wrong or not plan.jobs):
+    if found.disagreements or not plan.jobs:
         why = "figures are wrong" if plan.jobs else "there is no plan to keep them"
         yield _undone("limits", why)
     else:
@@ -314,8 +314,8 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     made, goal = plan.provenance, plan.objective
     try:
         case = resolve(inputs)
-        answer, how = _certificate(case, plan), {"gap": goal.gap_asked, "seconds": made.seconds}
-        again = assemble(inputs, case, answer, solver=made.solver, **how)
+        answer, gap = _certificate(case, plan), goal.gap_asked
+        again = assemble(inputs, case, answer, solver=made.solver, gap=gap, seconds=made.seconds)
         if plan.storage_options is not None:  # has notes of its own, after all others
             warnings = plan.warnings[: len(again.warnings)]
             plan = plan.model_copy(update={"warnings": warnings})

@@ -92,7 +92,7 @@ class _Check:
     def _price(self, site: str, item: Item, period: int) -> float:
         """Return the net price of an order in a period, before rounding to cents."""
         years = (period - 1) * self.portfolio.periods.months / 12.0
-        factor = (1.0 + self._rule(item).price_trend) ** years
+        factor: float = (1.0 + self._rule(item).price_trend) ** years
         return (self.basis[site].sale(item).net_usd or 0.0) * factor
 
     def orders(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import VerificationError
 from planner.schema.beside import Cable
 from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
-from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
+from planner.verifier.basis import DECIDED, Basis, Either, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, shared_plug
 from planner.verifier.hall import check_cables, check_racks
@@ -128,13 +128,13 @@ def recheck(
     """
     found, basis = Findings(), Basis.of(inputs)
     try:
-        _check_repeated(found, basis, plan)
         if plan.status in ("optimal", "feasible"):
             _check_solved(found, basis, plan, drawn, schedule)
         else:
             empty = not plan.lines and not plan.jobs and plan.totals is None
             text = f"lines: a plan that is {plan.status} has none"
             found.require(empty and plan.objective.value is None, text)
+        _check_repeated(found, basis, plan)
         if drawn:
             check_searched(found, basis, plan)
     except (*MISSING, ArithmeticError, ValueError, LookupError) as error:
@@ -145,7 +145,7 @@ def recheck(
 def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
     problem, site, storage = basis.problem, basis.problem.site, basis.problem.storage
-    own = {"description": problem.description, "problem": problem.name}
+    own: dict[str, Any] = {"description": problem.description, "problem": problem.name}
     own |= {"schema_version": SCHEMA_VERSION, "public_notes": problem.public_notes}
     found.expect("plan", plan, own)
     found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
@@ -160,15 +160,19 @@ def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
         "delivered_fraction_write": storage.delivered_fraction.write,
     }
     of_term = ("years", "electricity_usd_per_kwh", "colocation_usd_per_kw_month", "discount_rate")
-    for name in (*of_term, "energy_basis") if problem.term is not None else ():
-        of_site[name] = getattr(problem.term, name)
+    for name in of_term:
+        of_site[name] = getattr(problem.term, name, Either((None, 0.0)))
+    of_site["energy_basis"] = getattr(problem.term, "energy_basis", "maximum")
     found.expect("site", plan.site, of_site)
     money = {key: getattr(problem.shown_in, key) for key in ("code", "usd", "on", "source")}
     shown = None if plan.currency is None else plan.currency.model_dump()
     found.expect("currency", shown, None if problem.shown_in.code == "USD" else money)
+    pue = {"pue": site.pue_air, "pue.air": site.pue_air, "pue.liquid": site.pue_liquid}
     for each in plan.assumptions:
         sku, _, path = each.name.partition(".")
-        if sku in basis.items and isinstance(each.value, float):
+        if each.name in pue:
+            found.expect(f"assumptions.{each.name}", each.value, pue[each.name])
+        elif sku in basis.items and isinstance(each.value, float):
             figure = attrgetter(path)(basis.items[sku])
             found.expect(f"assumptions.{each.name}", each.value, getattr(figure, "value", figure))
 
@@ -249,6 +253,7 @@ def _has_decisions(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
         found.require(ok, f"jobs.systems_used: plan says {busy} of {there} {sku}")
     shared = len(types) == 1 or not basis.network.compute or shared_plug(basis, types) is not None
     found.require(shared, "jobs.gpu_types: not in one compute fabric")
+    found.require(plan.totals is not None, "totals: missing")
     whole = type(j.gpus_used) is int and j.gpus_used > 0
     found.require(whole, f"jobs.gpus_used: {j.gpus_used!r} is not a whole number of at least 1")
     positive = math.isfinite(j.interval_s) and j.interval_s > 0

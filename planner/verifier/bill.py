@@ -43,7 +43,7 @@ SECTIONS = {
     "Services": ("service",),
 }
 SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
-FREE = {"sku", "site", "period", "parent", "notes", "public_notes", "role", "unit", "price"}
+FREE = {"sku", "parent", "notes", "public_notes", "role", "unit", "price"}
 """Fields of a line that follow from no figure."""
 
 
@@ -244,7 +244,7 @@ def _description(item: Item) -> dict[str, Any]:
     own = ("category", "vendor", "model", "part_number", "description")
     trade = ("hs_code", "export_class", "warranty_years")
     return {
-        "section": SECTION_OF[item.category],
+        **{"section": SECTION_OF[item.category], "site": "site", "period": 0},
         **{name: getattr(item, name) for name in own},
         **{name: value(getattr(item.trade, name)) for name in trade},
         "country_of_origin": value(item.trade.origin),
@@ -319,6 +319,7 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         )  # fmt: skip
         return own | {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
     cent = 0.0 if item.is_percentage else cent_usd(basis.problem.shown_in)
+    each_cent = 0.5 if basis.problem.shown_in.code == "USD" else bought + 1
     yearly, half = price.per_year_usd, (0.5 + 1e-6) * cent_usd(basis.problem.shown_in)
     support = price.support_per_year
     each = support.share * net if isinstance(support, SupportShare) else support and support.usd
@@ -329,7 +330,7 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         "unit_list_usd": price.list_usd,
         "discount": sale.discount,
         "unit_net_usd": basis.net(item),
-        "extended_list_usd": Near(price.list_usd * bought, cent * (bought + 1)),
+        "extended_list_usd": Near(price.list_usd * bought, cent * each_cent),
         "extended_net_usd": net * bought,
         "support_usd_per_year": Near((each or 0.0) * bought, half * bought),
         "support_share": getattr(support, "share", None),
@@ -356,7 +357,7 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
     air = None if draw is None or liquid is None else draw - liquid
     for name, kw in (("heat_air", air), ("heat_liquid", liquid), ("heat", draw)):
-        noise = RELATIVE * (draw or 0.0)  # all heat less that to liquid
+        noise = RELATIVE * (draw or 0.0) if name == "heat_air" else 0.0  # a difference
         own[f"{name}_kw"] = kw if kw is None else Near(kw, noise)
         btu = BTU_PER_H_PER_KW
         own[f"{name}_btu_per_h"] = kw if kw is None else Near(kw * btu, noise * btu)

@@ -13,6 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from planner import shipped
 from planner.figures import ITEM_UNITS
 from planner.schema.catalog import Item
@@ -33,6 +35,17 @@ UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
     k 1e3 M 1e6 B 1e9 T 1e12"""
 BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
 """Each unit in a base unit of its kind."""
+ENDS = {
+    "s": "s",
+    "kw": "kW",
+    "gb": "GB",
+    "tb": "TB",
+    "ru": "RU",
+    "kg": "kg",
+    "m": "m",
+    "usd": "USD",
+}
+"""Unit of a field of the problem by the end of its name."""
 
 
 # Items that may be bought.
@@ -99,6 +112,7 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     found, document = Findings(), inputs.document
     if document is None:
         return ()
+    _read_problem(found, document.data, inputs.problem, "")
     skus = {line.sku for line in plan.lines}
     for text in _texts(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
         for sku, path, quantity in _figures(text, skus):
@@ -118,6 +132,21 @@ def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
             if usd is not None and price is not None and not price.parts:
                 found.expect(f"{sku}: list price read back, USD", price.list_usd, usd)
     return tuple(found.disagreements)
+
+
+def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
+    """Compare the quantities of the problem's raw data with the model's fields."""
+    for key, raw in data.items() if isinstance(data, dict) else ():
+        fields = type(model).model_fields if isinstance(model, BaseModel) else {}
+        name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
+        field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
+        unit = ENDS.get(name.rpartition("_")[2], "")
+        if isinstance(raw, str) and isinstance(field, float) and unit:
+            own = _read_quantity(raw, unit)
+            found.expect(f"{place} read back from '{raw}'", field, field if own is None else own)
+        pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
+        for one, part in pairs:
+            _read_problem(found, one, part, place)
 
 
 def _read_quantity(text: str, unit: str) -> float | None:

@@ -300,8 +300,8 @@ class Run:
         )
         if j.repair is None:
             return times
-        swaps = {"swapped": j.repair.hardware_share, "swap_s": j.repair.swap_s}
-        return replace(times, waits=1.0 - j.repair.availability, **swaps)
+        waits, repair = 1.0 - j.repair.availability, j.repair
+        return replace(times, waits=waits, swapped=repair.hardware_share, swap_s=repair.swap_s)
 
     @cached_property
     def states(self) -> list[tuple[int, int, float]]:
@@ -364,6 +364,7 @@ def _check_size(found: Findings, run: Run) -> None:
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "tolerate_down": storage.tolerate_down,
+        "readers": "all",
         "lost_time": job.lost_share,
         "whole_replicas": job.whole_replicas,
         "tensor_gpus": option and option.tensor,
@@ -497,14 +498,14 @@ def _check_degraded(found: Findings, run: Run) -> None:
     read, write = sustained(run)
     write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
     read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
-    left = not down or min(read, write) > 0
-    found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
-    if down and left:
-        write_s = j.checkpoint_gb / write
+    if down:
+        left = min(read, write) > 0
+        found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
+        write_s = j.checkpoint_gb / write if left else math.inf
+        restore_s = j.fan_out * j.checkpoint_gb / read if left else math.inf
         overlap = write_s / j.to_storage_s if j.mode == "async" else None
-        own = (write, read, write_s, overlap, j.fan_out * j.checkpoint_gb / read)
-    if left:
-        found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
+        own = (write, read, write_s, overlap, restore_s)
+    found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
 
 
 # Times and goodput.
@@ -591,27 +592,27 @@ def _check_local(found: Findings, run: Run) -> None:
     asked = job.checkpoint.local
     assert local is not None and asked is not None
     survived = {"yes"} | ({"peer"} if asked.copies > 1 else set())
-    classes = [
+    classes: list[dict[str, Any]] = [
         {"name": name, "share": share, "recovers": asked.recovers[name]}
         | {"level": "local" if asked.recovers[name] in survived else "remote"}
         for name, share in job.failure_shares.items()
     ]
-    part_gb, fullest = max(drives, key=lambda each: each[0] / each[1].local.capacity.value)
-    worn = [(gb, item.local.endurance.value) for gb, item in drives if item.local.endurance]
+    part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
+    worn = [(gb, value(item.local.endurance)) for gb, item in drives if item.local.endurance]
     unrated = max(gb for gb, _ in drives), None
     written_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=unrated)
     own = {
         "remote_interval_s": j.interval_s * local.every,
-        "drain_s": max(gb / item.local.write.value for gb, item in drives),
+        "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": job.restart.local_s,
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
         "remote_drain": asked.drain,
         "copies": asked.copies,
         "keep": asked.keep,
-        "write_gb_per_s": min(item.local.write.value for _, item in drives),
+        "write_gb_per_s": min(value(item.local.write) for _, item in drives),
         "part_gb": max(gb for gb, _ in drives),
         "room_tb": asked.keep * part_gb / 1000,
-        "capacity_tb": fullest.local.capacity.value,
+        "capacity_tb": value(fullest.local.capacity),
         "volume_tb_per_day": written_gb / 1000 * DAY_S / j.interval_s,
         "endurance_tb_per_day": endured,
     }
@@ -619,63 +620,74 @@ def _check_local(found: Findings, run: Run) -> None:
     found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)
 
 
+def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
+    """Unit of repair of the type in use: its trays, or the system; spares of it and time waited."""
+    j, job, item, asked, repair = (
+        run.j,
+        run.basis.job,
+        run.types[0],
+        run.basis.job.repair,
+        run.j.repair,
+    )
+    assert asked is not None and repair is not None
+    whole, usable = gpus_of(item), usable_gpus(job, item)
+    gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
+    each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
+    load = j.failures_per_gpu_day / DAY_S * asked.hardware_share * repair.repair_s * j.gpus_used
+    spares = run.counts[item.id] * each
+    spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
+    spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
+    odds, in_each = physics.running_odds(max(0, spares), load), each - math.ceil(usable / gpus)
+    waits, out = 1.0 / (1.0 + odds), load * odds / (1.0 + odds)
+    if in_rack:
+        one = physics.waiting_share(in_each, load * usable / j.gpus_used)
+        racks = j.gpus_used / usable * one / (1.0 - one)
+        spares, waits = in_each * j.systems_used, racks / (1.0 + racks)
+    own: dict[str, Any] = {
+        "unit": "tray" if each > 1 else "system",
+        "unit_gpus": gpus,
+        "in_rack": in_rack,
+    }
+    own |= {"spares": spares, "load": load, "units_out": None if in_rack else out}
+    return own | {"availability": 1.0 - waits}
+
+
 def _check_repair(found: Findings, run: Run) -> None:
     """Unit of repair, spares, units out; time waited, or fewer replicas meanwhile."""
-    j, job, item = run.j, run.basis.job, run.types[0]
-    stated, asked = j.repair, job.repair
+    j, job, stated, asked = run.j, run.basis.job, run.j.repair, run.basis.job.repair
     found.require(bool(stated and asked), "jobs.repair: not as the problem asks")
     if stated is None or asked is None:
         return
-    share = asked.hardware_share
-    whole, usable, tray = gpus_of(item), usable_gpus(job, item), asked.unit == "tray"
-    gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
-    each_system, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
-    used = math.ceil(j.gpus_used / gpus) if each_system > 1 else j.systems_used
-    spares = run.counts[item.id] * each_system - used
-    in_each = each_system - math.ceil(usable / gpus)
-    if in_rack:
-        spares = in_each * j.systems_used
-    elif isinstance(asked.spares, int):
-        enough = spares >= asked.spares
-        found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
-        spares = asked.spares
-    load = j.failures_per_gpu_day / DAY_S * share * stated.repair_s * j.gpus_used
-    odds, times = physics.running_odds(spares, load), run.times(j.interval_s, run.every)
-    waits, wider = 1.0 / (1.0 + odds), physics.waiting_share(spares + 1, load)
-    out: float | None = load * odds / (1.0 + odds)
-    if in_rack:
-        each = physics.waiting_share(in_each, load * usable / j.gpus_used)
-        racks = j.gpus_used / usable * each / (1.0 - each)
-        waits, out = racks / (1.0 + racks), None
-    kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle)
-    own = {
-        "unit": "tray" if each_system > 1 else "system",
-        "unit_gpus": gpus,
-        "in_rack": in_rack,
-        "spares": spares,
-        "decided": not isinstance(asked.spares, int),
-        "hardware_share": share,
-        "load": load,
-        "repair_s": asked.out_s / share,
-        "swap_s": asked.swap_s,
-        "availability": 1.0 - waits,
-        "units_out": out,
-        "next_spare_gpus": None
-        if in_rack
-        else Near(j.gpus_used * kept * (waits - wider), 1e-12 * j.gpus_used),
-    }
+    own = _repair_unit(run, tray=asked.unit == "tray")
+    other, decided = _repair_unit(run, tray=own["unit"] == "system"), asked.spares == "open"
+    enough = decided or own["in_rack"] or own["spares"] == asked.spares
+    found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
+    times = run.times(j.interval_s, run.every)
+    own |= {"decided": decided, "repair_s": asked.out_s / asked.hardware_share}
+    own |= {"hardware_share": asked.hardware_share, "swap_s": asked.swap_s}
     if run.states:
-        most, out = run.states[0][1], sum(away * share for away, _, share in run.states)
-        own |= {"units_out": out, "availability": stated.availability}
-        own |= {"next_spare_gpus": stated.next_spare_gpus}
+        most, least = run.states[0][1], least_replicas(run.types[0], job) or 1
         shrunk = {
             "running": sum(share * d for _, d, share in run.states) / most,
             "failing": run.seen,
-            "least_replicas": least_replicas(item, job) or 1,
+            "least_replicas": least,
             "short_h_per_year": HOURS_PER_YEAR * sum(p for _, d, p in run.states if d < most),
             "stopped_h_per_year": HOURS_PER_YEAR * sum(p for _, d, p in run.states if d == 0),
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
-    lost = 1.0 - stated.availability
-    own["waiting_h_per_year"] = Near(HOURS_PER_YEAR * lost, HOURS_PER_YEAR * 1e-12)
+        own["units_out"] = sum(away * share for away, _, share in run.states)
+        own["availability"] = stated.availability
+    else:
+        known = decided and other["unit"] != own["unit"]
+        own["other_unit"] = other["unit"] if known else None
+        own["other_waiting_h_per_year"] = _hours(other["availability"]) if known else None
+        kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used
+        gained = physics.waiting_share(own["spares"], own["load"])
+        gained -= physics.waiting_share(own["spares"] + 1, own["load"])
+        own["next_spare_gpus"] = None if own["in_rack"] else Near(kept * gained, kept * 1e-12)
+    own["waiting_h_per_year"] = _hours(stated.availability)
     found.expect("jobs.repair", stated, own)
+
+
+def _hours(availability: float) -> Near:
+    return Near(HOURS_PER_YEAR * (1.0 - availability), HOURS_PER_YEAR * 1e-12)

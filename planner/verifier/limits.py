@@ -316,7 +316,8 @@ def _shortest_interval_s(run: Run, every: int) -> float:
         return max(*shortest_s, 0.0 if j.mode == "sync" else stall_s + drain_s)
     endures = [(gb, value(item.local.endurance)) for gb, item in run.drives]
     worn = [gb / 1000 * DAY_S / each for gb, each in endures if each is not None]
-    return max(max(shortest_s) / every, stall_s + j.local.drain_s, *worn)
+    longest: float = max(max(shortest_s) / every, stall_s + j.local.drain_s, *worn)
+    return longest
 
 
 # The objective and its proof.
