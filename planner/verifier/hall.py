@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from planner.schema.beside import Cable, CableEnd
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan, RackClassName, RackGroup
-from planner.schema.site import RackPositions
 from planner.verifier.basis import (
     DECIDED,
     RACK_UNIT_M,
@@ -96,11 +95,17 @@ def space(basis: Basis, name: RackClassName) -> Space | None:
     return Space(height_ru, site.class_power_kw(own), weight_kg)
 
 
+def whole_rack_kw(basis: Basis) -> float | None:
+    """Power limit of a product that is a rack of its own, None for none."""
+    rack = basis.problem.site.rack
+    return None if rack is None else rack.whole_rack_limit_kw
+
+
 def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
     power_kw = basis.rated_kw(item)
     if item.consumes.racks is not None:
-        racks, most_kw = item.consumes.racks.value, basis.problem.site.whole_rack_limit_kw
+        racks, most_kw = item.consumes.racks.value, whole_rack_kw(basis)
         if most_kw is None or power_kw is None:
             return racks, 1
         return racks, int(power_kw / racks <= most_kw * (1 + RELATIVE))
@@ -302,7 +307,7 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
         height_ru = (basis.stated(whole[0], "rack_units") or 0.0) / spread or group.devices[
             0
         ].rack_units
-        rack = Space(height_ru, basis.problem.site.whole_rack_limit_kw, None)
+        rack = Space(height_ru, whole_rack_kw(basis), None)
     assert rack is not None
     for device, item in zip(group.devices, items, strict=True):
         own: dict[str, Any] = {
@@ -324,22 +329,6 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
         found.require(inside, f"{name}.devices.{sku}: below the bottom or above the top")
     for (_, top, below), (bottom, _, above) in pairwise(spans):
         found.require(bottom >= top - noise, f"{name}.devices.{above}: overlaps {below}")
-
-
-# Positions of the hall.
-
-
-def takes(basis: Basis, group: RackPositions, sku: str | None, name: RackClassName) -> bool:
-    """Whether a rack of an item that is a rack, or of a class, may stand at a group's positions."""
-    item, rack = None if sku is None else basis.items[sku], space(basis, name)
-    assert rack is not None
-    height_ru, power_kw, _ = rack
-    if item is not None and item.consumes.racks is not None:
-        racks = item.consumes.racks.value
-        power_kw = (basis.rated_kw(item) or 0.0) / racks
-        height_ru = (basis.stated(item, "rack_units") or 0.0) / racks
-    strong = group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw)
-    return strong and (group.height_ru is None or height_ru <= group.height_ru)
 
 
 # Cables by length.
@@ -436,9 +425,7 @@ def _run_m(
         way_m, places = 0.0, []
         for end in (one, other):
             group = groups[end.rack or 0]
-            position = group.position(end.rack or 0)
-            hall = (end.rack or 0) if position is None else position[1]
-            places.append(divmod(hall - 1, floor.racks_per_row))
+            places.append(divmod((end.rack or 0) - 1, floor.racks_per_row))
             top = group.height_ru - (end.position_ru or 1.0)
             way_m += floor.riser_m + max(0.0, top) * RACK_UNIT_M
         (row, along), (to_row, to_along) = places

@@ -25,7 +25,6 @@ from planner.verifier.basis import (
     write,
 )
 from planner.verifier.bill import Bill
-from planner.verifier.hall import takes
 from planner.verifier.job import Run
 from planner.verifier.physics import DAY_S
 
@@ -84,9 +83,10 @@ class Reached(NamedTuple):
 
 def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
     """Yield the limits of some groups that the problem gives, each with its number."""
-    own = {"facility_power": problem.site.facility_limit_kw, "racks": problem.site.rack_count}
     for row in of_group(*groups):
-        limit = own[row.name] if row.name in own else value_at(problem, row.path)
+        limit = value_at(problem, row.path)
+        if row.name == "facility_power":
+            limit = problem.site.facility_limit_kw
         if limit is not None:
             yield row, limit
 
@@ -105,7 +105,7 @@ class Reaching(NamedTuple):
 
     def limits(self) -> Iterator[Reached]:
         """Yield every limit of the problem with what the plan reaches."""
-        for of in (self._supplies, self._positions, self._times, self._storage, self._counts):
+        for of in (self._supplies, self._times, self._storage, self._counts):
             yield from of()
 
     def _supplies(self) -> Iterator[Reached]:
@@ -118,21 +118,6 @@ class Reaching(NamedTuple):
         most_days, days = problem.targets.max_lead_time_days, self.figure("lead_time_days")
         if most_days is not None:
             yield Reached("lead_time", days or 0.0, most_days, listed=days is not None)
-
-    def _positions(self) -> Iterator[Reached]:
-        """Yield, for each set of position groups, the racks that fit no other."""
-        groups, wanted = self.run.basis.problem.site.positions, []
-        for each in self.bill.room.sets if groups else ():
-            sku = each.sku if each.product else None
-            fit = {
-                n for n, g in enumerate(groups) if takes(self.run.basis, g, sku, each.rack_class)
-            }
-            wanted.append((fit, each.racks))
-        for bits in range(2 ** len(groups) - 1):  # all groups together: the limit on racks
-            chosen = {n for n in range(len(groups)) if bits >> n & 1}
-            racks = sum(count for fit, count in wanted if fit <= chosen)
-            most, name = sum(groups[n].count for n in chosen), "_".join(map(str, sorted(chosen)))
-            yield Reached(f"rack_positions.{name or 'none'}", racks, most, listed=racks > most)
 
     def _times(self) -> Iterator[Reached]:
         j, job, bounds = self.run.j, self.run.basis.job, self.run.basis.job.gpus

@@ -17,7 +17,7 @@ from planner.sizing.availability import (
     waiting,
     waiting_odds,
 )
-from planner.verifier.goodput import waiting_share
+from planner.verifier.physics import waiting_share
 from tests.oracle.repair import states
 
 LLAMA3 = 4.74e-4

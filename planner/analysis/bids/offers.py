@@ -21,10 +21,10 @@ from planner.case.money import unit_net_usd
 from planner.currency import Currency, amount
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader import locate, yaml12
-from planner.loader.catalog_checks import check_item
-from planner.loader.documents import validated
-from planner.loader.exchange import today
+from planner.loader import yaml12
+from planner.loader.catalogs import check_item
+from planner.loader.documents import findings, validated
+from planner.loader.prices import today
 from planner.quotes.answers import catalog_text
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
@@ -73,7 +73,7 @@ def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     try:
         mapping = QuoteMap.model_validate(document.data)
     except ValidationError as error:
-        raise InputError(locate.findings(error, document, QuoteMap)) from None
+        raise InputError(findings(error, document, QuoteMap)) from None
     unknown = next((item for item in mapping.items.values() if item not in items), None)
     if unknown is not None:
         message = f"the mapping names '{unknown}', which no catalog in use has"
@@ -230,7 +230,7 @@ def _with_described(
         return inputs, []
     text = catalog_text(quote.model_copy(update={"asked": tuple(in_full)}))
     try:
-        document = yaml12.parse(text, f"products described in {quote.file}", "catalog")
+        document = yaml12.parse(text, f"products described in {quote.file}")
         catalog = validated(Catalog, document)
     except InputError as error:
         return inputs, [finding.message for finding in error.findings]
