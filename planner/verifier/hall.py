@@ -401,14 +401,37 @@ def _check_links(
         found.expect(f"cabling: run of a {link.network} link", link.length_m, run)
         if link.sku is not None:
             cables[link.counted_as or link.sku, link.sku, link.number].append(link)
-    pulled: Counter[Order] = Counter()
+    _check_orders(found, basis, plan, cables, ordered)
+
+
+def _check_orders(
+    found: Findings,
+    basis: Basis,
+    plan: Plan,
+    cables: Mapping[Any, list[Cable]],
+    orders: Counter[Order],
+) -> None:
+    """Require orders of just the cables in links, of lines bought whole, and modules besides."""
+    lines = {line.sku: line for line in plan.lines if line.parent is None and not line.installed}
+    pulled, counts, spared = Counter[Order](), Counter[str](), Counter[Any]()
     for (line, sku, _), shared in cables.items():
         longest = max((each.length_m for each in shared if each.length_m is not None), default=None)
-        own = _sold(basis.items[sku], longest)
-        pulled[line, sku, *own, shared[0].in_place_of] += 1
-    for order, count in ordered.items():
-        if basis.items[order[1] or ""].category == "cable":
-            found.expect(f"cabling.{order[0]}.{order[1]} {order[3] or ''} m", count, pulled[order])
+        pulled[line, sku, *_sold(basis.items[sku], longest), shared[0].in_place_of] += 1
+        counts[line] += shared[0].in_place_of
+        spared[line, shared[0].spares] += 2
+    known = {
+        line for line, count in counts.items() if line in lines and lines[line].quantity == count
+    }
+    pulled = Counter({order: count for order, count in pulled.items() if order[0] in known})
+    modules: Counter[str] = Counter()
+    for (line, module), count in spared.items():
+        modules[module] += count if line in known and module in lines else 0
+    for module, count in (+modules).items():
+        number = basis.items[module].part_number
+        pulled[module, module, number, None, 1] = lines[module].quantity - count
+    for order in sorted({*orders, *pulled}, key=repr):
+        name = f"cabling.{order[0]}.{order[1]} {order[3] or ''} m ({order[2]})"
+        found.expect(name, orders[order], pulled[order])
 
 
 def _run_m(

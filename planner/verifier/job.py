@@ -123,7 +123,7 @@ def set_point(
     return None
 
 
-def _scale_share(job: Job, gpus: int, at: int | None) -> float:
+def scale_share(job: Job, gpus: int, at: int | None) -> float:
     """Share of a rate measured at some GPUs that is left on more, by the law of scale."""
     law = job.training.scale
     if law is None:
@@ -560,7 +560,7 @@ def _check_work(found: Findings, run: Run) -> None:
             rate = way.rate_tflops
             mfu, at = rate / tflops if tflops and rate else 1.0, way.rate_gpus
             tflops = None if rate is None else tflops or rate
-        scale = 1.0 if None in (tflops, mfu) else _scale_share(job, j.gpus_used, at)
+        scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
         each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
         paces.append((each, tflops, mfu, factor, scale))
     slowest = min(paces, key=lambda p: (p[1] or 0.0) * p[3] if p[0] is None else p[0])

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.problem import Job, Problem
-from planner.verifier.allowed import WEIGHT_BYTES
-from planner.verifier.rates import (
-    Pace,
+from planner.verifier.job import (
     least_replicas,
     measured_rate,
-    parameters_share,
     peak_tflops,
+    scale_share,
     set_point,
 )
 from tests.oracle import facility
 from tests.oracle.facility import Catalog
 
+WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 __all__ = ["Way", "least_replicas", "least_share", "useful_tflops", "ways"]
 
 
@@ -60,9 +59,9 @@ def _points(
     elif job.power is not None:
         caps = (1.0, *{row.gpu_cap for row in item.power_points if row.gpu_cap < 1.0})
     for cap in caps:
-        point = set_point(job, item, precision, cap, facility.power_kw(item, catalog))
+        point = set_point(item, precision, cap, facility.power_kw(item, catalog))
         if point is not None:
-            yield point.power, point.middle
+            yield point[:2]
 
 
 def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None]:
@@ -76,12 +75,12 @@ def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None
 
 def useful_tflops(way: Way, job: Job, gpus: int) -> float:
     """Return what a GPU does in a job of so many."""
-    return way.tflops * Pace(1.0, 1.0, None, None, way.measured_at).scale(job, gpus)
+    return way.tflops * scale_share(job, gpus, way.measured_at)
 
 
 def _fits(item: Item, job: Job, precision: Precision) -> bool:
     """Return whether a GPU's memory holds its part of the weights."""
     if job.parameters is None or job.parallelism is None or item.gpu.memory is None:
         return True
-    need_gb = WEIGHT_BYTES[precision] * job.parameters * parameters_share(job) / 1e9
+    need_gb = WEIGHT_BYTES[precision] * job.parallelism.parameters_per_gpu(job.parameters) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)
