@@ -17,7 +17,7 @@ from planner.schema.problem import Job
 from planner.schema.running import ASSUMED_AT_GPUS, Parallelism
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, times, total, value
-from planner.verifier.physics import DAY_S, Times
+from planner.verifier.physics import DAY_S, States, Times
 
 HOURS_PER_YEAR = 8760
 SAME_CAP = 1e-9
@@ -293,42 +293,36 @@ class Run:
             restarts = j.local.remote_drain == "restarts"
             near = {"every": every, "far": j.local.remote_share, "drain_restarts": restarts}
             near |= {"near_drain_s": j.local.drain_s, "near_restart_s": j.local.restart_s}
-        mtti_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used * self.seen)
+        mtti_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used)
         kept = j.restart_s, j.restore_s, mtti_s
         times = Times(
             interval_s, j.stall_s + slowed_s, j.drain_s, *kept, idle=job.lost_share, **near
         )
         if j.repair is None:
             return times
-        waits, repair = 1.0 - j.repair.availability, j.repair
-        return replace(times, waits=waits, swapped=repair.hardware_share, swap_s=repair.swap_s)
+        share = j.repair.hardware_share
+        times = replace(times, swapped=share, swap_s=j.repair.swap_s)
+        if self.states is None:
+            return replace(times, waits=1.0 - j.repair.availability)
+        waits = self.states.lost(times, share, mtti_s)[0]
+        return replace(times, waits=waits, mtti_s=mtti_s / self.states.seen)
 
     @cached_property
-    def states(self) -> list[tuple[int, int, float]]:
-        """(Units out, replicas running, share of time) of a job that goes on with fewer replicas.
+    def states(self) -> States | None:
+        """States of a job that goes on with fewer replicas, None of one that waits."""
+        asked, repair = self.basis.job.repair, self.j.repair
+        shrinks = asked is not None and repair is not None and asked.when_short == "shrink"
+        return self.states_with(max(0, repair.spares)) if shrinks and repair else None
 
-        Empty for one that waits.
-        """
+    def states_with(self, spares: int) -> States:
+        """States of a job that goes on with fewer replicas, of a number of spares."""
         j, job, repair, item = self.j, self.basis.job, self.j.repair, self.types[0]
-        if job.repair is None or repair is None or job.repair.when_short != "shrink":
-            return []
-        replica, least = whole_replica(job), least_replicas(item, job) or 1
+        assert repair is not None
         holds = repair.unit_gpus if repair.unit == "tray" else usable_gpus(job, item)
-        units, most = math.ceil(j.gpus_used / holds) + max(0, repair.spares), j.gpus_used // replica
-        replicas = [most]
-        while replicas[-1] > 0:
-            left = max(0, units - len(replicas)) * holds // replica
-            replicas.append(min(most, left) if left >= least else 0)
+        units, replica = math.ceil(j.gpus_used / holds) + spares, whole_replica(job)
         load = j.failures_per_gpu_day / DAY_S * repair.hardware_share * repair.repair_s * replica
-        shares = physics.share_of_states(replicas, load)
-        return list(zip(range(len(replicas)), replicas, shares, strict=True))
-
-    @property
-    def seen(self) -> float:
-        """Share of the failures of all replicas that kept work sees."""
-        squares = sum(share * d * d for _, d, share in self.states)
-        mean = sum(share * d for _, d, share in self.states)
-        return squares / mean / self.states[0][1] if self.states else 1.0
+        least, most = least_replicas(item, job) or 1, j.gpus_used // replica
+        return States.of(units, holds / replica, (least, most), load, repair.repair_s)
 
 
 def check_job(found: Findings, run: Run) -> None:
@@ -665,26 +659,30 @@ def _check_repair(found: Findings, run: Run) -> None:
     times = run.times(j.interval_s, run.every)
     own |= {"decided": decided, "repair_s": asked.out_s / asked.hardware_share}
     own |= {"hardware_share": asked.hardware_share, "swap_s": asked.swap_s}
-    if run.states:
-        most, least = run.states[0][1], least_replicas(run.types[0], job) or 1
+    if run.states is not None:
+        most, per_s = run.states.replicas[0], j.failures_per_gpu_day * j.gpus_used / DAY_S
+        lost, late, grows = run.states.lost(times, asked.hardware_share, 1.0 / per_s)
+        wider = run.states_with(max(0, own["spares"]) + 1)
+        gained = lost - wider.lost(times, asked.hardware_share, 1.0 / per_s)[0]
+        own |= {"units_out": run.states.mean(lambda out, _: out), "availability": 1.0 - lost}
         shrunk = {
-            "running": sum(share * d for _, d, share in run.states) / most,
-            "failing": run.seen,
-            "least_replicas": least,
-            "short_h_per_year": HOURS_PER_YEAR * sum(p for _, d, p in run.states if d < most),
-            "stopped_h_per_year": HOURS_PER_YEAR * sum(p for _, d, p in run.states if d == 0),
+            "running": run.states.running,
+            "failing": run.states.seen,
+            "least_replicas": least_replicas(run.types[0], job) or 1,
+            "restarts_per_year": DAY_S * 365 * grows,
+            "short_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d < most),
+            "stopped_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d == 0),
+            "late": late,
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
-        own["units_out"] = sum(away * share for away, _, share in run.states)
-        own["availability"] = stated.availability
     else:
         known = decided and other["unit"] != own["unit"]
         own["other_unit"] = other["unit"] if known else None
         own["other_waiting_h_per_year"] = _hours(other["availability"]) if known else None
-        kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used
         gained = physics.waiting_share(own["spares"], own["load"])
         gained -= physics.waiting_share(own["spares"] + 1, own["load"])
-        own["next_spare_gpus"] = None if own["in_rack"] else Near(kept * gained, kept * 1e-12)
+    kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used
+    own["next_spare_gpus"] = None if own["in_rack"] else Near(kept * gained, kept * 1e-12)
     own["waiting_h_per_year"] = _hours(stated.availability)
     found.expect("jobs.repair", stated, own)
 

@@ -273,8 +273,6 @@ def _check_interval(found: Findings, run: Run) -> None:
         text = f"{j.interval_s:g} s is outside {policy.min_s:g} to {policy.max_s:g} s"
         found.breach(name, text)
         return
-    if run.states:  # the time waited follows from the interval, and is taken from the plan
-        return
     for every in local.every if run.every and local is not None else (0,):
         shortest_s = max(policy.min_s, _shortest_interval_s(run, every))
         if not every or shortest_s <= policy.max_s:
