@@ -11,8 +11,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.problem import Job, Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
-from tests.oracle.repair import spares_can_be_counted
-from tests.oracle.ways import ways
+from tests.oracle.ways import spares_can_be_counted, ways
 
 MOST_UNITS = 400
 """Enumeration gives up beyond: the problem is not small."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,10 @@ from planner.verifier.job import (
     peak_tflops,
     scale_share,
     set_point,
+    tensor_gpus,
+    usable_gpus,
 )
+from planner.verifier.physics import DAY_S, States, waiting_share
 from tests.oracle import facility
 from tests.oracle.facility import Catalog
 
@@ -84,3 +88,86 @@ def _fits(item: Item, job: Job, precision: Precision) -> bool:
         return True
     need_gb = WEIGHT_BYTES[precision] * job.parallelism.parameters_per_gpu(job.parameters) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)
+
+
+# Repairs.
+
+
+def unit_of(item: Item, job: Job) -> int:
+    """Return the GPUs of a spare unit."""
+    assert item.provides.gpus is not None
+    tray = job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None
+    return item.spare_unit.tray.value if tray and item.spare_unit else item.provides.gpus.value
+
+
+def is_pooled(item: Item, job: Job) -> bool:
+    """Return whether any spare unit can take the place of any other."""
+    assert item.provides.gpus is not None
+    unit = unit_of(item, job)
+    return unit == item.provides.gpus.value or unit % tensor_gpus(job) == 0
+
+
+@dataclass(frozen=True)
+class Mended:
+    """Share of time waiting for repairs; the states of a job that goes on with fewer replicas."""
+
+    waits: float = 0.0
+    states: States | None = None
+
+
+def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float) -> Mended | None:
+    """Return what repairs leave of a job with one GPU type, None where it may not run so.
+
+    Args:
+        job: with or without a repair.
+        item: the GPU system in use.
+        bought: systems in the cluster.
+        used: systems in use.
+        gpus: GPUs in use.
+        rate: interruptions per GPU and day.
+    """
+    repair = job.repair
+    if repair is None:
+        return Mended()
+    assert item.provides.gpus is not None
+    usable, unit = usable_gpus(job, item), unit_of(item, job)
+    load, each = rate * gpus / DAY_S * repair.out_s, item.provides.gpus.value // unit
+    share, swap_s = repair.hardware_share, repair.swap_s
+    if swap_s > 0.0 and not _provable(share, swap_s * rate * gpus / DAY_S):
+        return None
+    if not is_pooled(item, job):
+        one = waiting_share(each - math.ceil(usable / unit), load * usable / gpus)
+        odds = gpus / usable * one / (1.0 - one)
+        return Mended(odds / (1.0 + odds))
+    left = bought - used if each == 1 else bought * each - math.ceil(gpus / unit)
+    if isinstance(repair.spares, int):
+        left = repair.spares if left >= repair.spares else -1
+    if left < 0:
+        return None
+    if repair.when_short == "wait":
+        return Mended(waiting_share(left, load))
+    assert job.parallelism is not None
+    holds, size = usable if each == 1 else unit, job.parallelism.replica_gpus
+    replicas = (least_replicas(item, job) or 1, gpus // size)
+    units, per_replica = math.ceil(gpus / holds) + left, load * size / gpus
+    states = States.of(units, holds / size, replicas, per_replica, repair.out_s / share)
+    return Mended(0.0, states)
+
+
+def _provable(share: float, swaps: float) -> bool:
+    """Say whether the logarithm of what swaps keep bends down here, by its second difference."""
+
+    def log_kept(x: float) -> float:
+        return math.log(1.0 - share + share * math.exp(-swaps * math.exp(x)))
+
+    step = 1e-3
+    return log_kept(step) + log_kept(-step) - 2.0 * log_kept(0.0) <= 1e-12
+
+
+def spares_can_be_counted(item: Item, job: Job) -> bool:
+    """Say whether so many spares as the job asks for, or fewer replicas, mean something of a GPU
+    system."""
+    repair = job.repair
+    if repair is None or (repair.spares == "open" and repair.when_short == "wait"):
+        return True
+    return is_pooled(item, job)
