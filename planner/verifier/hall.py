@@ -113,7 +113,7 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     if rack is None:
         return None
     if item.components:
-        parts = [(_load(basis, basis.items[c.id]), c.quantity) for c in item.components]
+        parts = [(load_of(basis, basis.items[c.id]), c.quantity) for c in item.components]
         spread = _first_fit(parts, rack) if all(rack.holds(each) for each, _ in parts) else 0
         if spread != 1:
             return max(1, spread), int(spread > 0)
@@ -187,21 +187,21 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
             sets.append(RackSet(sku, "network", item.consumes.racks.value * count, True, 0))
         elif basis.stated(item, "rack_units"):
             sharing = True
-            complete &= rack is not None and rack.holds(_load(basis, item))
+            complete &= rack is not None and rack.holds(load_of(basis, item))
     if rack is not None and sharing:
         racks = shared_racks(basis, counts, rack) if stated is None else stated
-        pdus = pdus_of(basis, _densest_kw(basis, rack))
+        pdus = pdus_of(basis, densest_kw(basis, rack))
         sets.append(RackSet(None, "network", racks, False, pdus))
     return Room(tuple(sets), complete)
 
 
-def _load(basis: Basis, item: Item) -> Load:
+def load_of(basis: Basis, item: Item) -> Load:
     """Height, draw and weight of one network device; 0 of what is not known."""
     height_ru, power_kw = basis.stated(item, "rack_units"), basis.in_rack_kw(item)
     return height_ru or 0.0, power_kw or 0.0, basis.stated(item, "weight_kg") or 0.0
 
 
-def _densest_kw(basis: Basis, rack: Space) -> float:
+def densest_kw(basis: Basis, rack: Space) -> float:
     """Most that a shared rack can draw: its height full of the densest device."""
     problem, most = basis.problem, 0.0
     names = {*problem.extras, problem.site.cooling.cdu}
@@ -212,7 +212,7 @@ def _densest_kw(basis: Basis, rack: Space) -> float:
     names |= {part.item for cluster in clusters for part in cluster.parts}
     for sku in names - {None}:
         item = basis.items[sku or ""]
-        height_ru, power_kw, _ = _load(basis, item)
+        height_ru, power_kw, _ = load_of(basis, item)
         if item.consumes.racks is None and height_ru:
             most = max(most, power_kw / height_ru * rack.height_ru)
     return most if rack.power_kw is None else min(most, rack.power_kw)
@@ -221,7 +221,7 @@ def _densest_kw(basis: Basis, rack: Space) -> float:
 def shared_racks(basis: Basis, counts: Mapping[str, int], rack: Space) -> int:
     """Racks for devices that share them, each in the first with room, largest first."""
     items = [basis.items[sku] for sku in counts if basis.items[sku].consumes.racks is None]
-    kinds = [(_load(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
+    kinds = [(load_of(basis, i), counts[i.id]) for i in items if basis.stated(i, "rack_units")]
 
     def largest(kind: tuple[Load, int]) -> float:
         return -max(size / room for size, room in zip(kind[0], rack, strict=True) if room)

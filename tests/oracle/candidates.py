@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.schema.catalog import Family, Item
 from planner.schema.problem import Job, Problem, Quantity
+from planner.verifier import hall
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.ways import spares_can_be_counted, ways
@@ -56,7 +57,8 @@ def enters(item: Item, market: Market) -> bool:
         return False
     if not market.for_sale(item) and market.owned(item) == 0:
         return False
-    if not facility.fits(item, market.catalog, problem.site) or not _connects(item, market):
+    room = hall.fits(market.basis, item)
+    if (room is not None and room[1] == 0) or not _connects(item, market):
         return False
     return _has_figures(item, market) and _has_performance(item, market)
 
@@ -91,10 +93,10 @@ def _connects(item: Item, market: Market) -> bool:
 
 def _has_figures(item: Item, market: Market) -> bool:
     problem, site = market.problem, market.problem.site
-    if _power_matters(problem) and facility.power_kw(item, market.catalog) is None:
+    if _power_matters(problem) and market.basis.rated_kw(item) is None:
         return False
     height_needed = site.racks is not None and item.consumes.racks is None
-    return not height_needed or facility.height_ru(item, market.catalog) is not None
+    return not height_needed or market.basis.stated(item, "rack_units") is not None
 
 
 def _power_matters(problem: Problem) -> bool:
@@ -125,8 +127,8 @@ def _has_performance(item: Item, market: Market) -> bool:
             return False
         if not spares_can_be_counted(item, problem.job):
             return False
-        known = any(way.tflops > 0.0 for way in ways(item, problem, market.catalog))
-        return known if flops_needed(problem) else bool(ways(item, problem, market.catalog))
+        known = any(way.tflops > 0.0 for way in ways(item, market.basis))
+        return known if flops_needed(problem) else bool(ways(item, market.basis))
     bandwidth = item.sizes is not None or (
         item.provides.read is not None and item.provides.write is not None
     )
@@ -173,13 +175,13 @@ def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candid
     quantity = market.quantity(item)
     ceiling = _ceiling(item, quantity, families)
     every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
-    standing = facility.standing(item, market.catalog, market.problem.site)
+    standing = facility.standing(item, market.basis)
     there = market.in_place(item, every)
     racks = np.zeros_like(every) if standing is None else standing.racks(there)
     consumed = market.consumption(item, every, racks)
     # Consumption and what must be purchased grow with the count: the first beyond ends the list.
     least, capped = consumed, {}
-    for way in ways(item, market.problem, market.catalog) if item.category == "gpu_system" else ():
+    for way in ways(item, market.basis) if item.category == "gpu_system" else ():
         if way.power_share != 1.0:
             there_too = market.consumption(item, every, racks, way.power_share)
             capped[way.power_share] = there_too

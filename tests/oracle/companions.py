@@ -43,7 +43,7 @@ class Companions:
         self.problem = market.problem
         self.catalog = market.catalog
         self.items = items
-        self.standings = [facility.standing(i, market.catalog, self.problem.site) for i in items]
+        self.standings = [facility.standing(i, market.basis) for i in items]
         self.racks_network = NetworkRacks(market)
 
     @property
@@ -287,7 +287,7 @@ class Companions:
         liquid_kw = np.zeros(bill.rows)
         for item, units in zip(self.items, counts.T, strict=True):
             there = self.market.in_place(item, units)
-            liquid_kw += facility.liquid_kw(item, self.catalog) * there
+            liquid_kw += facility.liquid_kw(item, self.market.basis) * there
         provided = self.catalog[cooling.cdu].provides.cooling
         if provided is None:
             raise ValueError(f"{cooling.cdu}: no cooling")
@@ -319,7 +319,9 @@ class Companions:
         before = dict(bill.counts)
         heat_kw, every_rack = zero.copy(), racks.sum(axis=1) + zero
         for item, units in zip(self.items, counts.T, strict=True):
-            heat_kw += facility.liquid_kw(item, self.catalog) * self.market.in_place(item, units)
+            heat_kw += facility.liquid_kw(item, self.market.basis) * self.market.in_place(
+                item, units
+            )
         every_rack += self.racks_network.shared(before, bill.rows)
         every_rack += sum(self.racks_network.by_item(before).values(), zero)
         amounts = {

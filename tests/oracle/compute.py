@@ -10,8 +10,8 @@ from itertools import combinations, product
 import numpy as np
 
 from planner.schema.catalog import Item
-from planner.schema.problem import FailureRate, Job, Problem
-from planner.verifier.job import usable_gpus
+from planner.schema.problem import Job, Problem
+from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY, usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
@@ -25,9 +25,6 @@ from tests.oracle.ways import (
     useful_tflops,
     ways,
 )
-
-LLAMA3_PER_GPU_DAY = 4.74e-4
-"""419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iter
     purchase is yielded with every use.
     """
     purchases = _least(market, systems) if thrifty else _every(market, systems)
-    known = [ways(system.item, market.problem, market.catalog) for system in systems]
+    known = [ways(system.item, market.basis) for system in systems]
     if flops_needed(market.problem):
         known = [[way for way in every if way.tflops > 0.0] for every in known]
     for bought, types, used, gpus in purchases:
@@ -189,15 +186,11 @@ def _in_range(gpus: int, problem: Problem) -> bool:
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
     """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    if isinstance(job.failures, FailureRate) and job.failures.per_gpu_day is not None:
-        return job.failures.per_gpu_day
-    if isinstance(job.failures, str) and "failures" in job.model_fields_set:
-        if job.failures != "llama3":
-            raise ValueError("the oracle knows one preset")
-        return LLAMA3_PER_GPU_DAY
-    if item.gpu.failures_per_day is None:
-        return LLAMA3_PER_GPU_DAY
-    return item.gpu.failures_per_day.value
+    given, own = job.failure_rate, item.gpu.failures_per_day
+    if given is None and own is not None:
+        return own.value
+    rate = DEFAULT_FAILURES if given is None else given
+    return FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate
 
 
 def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:

@@ -98,8 +98,8 @@ def best(
     With several options to spread a replica each is a problem of its own, and so is each compute
     fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
-    every = {item.id: item for item in items}
-    known = {item.id: _worn(item, problem, every) for item in items}
+    every = Market(problem, {item.id: item for item in items}, prices, discounts, families)
+    known = {item.id: _worn(item, every) for item in items}
     job = problem.job
     markets = []
     for option, network in product(job.options or (None,), fabric.built(problem.network)):
@@ -154,24 +154,13 @@ def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool
     )
 
 
-def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
+def _worn(item: Item, market: Market) -> Item:
     """Return an item with what the problem counts as written to it at most, a day."""
     if item.category != "storage":
         return item
-    kind = problem.storage.endurance
-    rated = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
-    stated, raw = item.provides.endurance, dict.fromkeys(rated, 0.0)
-    bundle = [(items[part.id], part.quantity) for part in item.components]
-    for part, count in bundle or [(item, 1)]:
-        for drives in part.media:
-            if drives.type in raw:
-                raw[drives.type] += count * drives.raw_tb
-    each = [rated[name] * tb for name, tb in raw.items() if tb]
-    if kind == "off":
-        stated = None
-    elif stated is None and kind == "derived" and each:
-        stated = Figure(value=min(each), source="derived", confidence="low")
-    provides = item.provides.model_copy(update={"endurance": stated})
+    most = market.basis.unit_endurance(item.id)
+    known = None if most is None else Figure(value=most, source="derived", confidence="low")
+    provides = item.provides.model_copy(update={"endurance": known})
     return item.model_copy(update={"provides": provides})
 
 

@@ -11,7 +11,9 @@ from itertools import product
 
 from planner.schema.catalog import Item, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric, Network
-from tests.oracle.facility import SLIVER, Catalog, ceil
+from tests.oracle.facility import SLIVER, ceil
+
+Catalog = Mapping[str, Item]
 
 
 @dataclass(frozen=True)

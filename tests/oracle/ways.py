@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
-from planner.schema.problem import Job, Problem
+from planner.schema.problem import Job
+from planner.verifier.basis import Basis
 from planner.verifier.job import (
     least_replicas,
     measured_rate,
@@ -18,11 +19,9 @@ from planner.verifier.job import (
     usable_gpus,
 )
 from planner.verifier.physics import DAY_S, States, waiting_share
-from tests.oracle import facility
-from tests.oracle.facility import Catalog
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
-__all__ = ["Way", "least_replicas", "least_share", "useful_tflops", "ways"]
+__all__ = ["Way", "least_replicas", "useful_tflops", "ways"]
 
 
 @dataclass(frozen=True)
@@ -35,35 +34,29 @@ class Way:
     measured_at: int | None
 
 
-def ways(item: Item, problem: Problem, catalog: Catalog) -> list[Way]:
+def ways(item: Item, basis: Basis) -> list[Way]:
     """Return every way of a type; none where nothing that is asked for is known of it."""
-    job, found = problem.job, []
+    job, found = basis.job, []
     for precision in job.training.precisions:
         if not _fits(item, job, precision):
             continue
         tflops, gpus = _rate(item, job, precision)
-        for power, throughput in _points(item, job, precision, catalog):
+        for power, throughput in _points(item, precision, basis):
             left = throughput * (1.0 if job.parallelism is None else job.parallelism.factor)
             found.append(Way(item, power, tflops * left, gpus))
     return found if least_replicas(item, job) is not None else []
 
 
-def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
-    """Return the least share of its rated power that a type may be provisioned for."""
-    return min((way.power_share for way in ways(item, problem, catalog)), default=1.0)
-
-
-def _points(
-    item: Item, job: Job, precision: Precision, catalog: Catalog
-) -> Iterator[tuple[float, float]]:
+def _points(item: Item, precision: Precision, basis: Basis) -> Iterator[tuple[float, float]]:
     """Yield (share of power, share of throughput) of every set point that is allowed."""
     caps: tuple[float, ...] = (1.0,)
+    job = basis.job
     if job.power is not None and job.power.asked is not None:
         caps = job.power.asked
     elif job.power is not None:
         caps = (1.0, *{row.gpu_cap for row in item.power_points if row.gpu_cap < 1.0})
     for cap in caps:
-        point = set_point(item, precision, cap, facility.power_kw(item, catalog))
+        point = set_point(item, precision, cap, basis.rated_kw(item))
         if point is not None:
             yield point[:2]
 
