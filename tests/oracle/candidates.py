@@ -79,14 +79,14 @@ def _connects(item: Item, market: Market) -> bool:
     """Return whether every fabric of the problem has a port for the item."""
     network, catalog = market.problem.network, market.catalog
     if network.compute is not None and item.category == "gpu_system":
-        if fabric.design(item, network.compute, catalog) is None:
+        if fabric.design(item, market.basis) is None:
             return False
     in_band = network.in_band or network.converged
     pairs = ((network.storage, item.ports.storage), (in_band, item.ports.in_band))
     for wanted, port in pairs:
         if wanted is not None:
-            edge = fabric.Edge(wanted, fabric.switch_of(catalog[wanted.switch]))
-            if not edge.carries(port):
+            edge = fabric.Edge(wanted, catalog[wanted.switch])
+            if port is not None and edge.served(port) is None:
                 return False
     return True
 

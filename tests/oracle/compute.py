@@ -108,7 +108,7 @@ def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, 
             if wanted is None:
                 yield types
                 continue
-            designs = {design(item, wanted, market.catalog) for item in items}
+            designs = {design(item, market.basis) for item in items}
             if {each.switch for each in designs if each} == {wanted.switches[0]}:
                 if len(designs) == 1:
                     yield types
