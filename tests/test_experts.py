@@ -11,8 +11,8 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
+from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
-from planner.schema.running import Parallelism
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.purchases import operation_of
 from planner.analysis.request import Found, Request
+from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError
@@ -27,10 +27,9 @@ from planner.optimizer.proof import needed_products
 from planner.optimizer.second_proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
-from planner.plan.cables import links_of
 from planner.report import plan_json
+from planner.schema.explanation import Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.verification import Check, CheckName, Verification
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,
@@ -85,7 +84,7 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     """
     opened = open_plan(path, model)
     plan, here = opened.plan, f"planner {__version__}"
-    if wrong := faults(opened.inputs, plan, links_of) or opened.changes:
+    if wrong := faults(opened.inputs, plan) or opened.changes:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         fix = f"planner verify lists them; {_AGAIN}"
         if plan.provenance.tool != here:
@@ -191,7 +190,7 @@ def _undone(name: CheckName, text: str) -> Check:
 
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
-    plan, found = opened.plan, recheck(opened.inputs, opened.plan, schedule=links_of)
+    plan, found = opened.plan, recheck(opened.inputs, opened.plan)
     wrong = (*found.disagreements, *unproven_faults(plan), *program_faults(plan))
     wrong = wrong or assembly_faults(opened.inputs, plan)
     if search and not wrong and not found.breaches and is_repeatable(plan):
@@ -234,7 +233,7 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         text = f"{what} are unchanged, but the plan carries others"
         return _check("catalogs", () if same else wrong, text, f"{what} are unchanged")
     state = "were changed since; every figure is still theirs" if whole else "hold every figure"
-    differs = recheck(now, opened.plan, schedule=links_of).all
+    differs = recheck(now, opened.plan).all
     return _check("catalogs", differs, f"{what} say otherwise now{aside}", f"{what} {state}{aside}")
 
 
@@ -248,7 +247,7 @@ def _bound(
     plan, goal, asked = opened.plan, opened.plan.objective, NAMES[solver]
     allowed = (goal.gap_asked if goal.sense == "maximize" else -goal.gap_asked) * (goal.best or 0.0)
     best = goal.bound if plan.status == "feasible" else goal.best and goal.best + allowed
-    if faults(opened.inputs, plan, links_of):
+    if faults(opened.inputs, plan):
         return _undone("bound", "not solved again: the plan does not hold as it is"), None
     if plan.status != "infeasible" and best is None:
         return _undone("bound", f"a problem that is {plan.status} has none"), None

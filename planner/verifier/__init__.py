@@ -7,17 +7,17 @@ computes figures from others of the plan, under the plan's names; `Findings.expe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
-from planner.schema.beside import Cable
-from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.verifier.basis import DECIDED, Basis, Either, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, shared_plug
-from planner.verifier.hall import check_cables, check_racks
+from planner.verifier.hall import check_racks
 from planner.verifier.inputs import check_allowed, check_searched, unit_faults
 from planner.verifier.job import Run, check_job, check_ways, choose_option
 from planner.verifier.limits import (
@@ -44,30 +44,27 @@ __all__ = [
     "verify",
 ]
 
-Schedule = Callable[["Inputs", Plan], Sequence[Cable]]
-"""Returns the links of a plan, each with its ends, as the cable schedule lists them."""
 MISSING = (AssertionError, TypeError, AttributeError)
 """Raised by parts of a plan that are not there."""
 
 
-def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None:
+def verify(inputs: Inputs, plan: Plan) -> None:
     """Recompute a plan and refuse it where anything differs.
 
     Args:
         inputs: the problem, catalogs and prices.
         plan: the plan as it would be handed out.
-        schedule: returns the links of a plan, to check runs and lengths of cables too.
 
     Raises:
         VerificationError: a figure is wrong, a limit is broken or missing.
     """
-    if wrong := (*recheck(inputs, plan, schedule=schedule).all, *program_faults(plan)):
+    if wrong := (*recheck(inputs, plan).all, *program_faults(plan)):
         raise VerificationError(wrong)
 
 
-def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tuple[str, ...]:
+def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """Everything wrong with a plan from outside, each with its place in the plan."""
-    found = recheck(inputs, plan, schedule=schedule).all
+    found = recheck(inputs, plan).all
     return (*found, *unproven_faults(plan), *program_faults(plan), *origin_faults(inputs, plan))
 
 
@@ -115,21 +112,18 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return tuple(found.disagreements)
 
 
-def recheck(
-    inputs: Inputs, plan: Plan, *, drawn: bool = True, schedule: Schedule | None = None
-) -> Recheck:
+def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     """Recompute a plan that may break limits or be wrong anywhere, as an edited one.
 
     Args:
         inputs: the problem, catalogs and prices.
         plan: the plan, right or wrong.
         drawn: whether it has its racks and cables.
-        schedule: returns the links of a plan, to check runs and lengths of cables too.
     """
     found, basis = Findings(), Basis.of(inputs)
     try:
         if plan.status in ("optimal", "feasible"):
-            _check_solved(found, basis, plan, drawn, schedule)
+            _check_solved(found, basis, plan, drawn)
         else:
             empty = not plan.lines and not plan.jobs and plan.totals is None
             text = f"lines: a plan that is {plan.status} has none"
@@ -177,9 +171,7 @@ def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
             found.expect(f"assumptions.{each.name}", each.value, getattr(figure, "value", figure))
 
 
-def _check_solved(
-    found: Findings, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
-) -> None:
+def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> None:
     _check_names(found, basis, plan)
     counts = {} if found.disagreements else _read_counts(found, basis, plan)
     basis = choose_fabric(found, basis, plan)
@@ -198,10 +190,6 @@ def _check_solved(
     check_totals(found, basis, plan, bill.room)
     check_limits(found, plan, bill, run)
     check_objective(found, plan, run)
-    if drawn:
-        right = schedule is not None and plan.cabling and not found.disagreements
-        links = schedule(basis.inputs, plan) if right and schedule else None
-        check_cables(found, basis, plan, links)
 
 
 # The decisions of a plan, without which nothing can be recomputed.

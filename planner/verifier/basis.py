@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.currency import Currency
 from planner.figures import STATED
-from planner.schema.catalog import Item
-from planner.schema.prices import Price
-from planner.schema.problem import Job, Network, Problem, Quantity
+from planner.schema.explanation import Item
+from planner.schema.job import Job
+from planner.schema.problem import Network, Price, Problem, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -25,7 +24,6 @@ NEARLY_ZERO = 1e-12
 DECIDED = ("gpu_system", "storage")
 """Categories whose counts a plan decides; all other counts follow."""
 DRAWLESS = ("cable", "rack", "pdu", "software", "service")
-RACK_UNIT_M = 1.75 * 0.0254
 
 
 class Either(tuple[Any, ...]):
@@ -280,34 +278,9 @@ class Basis:
         for group in item.switch.ports if item.switch else ():
             end = group.link.switch_end if group.link else None
             if end is not None:
-                each = self.rated_kw(self.items[self.reaching(end.item)]) or 0.0
+                each = self.rated_kw(self.items[end.item]) or 0.0
                 fitted = max(fitted, -(-group.count // end.links) * each)
         return total((self.rated_kw(item), fitted))
-
-    @cached_property
-    def hall_m(self) -> float | None:
-        """Longest cable run in the hall, m; None where its rows are not given."""
-        floor, rack = self.problem.site.floor, self.problem.site.rack
-        if floor is None or floor.rows is None or rack is None:
-            return None
-        classes, rows = self.problem.site.rack_classes, floor.rows
-        own = (classes.gpu.height_ru, classes.storage.height_ru, classes.network.height_ru)
-        high_ru = max(rack.height_ru, *(each or 0.0 for each in own))
-        for item in self.items.values():
-            if item.consumes.racks is not None and item.consumes.rack_units is not None:
-                high_ru = max(high_ru, item.consumes.rack_units.value / item.consumes.racks.value)
-        across_m = (floor.racks_per_row - 1) * floor.rack_width_m + (rows - 1) * floor.row_pitch_m
-        across_m += 2 * (floor.riser_m + (high_ru - 1) * RACK_UNIT_M)
-        return max(across_m, high_ru * RACK_UNIT_M + floor.rack_width_m) * (1 + floor.slack)
-
-    def reaching(self, sku: str) -> str:
-        """The part that reaches through the hall, by way of ``beyond``."""
-        longest, item = self.hall_m, self.items[sku]
-        for _ in self.items if longest is not None else ():
-            if not item.beyond or not item.reach or item.reach.value >= (longest or 0.0):
-                break
-            item = self.items[item.beyond]
-        return item.id
 
     # Bandwidth and endurance.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.figures import BTU_PER_H_PER_KW, STATED
-from planner.schema.catalog import Item
+from planner.schema.explanation import Item
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import SupportShare
 from planner.verifier.basis import (
@@ -157,7 +157,7 @@ def _add_racks(basis: Basis, parts: Counter[str], room: Room, late: int) -> None
         parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
     group = by_speed(basis.items[oob.switch])[0] if oob else None
     if group is not None and group.link is not None:
-        parts[basis.reaching(group.link.cable)] += late
+        parts[group.link.cable] += late
 
 
 def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> int:

@@ -7,17 +7,16 @@ each rack, the ends and runs of links, and that cables of the least lengths on o
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.schema.beside import Cable, CableEnd
-from planner.schema.catalog import Item
-from planner.schema.plan import Plan, RackClassName, RackGroup
+from planner.schema.explanation import Item
+from planner.schema.layout import RackClassName, RackGroup
+from planner.schema.plan import Plan
 from planner.verifier.basis import (
     DECIDED,
-    RACK_UNIT_M,
     RELATIVE,
     Basis,
     Findings,
@@ -329,129 +328,3 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
         found.require(inside, f"{name}.devices.{sku}: below the bottom or above the top")
     for (_, top, below), (bottom, _, above) in pairwise(spans):
         found.require(bottom >= top - noise, f"{name}.devices.{above}: overlaps {below}")
-
-
-# Cables by length.
-
-Order = tuple[str | None, str | None, str | None, float | None, int]
-"""SKU of the line that counts it, own SKU, part number, length (m), cables it replaces."""
-
-
-def check_cables(
-    found: Findings, basis: Basis, plan: Plan, links: Sequence[Cable] | None = None
-) -> None:
-    """Check the parts by length of a plan: each by its catalog, all by their line and the links."""
-    floor = basis.problem.site.floor
-    if basis.hall_m is None or floor is None:
-        found.require(not plan.cabling, "cabling: the problem gives no rows of its hall")
-        return
-    ordered, counted = Counter[Order](), Counter[str]()
-    lines = {line.sku: line for line in plan.lines if line.parent is None}
-    for part in plan.cabling:
-        name, item = f"cabling.{part.counted_as}.{part.sku}", basis.items[part.sku]
-        order = part.counted_as, part.sku, part.part_number, part.length_m, part.in_place_of
-        found.require(order not in ordered, f"{name}: listed twice")
-        found.require(part.counted_as in lines, f"{name}: not in the bill")
-        ordered[order] += part.quantity
-        counted[part.counted_as] += part.quantity * part.in_place_of * (item.category == "cable")
-        own: dict[str, Any] = {"vendor": item.vendor, "category": item.category}
-        own["model"] = (item.lengths.model if item.lengths else None) or item.model
-        own["unit_net_usd"] = basis.net(item)
-        found.expect(name, part, own)
-        sold = part.part_number, part.length_m
-        found.require(sold == _sold(item, part.length_m), f"{name}: {sold[1]} m is not on offer")
-    if sum(group.count for group in plan.racks) <= (floor.rows or 0) * floor.racks_per_row:
-        for sku, line in lines.items():
-            bought = line.category == "cable" and not line.installed
-            if bought and sku not in basis.problem.extras:
-                found.expect(f"cabling.{sku}: cables", counted[sku], line.quantity)
-    if links is not None:
-        _check_links(found, basis, plan, links, ordered)
-
-
-def _sold(item: Item, run_m: float | None) -> tuple[str | None, float | None]:
-    """Part number and length of the least on offer for a run."""
-    if run_m is None:
-        return item.part_number, None
-    offered = item.lengths.offered if item.lengths else ()
-    if not offered:
-        return item.part_number, float(-(-run_m // STEP_M) * STEP_M)
-    least = next((one for one in offered if one.length_m >= run_m), None)
-    return (None, float(run_m)) if least is None else (least.part_number, least.length_m)
-
-
-def _check_links(
-    found: Findings, basis: Basis, plan: Plan, links: Sequence[Cable], ordered: Counter[Order]
-) -> None:
-    """Require each link of the fabrics once, and of each cable the least length on offer."""
-    groups = {
-        rack: group
-        for group in plan.racks
-        for rack in range(group.first, group.first + group.count)
-    }
-    placed: Counter[str] = Counter(link.network for link in links)
-    cables: defaultdict[Any, list[Cable]] = defaultdict(list)
-    for report in plan.fabrics:
-        placed[report.network] -= report.system_links + report.leaf_spine_links
-        placed[report.network] -= report.spine_core_links
-    for network in set(placed) - {"out_of_band"}:
-        found.expect(f"cabling: {network} links beside those of fabrics", placed[network], 0)
-    for link in links:
-        run = _run_m(basis, groups, link.lower, link.upper)
-        found.expect(f"cabling: run of a {link.network} link", link.length_m, run)
-        if link.sku is not None:
-            cables[link.counted_as or link.sku, link.sku, link.number].append(link)
-    _check_orders(found, basis, plan, cables, ordered)
-
-
-def _check_orders(
-    found: Findings,
-    basis: Basis,
-    plan: Plan,
-    cables: Mapping[Any, list[Cable]],
-    orders: Counter[Order],
-) -> None:
-    """Require orders of just the cables in links, of lines bought whole, and modules besides."""
-    lines = {line.sku: line for line in plan.lines if line.parent is None and not line.installed}
-    pulled, counts, spared = Counter[Order](), Counter[str](), Counter[Any]()
-    for (line, sku, _), shared in cables.items():
-        longest = max((each.length_m for each in shared if each.length_m is not None), default=None)
-        pulled[line, sku, *_sold(basis.items[sku], longest), shared[0].in_place_of] += 1
-        counts[line] += shared[0].in_place_of
-        spared[line, shared[0].spares] += 2
-    known = {
-        line for line, count in counts.items() if line in lines and lines[line].quantity == count
-    }
-    pulled = Counter({order: count for order, count in pulled.items() if order[0] in known})
-    modules: Counter[str] = Counter()
-    for (line, module), count in spared.items():
-        modules[module] += count if line in known and module in lines else 0
-    for module, count in (+modules).items():
-        number = basis.items[module].part_number
-        pulled[module, module, number, None, 1] = lines[module].quantity - count
-    for order in sorted({*orders, *pulled}, key=repr):
-        name = f"cabling.{order[0]}.{order[1]} {order[3] or ''} m ({order[2]})"
-        found.expect(name, orders[order], pulled[order])
-
-
-def _run_m(
-    basis: Basis, groups: Mapping[int, RackGroup], one: CableEnd, other: CableEnd
-) -> int | None:
-    """Run between two ends in whole metres, None where one has no place."""
-    floor = basis.problem.site.floor
-    if floor is None or one.rack is None or other.rack is None:
-        return None
-    if one.rack == other.rack:
-        apart = abs((one.position_ru or 0.0) - (other.position_ru or 0.0))
-        way_m = apart * RACK_UNIT_M + floor.rack_width_m
-    else:
-        way_m, places = 0.0, []
-        for end in (one, other):
-            group = groups[end.rack or 0]
-            places.append(divmod((end.rack or 0) - 1, floor.racks_per_row))
-            top = group.height_ru - (end.position_ru or 1.0)
-            way_m += floor.riser_m + max(0.0, top) * RACK_UNIT_M
-        (row, along), (to_row, to_along) = places
-        way_m += abs(row - to_row) * floor.row_pitch_m
-        way_m += abs(along - to_along) * floor.rack_width_m
-    return math.ceil(way_m * (1.0 + floor.slack) - 1e-9)

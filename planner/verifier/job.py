@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from planner.schema.catalog import Achieved, Item
-from planner.schema.plan import JobPlan, WayPlan
-from planner.schema.problem import Job
-from planner.schema.running import ASSUMED_AT_GPUS, Parallelism
+from planner.schema.catalog import Achieved
+from planner.schema.explanation import Item
+from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
+from planner.schema.operation import JobPlan, WayPlan
 from planner.verifier import physics
 from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, times, total, value
 from planner.verifier.physics import DAY_S, States, Times

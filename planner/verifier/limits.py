@@ -11,8 +11,9 @@ import numpy as np
 from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
+from planner.schema.job import FixedInterval
 from planner.schema.plan import Plan, ProgramReport
-from planner.schema.problem import CustomRule, FixedInterval, Problem
+from planner.schema.problem import CustomRule, Problem
 from planner.verifier import physics
 from planner.verifier.basis import (
     NEARLY_ZERO,

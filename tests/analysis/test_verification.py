@@ -21,7 +21,7 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.second_proof import SecondProof
 from planner.plan import assemble
 from planner.report import plan_json
-from planner.schema.verification import Check, CheckResult, Verification
+from planner.schema.explanation import Check, CheckResult, Verification
 from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.files import FILES
@@ -107,8 +107,7 @@ def test_one_value_given_twice_is_refused_whatever_reads_it(file: Path, tmp_path
         done = ran(command, str(path))
         assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
         assert (
-            f"x.plan.json:{at + 2}: duplicate key 'quantity' (first in line {at + 1})"
-            in done.err
+            f"x.plan.json:{at + 2}: duplicate key 'quantity' (first in line {at + 1})" in done.err
         )
 
 

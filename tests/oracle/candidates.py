@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.schema.catalog import Family, Item
-from planner.schema.problem import Job, Problem, Quantity
+from planner.schema.catalog import Family
+from planner.schema.explanation import Item
+from planner.schema.job import Job
+from planner.schema.problem import Problem, Quantity
 from planner.verifier import hall
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within

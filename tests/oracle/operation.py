@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from planner.schema.problem import FixedInterval, Job, Problem
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
 from planner.verifier import physics
 from planner.verifier.job import usable_gpus
 from planner.verifier.physics import DAY_S, Times
