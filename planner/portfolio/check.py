@@ -21,7 +21,7 @@ from planner.portfolio.schema import (
     PortfolioPlan,
     TrainingJob,
 )
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.job import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
 from planner.verifier.job import (

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.currency import Currency
 from planner.figures import STATED
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.job import Job
-from planner.schema.problem import Network, Price, Problem, Quantity
+from planner.schema.prices import Price
+from planner.schema.problem import Network, Problem, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

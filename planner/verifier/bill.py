@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planner.figures import BTU_PER_H_PER_KW, STATED
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import SupportShare
 from planner.verifier.basis import (

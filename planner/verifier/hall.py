@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.layout import RackClassName, RackGroup
 from planner.schema.plan import Plan
 from planner.verifier.basis import (

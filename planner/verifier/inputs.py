@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.figures import ITEM_UNITS
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings
 

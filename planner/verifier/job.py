@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from planner.schema.catalog import Achieved
-from planner.schema.explanation import Item
+from planner.schema.catalog import Achieved, Item
 from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
 from planner.schema.operation import JobPlan, WayPlan
 from planner.verifier import physics

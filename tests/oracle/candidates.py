@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.schema.catalog import Family
-from planner.schema.explanation import Item
+from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem, Quantity
 from planner.verifier import hall

@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
 from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY, usable_gpus

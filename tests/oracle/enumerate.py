@@ -12,10 +12,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.catalog import Family, Figure
-from planner.schema.explanation import Item
-from planner.schema.prices import Discount
-from planner.schema.problem import Price, Problem
+from planner.schema.catalog import Family, Figure, Item
+from planner.schema.prices import Discount, Price
+from planner.schema.problem import Problem
 from tests.oracle import compute, fabric, operation, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.verifier import hall
 from planner.verifier.basis import Basis
 

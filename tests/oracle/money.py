@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.inputs import Inputs
-from planner.schema.catalog import Family
-from planner.schema.explanation import Item
-from planner.schema.prices import Discount
-from planner.schema.problem import Price, Problem, Quantity
+from planner.schema.catalog import Family, Item
+from planner.schema.prices import Discount, Price
+from planner.schema.problem import Problem, Quantity
 from planner.verifier.basis import DECIDED, Basis, present_years
 from tests.oracle import facility
 from tests.oracle.facility import Whole

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from tests.oracle import policy
 from tests.oracle.companions import Companions
 from tests.oracle.facility import Whole

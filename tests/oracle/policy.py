@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item
 from planner.schema.problem import Split
 from tests.oracle.candidates import enters
 from tests.oracle.facility import SLIVER, Whole

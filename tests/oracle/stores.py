@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.catalog import Family
-from planner.schema.explanation import Item
+from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
 from planner.verifier.job import BYTES_PER_PARAMETER

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.schema.catalog import Precision
-from planner.schema.explanation import Item
+from planner.schema.catalog import Item, Precision
 from planner.schema.job import Job
 from planner.verifier.basis import Basis
 from planner.verifier.job import (
