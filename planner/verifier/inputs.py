@@ -20,6 +20,7 @@ from planner.figures import ITEM_UNITS
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.verifier.basis import DECIDED, Basis, Findings
+from planner.verifier.job import measured_rate, peak_tflops
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -66,14 +67,32 @@ def check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str
 
 def check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, or is listed with a reason."""
-    left_out = {entry.sku for entry in plan.not_considered}
+    left_out = {entry.sku: entry.reason for entry in plan.not_considered}
     for sku, item in basis.items.items():
         if item.category in DECIDED:
             reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
-            once = (sku in plan.searched) != (sku in left_out)
+            real = reason is not None or _may_be(basis, item, left_out.get(sku, ""))
+            once = (sku in plan.searched) != (sku in left_out) and (real or sku in plan.searched)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
             right = reason is None or sku in left_out
             found.require(right, f"not_considered: {sku} is missing, {reason}")
+
+
+def _may_be(basis: Basis, item: Item, reason: str) -> bool:
+    """Whether a reason to leave an item out can be true."""
+    if reason.startswith("no price"):
+        return item.id not in basis.inputs.prices
+    if not reason.startswith("not known"):
+        return True
+    facts: list[Any] = [basis.rated_kw(item), basis.stated(item, "rack_units")]
+    if item.category == "storage":
+        read, write = item.provides.read, item.provides.write
+        facts += [item.sizes or (read and (item.is_bulk or write)) or None, item.provides.usable]
+    else:
+        local, precisions = item.local, basis.job.training.precisions
+        rates = [measured_rate(item, basis.job, p) or peak_tflops(item, p) for p in precisions]
+        facts += [item.provides.gpus, local.host_copy, local.write, local.capacity, *rates]
+    return None in facts
 
 
 def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
