@@ -8,12 +8,11 @@ from typing import NamedTuple
 from planner.analysis.compare import total
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request
-from planner.analysis.variants import Variants, confirmed, error_text, name_limits
+from planner.analysis.variants import NO_PLAN, Variants, confirmed, error_text
 from planner.api import Options, solve_with
 from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
-from planner.infeasible import clash
 from planner.inputs import Change, Inputs
 from planner.loader.overrides import checked
 from planner.paths import job_path
@@ -26,6 +25,7 @@ from planner.schema.problem import CustomRule
 from planner.sizing.demand import VENDOR_RULES
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
+LATE = "not decided, as it takes too long"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 
@@ -169,11 +169,7 @@ def _answer(
     best = Variants(new, options).best(ties=True)
     if best.case is None or best.proof is None or best.run is None:
         status = "infeasible" if best.impossible else "no_solution"
-        reason = best.reason or "not decided, as it takes too long"
-        if best.proof is not None and best.impossible:
-            own = {change.path for change in ask.changes}
-            levers = clash(new)
-            reason = name_limits(levers and [x for x in levers if x.path not in own], {})
+        reason = best.reason or (NO_PLAN if best.impossible else LATE)
         return row.model_copy(update={"status": status, "reason": reason}), None
     plan = confirmed(new, best.case, best.proof, options.gap)
     return row.model_copy(update={"status": plan.status}), plan
