@@ -86,10 +86,7 @@ class RuleRow(Record):
 
 
 class RulesTable(Shown, InCurrency):
-    """The same problem by the demand law (first), vendors' rules and other means.
-
-    ``argument``: the worst rule, the best and the worst vendor in a line each.
-    """
+    """The same problem by the demand law (first), vendors' rules and other means."""
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
     kind: Literal["rules"] = "rules"
@@ -100,7 +97,6 @@ class RulesTable(Shown, InCurrency):
     objective: str
     measure: Measure
     rows: tuple[RuleRow, ...]
-    argument: tuple[str, ...]
     input_sha256: str | None = None
 
 
