@@ -32,14 +32,20 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader.places import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
-from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison, RulesTable
-from planner.schema.explanation import Explanation
+from planner.schema.analysis import (
+    Alternatives,
+    Comparison,
+    Frontier,
+    RulesTable,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
+from planner.schema.bill import Bids
+from planner.schema.explanation import Audit, Explanation, Verification
+from planner.schema.operation import SizeReport
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
-from planner.schema.simulation import Simulation
-from planner.schema.size import SizeReport
-from planner.schema.verification import Audit, Verification
+from planner.schema.telemetry import Simulation
 from planner.size import size_report
 from planner.sources import (
     File,

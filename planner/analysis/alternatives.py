@@ -21,7 +21,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.plan import assemble
-from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
+from planner.schema.analysis import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verifier import verify
@@ -201,7 +201,8 @@ class Search:
 
     def _try(self, end: Extreme) -> None:
         """Keep the best plan of a direction where it is within the tolerance."""
-        found, known = self._best(end), {"detail": end.detail}
+        found = self._best(end)
+        known: dict[str, Any] = {"detail": end.detail}
         proof, case = found.proof, found.case
         if case is None or proof is None or proof.operation is None or proof.best is None:
             return self._note(end, "no_plan" if found.impossible else "not_found", **known)

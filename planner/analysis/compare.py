@@ -15,7 +15,7 @@ from planner.figures import FIGURES
 from planner.inputs import Inputs
 from planner.report import scope
 from planner.report.words import product, write_in
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Comparison,
     FigureRow,
     LimitRow,
@@ -25,8 +25,14 @@ from planner.schema.comparison import (
     Side,
     SideKind,
 )
-from planner.schema.plan import LimitReport, Line, Loss, Plan, Section
-from planner.schema.verification import Audit, Edit
+from planner.schema.explanation import Audit, Edit
+from planner.schema.operation import Loss
+from planner.schema.plan import (
+    LimitReport,
+    Line,
+    Plan,
+    Section,
+)
 from planner.workbook.audit import audit
 
 Models = Mapping[Path, Inputs | Plan]

@@ -20,7 +20,7 @@ from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overla
 from planner.loader.places import NoPlaceError, number_of
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
-from planner.schema.running import DEFAULT_FAILURES
+from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.units import QuantityError

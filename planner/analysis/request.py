@@ -116,7 +116,7 @@ class Request:
 
     def rows(self, scenarios: int) -> SweepOptions:
         """How to solve the rows of a sweep: few, and those asked for exactly, as `solve` does."""
-        from planner.schema.sensitivity import EXACT_GAP
+        from planner.schema.analysis import EXACT_GAP
 
         gap = self.gap
         if gap is None:

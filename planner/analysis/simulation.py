@@ -16,7 +16,7 @@ from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError
 from planner.schema.plan import Plan
-from planner.schema.simulation import (
+from planner.schema.telemetry import (
     Estimate,
     FailuresAssumed,
     IntervalTried,

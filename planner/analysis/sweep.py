@@ -46,8 +46,15 @@ from planner.loader.axes import (
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
+from planner.schema.analysis import (
+    EXACT_GAP,
+    PLANNED,
+    VARIED,
+    Column,
+    Kind,
+    Sweep,
+)
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import EXACT_GAP, PLANNED, VARIED, Column, Kind, Sweep
 from planner.verifier import passed
 
 MOST = 100_000

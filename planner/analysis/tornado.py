@@ -20,8 +20,15 @@ from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
+from planner.schema.analysis import (
+    EXACT_GAP,
+    PLANNED,
+    End,
+    RowStatus,
+    Swing,
+    Tornado,
+)
 from planner.schema.plan import Status
-from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 
 BY = 0.2
 SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"

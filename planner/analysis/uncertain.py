@@ -36,8 +36,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import stored
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
-from planner.schema.plan import Plan, Status
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     PLANNED,
     CandidatePlan,
     Index,
@@ -45,6 +44,7 @@ from planner.schema.sensitivity import (
     Uncertain,
     UncertainInput,
 )
+from planner.schema.plan import Plan, Status
 
 OfferT = TypeVar("OfferT", System, Storage)
 Figures = dict[str, float]
@@ -129,7 +129,6 @@ def study(
         **head_of(inputs, options.gap),
         base=plan.objective.best,
         base_bound=plan.objective.bound,
-        method="lhs",
         seed=draw.seed,
         samples=draw.samples,
         status=_status(found),

@@ -36,8 +36,8 @@ from planner.optimizer.optimise import Certificate, optimise, share, share_given
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
+from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import RowStatus
 from planner.verifier import confirms, verify
 
 Numbers = NDArray[np.float64]

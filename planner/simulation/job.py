@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Kind = Literal["exponential", "weibull", "empirical"]

@@ -17,9 +17,9 @@ from planner.analysis.request import SweepOptions
 from planner.case import resolve
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.optimise import optimise
+from planner.schema.analysis import Frontier, FrontierPoint
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
-from planner.schema.sensitivity import Frontier, FrontierPoint
 from tests.analysis.test_alternatives import enumerated
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market

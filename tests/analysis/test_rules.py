@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.analysis import rules as asks
 from planner.analysis.rules import rules_table
-from planner.schema.comparison import Measure, RuleRow, RulesTable
+from planner.schema.analysis import Measure, RuleRow, RulesTable
 from planner.schema.plan import Plan
 
 PROBLEMS = Path(__file__).parents[2] / "problems"

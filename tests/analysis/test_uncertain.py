@@ -38,9 +38,10 @@ from planner.optimizer.optimise import optimise
 from planner.report.charts import picture
 from planner.report.screen import show
 from planner.report.views import uncertain as uncertain_view
+from planner.schema.analysis import Uncertain
+from planner.schema.job import FailureRate
 from planner.schema.plan import Plan
-from planner.schema.problem import FailureRate, Quantity
-from planner.schema.sensitivity import Uncertain
+from planner.schema.problem import Quantity
 from tests.world.random_cases import inputs_of, random_case
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)

@@ -13,7 +13,7 @@ from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views import simulation
 from planner.schema.plan import Plan
-from planner.schema.simulation import LossBudget, Simulation
+from planner.schema.telemetry import LossBudget, Simulation
 from tests.world.commands import ran
 from tests.world.files import FILES
 from tests.world.solved import write_plan

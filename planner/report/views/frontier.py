@@ -44,7 +44,7 @@ from planner.report.words import (
     short,
     units,
 )
-from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+from planner.schema.analysis import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
 _TOUCHING, _OPEN_SHARE, _OPEN_FACTOR = 1.001, 0.04, 1.25

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from planner.report.charts.model import Bars
-from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.analysis import (
+    Bought,
+    Measure,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 from tests.report.charts.samples import charts
 
 
