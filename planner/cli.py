@@ -447,12 +447,12 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands import explore_portfolio
-    from planner.commands.explore import explorer_of, serve
+    from planner.explore import portfolio as several
+    from planner.explore import server, single
 
-    of = explore_portfolio.explorer_of if is_portfolio(problem) else explorer_of
+    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
     make = partial(of, problem, tuple(set_ or ()), scenario)
-    serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+    server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
 _ANSWERS = """\
