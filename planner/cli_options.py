@@ -116,8 +116,7 @@ ProblemFile = Annotated[Path, argument("Problem file (YAML).")]
 Settings = Annotated[
     Texts,
     option(
-        "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes. "
-        "Repeatable.",
+        "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes.",
         "--set",
         metavar="PATH=VALUE",
         autocompletion=complete_settings,
@@ -153,6 +152,7 @@ Workers = Annotated[
         metavar="N",
     ),
 ]
-Rates = Annotated[
-    Texts, option("USD for one unit of a currency: EUR=1.08. Repeatable.", metavar="CODE=USD")
+Rates = Annotated[Texts, option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
+TimeFormat = Annotated[
+    Text, option("Format of times or dates: '%d/%m/%Y %H:%M'.", metavar="FORMAT")
 ]
