@@ -274,7 +274,7 @@ def sweep(
     vary: Annotated[
         Texts,
         option(
-            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2:x0.1; "
+            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
             "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
             "normal, lognormal, loguniform, discrete. Default of these: the inputs that matter.",
             metavar="PATH=VALUES",
@@ -747,13 +747,13 @@ def _report_error(error: Exception) -> int:
 
 
 def _report_usage(error: Exception, text: str) -> int:
-    """Print an error of click in one line, or the successor of a removed command or option."""
+    """Print an error of click in one line, or the successor of a removed command."""
     if text.startswith("Usage:"):  # no command: the whole help
         say(text, err=True)
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
-    now = removed.successor(command[1] if command else "", getattr(error, "option_name", ""))
+    now = removed.successor(command[1]) if command else None
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)
