@@ -47,7 +47,7 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     problem = load(tmp_path / "Three-MW.yaml").problem
     assert problem.name == "Three MW"
     assert problem.site.facility_limit_kw == 3000.0
-    assert problem.site.rack_count == 24
+    assert problem.site.racks == 24
     assert problem.site.rack is not None and problem.site.rack.power_kw == 130.0
     assert problem.budget.capex_usd == 60e6
     assert problem.job.parameters == 405e9
