@@ -257,7 +257,6 @@ def test_options_are_those_of_the_commands(here: Path) -> None:
     assert found == planner.tornado("small.yaml", ["site.pue=1.1:1.4"], by="10 %", workers="1")
     for call, words in (
         (lambda: planner.frontier("small.yaml", "money"), "against 'money' is not known; one of"),
-        (lambda: planner.uncertain("small.yaml", method="guess"), "one of lhs, sobol"),
         (lambda: planner.explain("small.yaml", why_not="box"), "'box' is one text"),
     ):  # fmt: skip
         with pytest.raises(planner.InputError, match=words):
