@@ -142,7 +142,7 @@ def solve(
     """
     solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
     if is_portfolio(problem):
-        given = {"--also": also, "--html": html, "--save-model": save_model}
+        given = {"--also": also, "--save-model": save_model}  # its page is always written
         portfolio.refuse_options(given | {"--audience": audience != "internal"})
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, solver=solver, **solving)
