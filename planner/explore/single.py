@@ -29,7 +29,6 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.cables import links_of
 from planner.report import scope, words
 from planner.report.restated import restated
 from planner.report.views.plan import reached, used_share
@@ -115,7 +114,7 @@ class SingleExplorer(Explorer):
         go_on(effort)
         message = _without_plan(answer, inputs, effort) if answer.operation is None else None
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
-        verify(inputs, plan, links_of)
+        verify(inputs, plan)
         return plan, case
 
     def shown(self, asked: Asked, effort: Effort, stage: int) -> dict[str, Any]:
