@@ -15,7 +15,6 @@ from planner.cli_options import (
     Full,
     Output,
     ProblemFile,
-    Quantities,
     Quiet,
     Rates,
     ReadAs,
@@ -276,9 +275,6 @@ def quote_bid(
         list[Path],
         argument("Problem file (YAML), then bids: .xlsx or .csv, as vendors send them."),
     ],
-    quantities: Annotated[
-        Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
-    ] = "quoted",
     vendor: Annotated[
         Texts, option("Vendor of a bid. Repeatable.", show_default="file name", metavar="FILE=NAME")
     ] = None,
@@ -312,7 +308,6 @@ def quote_bid(
     study = partial(
         run,
         quotes=(),
-        quantities=quantities,
         vendor=vendor or (),
         mapping=map_ or (),
         date=date or (),

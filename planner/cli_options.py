@@ -90,7 +90,6 @@ Audience = Literal["internal", "customer", "customer-list", "customer-no-prices"
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 ReadAs = Literal["rate", "bytes", "counter"]
 Stamp = Literal["start", "end"]
-Quantities = Literal["quoted", "free"]
 
 _OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
 

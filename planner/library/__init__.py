@@ -392,7 +392,6 @@ def alternatives(
 
 def bid(
     *files: ProblemSource,
-    quantities: Literal["quoted", "free"] = "quoted",
     vendor: Settings = (),
     mapping: Settings = (),
     date: Settings = (),
@@ -406,7 +405,6 @@ def bid(
 
     Args:
         files: the problem, then files of bids, or lists of them.
-        quantities: as quoted, or free at the quoted prices.
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
@@ -417,7 +415,6 @@ def bid(
     found = run(
         request,
         quotes=tuple(file_path(each, "a file of a bid") for each in quotes),
-        quantities=one_of("quantities", quantities, ("quoted", "free")),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),

@@ -10,7 +10,6 @@ from planner.schema.comparison import InMeasure
 from planner.schema.sensitivity import Study
 from planner.schema.verification import Breach
 
-Quantities = Literal["quoted", "free"]
 BidState = Literal["meets", "breaks", "open"]
 PricedBy = Literal["quote", "more", "book"]
 LackKind = Literal["units", "more_units", "support", "subscription"]
@@ -28,27 +27,14 @@ class BidMeasure(Record):
 
 
 class BidFigures(Record):
-    """Figures of a bid's plan on the problem; None where not known.
-
-    ``years_usd`` is ``tco_usd`` less ``capex_usd``: support, subscriptions, energy and
-    colocation over the term, discounted.
-    """
+    """Figures of a bid's plan on the problem; None where not known."""
 
     capex_usd: float
     tco_usd: float | None
-    years_usd: float | None
-    gpus_used: int
     useful_gpus: float
     useful_pflops: float | None
     goodput: float
     usd_per_useful_gpu_hour: float | None
-    usd_per_million_tokens: float | None
-    days_to_train: float | None
-    facility_power_kw: float | None
-    racks: int | None
-    restore_s: float
-    interval_s: float
-    lead_time_days: float | None
 
 
 class BidLine(Record):
@@ -97,28 +83,6 @@ class Lack(Record):
     high_usd: float
 
 
-class TraceRow(Record):
-    """A line of a bid's file, and which figure it became.
-
-    Amounts are in the currency of the quote; ``usd`` is ``amount`` times the rate.
-    """
-
-    bid: str
-    file: str
-    row: int
-    cells: dict[str, str]
-    kind: str
-    description: str
-    item: str | None
-    quantity: float | None
-    unit_net: float | None
-    amount: float | None
-    currency: str
-    usd_per_unit: float
-    usd: float | None
-    became: str
-
-
 class BreakEven(Record):
     """Break-even price of a whole bid: share of its quote, and USD.
 
@@ -130,21 +94,6 @@ class BreakEven(Record):
     usd: float | None
     not_at: float | None
     reason: str = ""
-
-
-class Remedy(Record):
-    """Quantities of a bid's own products with which it meets every limit."""
-
-    counts: dict[str, int]
-    measured: InMeasure | None
-
-
-class Holding(Record):
-    """Robustness of a bid's rank to unquoted items: share of draws ranked first."""
-
-    first: float
-    best_rank: int
-    worst_rank: int
 
 
 class Bid(Record):
@@ -180,8 +129,6 @@ class Bid(Record):
     lacks: tuple[Lack, ...] = ()
     lacks_usd: float = 0.0
     break_even: BreakEven | None = None
-    remedy: Remedy | None = None
-    holding: Holding | None = None
     unread: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -216,21 +163,13 @@ class Mix(Record):
 
 
 class Bids(Study):
-    """Bids evaluated on one problem, ranked.
-
-    ``settled`` says whether the first stays first wherever the book's prices come in within their
-    ranges; ``draws`` are the draws of these that ranks were counted in.
-    """
+    """Bids evaluated on one problem, ranked."""
 
     kind: Literal["bids"] = "bids"
-    quantities: Quantities
     measure: BidMeasure
     money: Literal["tco", "capex"]
     bids: tuple[Bid, ...]
-    trace: tuple[TraceRow, ...]
     mix: Mix | None = None
     mix_reason: str = ""
-    settled: bool | None = None
-    draws: int = 0
     message: str | None = None
     status: str = "optimal"

@@ -30,7 +30,6 @@ from planner.report.words import (
     millions,
     money,
     number,
-    percent,
     quantity,
     ratio,
 )
@@ -69,8 +68,7 @@ def view(found: Bids) -> list[Block]:
 
 
 def _heading(found: Bids) -> str:
-    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
-    return f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
+    return f"{found.problem}  ({counted(len(found.bids), 'bid')})"
 
 
 def name_of(bid: Bid) -> str:
@@ -99,7 +97,7 @@ def ranked(found: Bids) -> list[Bid]:
 
 
 def answer(found: Bids) -> Iterator[str]:
-    """Yield the answer: who is first, who is next, the best mix, who is out, and how it holds."""
+    """Yield the answer: who is first, who is next, the best mix, and who is out."""
     order = ranked(found)
     yield _first(found, order)
     if len(order) > 1:
@@ -108,7 +106,6 @@ def answer(found: Bids) -> Iterator[str]:
     out = [_out(bid) for bid in found.bids if not bid.rank]
     if out:
         yield f"without a rank: {'; '.join(out)}"
-    yield _holds(found, order)
 
 
 def _first(found: Bids, order: Sequence[Bid]) -> str:
@@ -212,21 +209,6 @@ def _out(bid: Bid) -> str:
     return f"{name_of(bid)} breaks {listed(broken)}" if broken else f"{name_of(bid)}: not evaluated"
 
 
-def _holds(found: Bids, order: Sequence[Bid]) -> str:
-    if not order:
-        return "no ranks"
-    if len(order) == 1:
-        return "no other bid meets every limit"
-    if found.settled:
-        return f"{order[0].key} stays first at all prices in the book's ranges"
-    shares = [f"{bid.key} in {percent(bid.holding.first)}" for bid in order
-              if bid.holding is not None and bid.holding.first > 0.0]  # fmt: skip
-    return (
-        f"prices of the book may change the order: of {found.draws:,} draws in their ranges "
-        f"first is {listed(shares)}"
-    )
-
-
 # The rest of the screen.
 
 
@@ -288,12 +270,7 @@ def to_win(found: Bids) -> Iterator[str]:
         even = bid.break_even
         if even is None:
             continue
-        if bid.remedy is not None:
-            counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
-            value = bid.remedy.measured
-            text = f"{bid.key}: with {counts} it meets every limit"
-            yield text if value is None else f"{text}: {value_text(found.measure, value)}"
-        elif even.share is None:
+        if even.share is None:
             yield f"{bid.key}: {even.reason}"
         elif bid.rank == 1:
             yield f"{bid.key}: stays first up to {_price(bid)}"
