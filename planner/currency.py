@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from functools import cache
 
 _CODES = """
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
@@ -25,40 +24,20 @@ ZAR ZMW ZWG
 CODES = frozenset(_CODES.split())
 """The codes of ISO 4217 that people pay in."""
 
-_SMALL, _NO_HALF = 1e9, 0.49
-"""Of amounts below the one, what is nearer to a whole number of cents than the other is no half,
-whatever the floats say: it needs no decimals to be rounded."""
 _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".split()}  # noqa: SIM905
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
-
-_BY_BILLIONS = {*"CLP COP HUF IDR IRR ISK JPY KHR KRW KZT LAK LBP MMK MNT NGN PYG UZS VND".split()}  # noqa: SIM905
-"""One is so little that what others count in millions is told in thousands of millions."""
-
-NAMES = {
-    "USD": "US dollars", "EUR": "euros", "GBP": "pounds sterling", "JPY": "Japanese yen",
-    "KRW": "Korean won", "CNY": "Chinese yuan", "INR": "Indian rupees", "CHF": "Swiss francs",
-    "CAD": "Canadian dollars", "AUD": "Australian dollars", "SGD": "Singapore dollars",
-    "SEK": "Swedish kronor", "NOK": "Norwegian kroner", "DKK": "Danish kroner",
-}  # fmt: skip
+_SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
+_UNITS = {decimals: Decimal(1).scaleb(-decimals) for decimals in (0, 2, 3)}
 
 OLD_DAYS = 90
-"""After so many days a rate is pointed out."""
+"""Age in days above which a rate is reported."""
 
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
 
 
-@cache
-def _unit(decimals: int) -> Decimal:
-    """Smallest amount with this number of decimals."""
-    return Decimal(1).scaleb(-decimals)
-
-
 @dataclass(frozen=True)
 class Currency:
-    """A currency: its code, rate to USD, date and source.
-
-    ``decimals`` are those of its smallest unit: two, but for those that have none, or three.
-    """
+    """A currency: its code, rate to USD, date and source."""
 
     code: str = "USD"
     usd: float = 1.0
@@ -67,19 +46,13 @@ class Currency:
 
     @property
     def decimals(self) -> int:
-        """The decimals of an amount."""
+        """The decimals of its smallest unit."""
         return 0 if self.code in _WHOLE else 3 if self.code in _THOUSANDTHS else 2
 
     @property
-    def name(self) -> str:
-        """Name for the start of a sentence: US dollars, euros; else its code."""
-        called = NAMES.get(self.code, self.code)
-        return called[0].upper() + called[1:]
-
-    @property
     def large(self) -> tuple[float, str]:
-        """The unit in which a bill of a cluster is told, as people do: its size and its name."""
-        return (1e9, f"B{self.code}") if self.code in _BY_BILLIONS else (1e6, f"M{self.code}")
+        """Size and name of the unit of a cluster's bill: millions."""
+        return 1e6, f"M{self.code}"
 
     @property
     def sizes(self) -> tuple[tuple[float, str], ...]:
@@ -87,32 +60,28 @@ class Currency:
         return tuple((size, f"{prefix}{self.code}") for size, prefix in _SIZES)
 
     def of(self, usd: float) -> Money:
-        """Return an amount of USD in this currency; `Money` stays as it is."""
+        """An amount of USD in this currency; `Money` stays as it is."""
         return usd if isinstance(usd, Money) else Money(usd / self.usd, self)
 
     def rounded_usd(self, usd: float) -> float:
-        """Return an amount of USD rounded to the smallest unit of this currency, in USD.
+        """An amount of USD rounded to the smallest unit of this currency, in USD.
 
         Halves go away from zero, as in spreadsheets.
         """
-        amount, size = usd / self.usd, 10.0**self.decimals
-        if abs(amount) < _SMALL and abs(amount * size - round(amount * size)) < _NO_HALF:
-            whole = round(amount * size) / size
-        else:
-            exact = Decimal(f"{amount:.15g}")  # 15 digits: what was written, not its float
-            whole = float(exact.quantize(_unit(self.decimals), rounding=ROUND_HALF_UP))
+        exact = Decimal(f"{usd / self.usd:.15g}")  # 15 digits: as written, not its float
+        whole = float(exact.quantize(_UNITS[self.decimals], rounding=ROUND_HALF_UP))
         return whole if self.usd == 1.0 else whole * self.usd
 
     def listed_usd(self, usd: float) -> float:
-        """Return a list price of USD as a bill in this currency lists it: of USD as it stands."""
+        """A list price in USD as a bill in this currency lists it: of USD as stated."""
         return usd if self.code == "USD" else self.rounded_usd(usd)
 
     def named(self, unit: str) -> str:
-        """Return a unit of money with the code of this currency: MUSD, USD/kWh, USD per token."""
+        """A unit of money with the code of this currency: MUSD, USD/kWh, USD per token."""
         return unit.replace("USD", self.code) if self.code != "USD" else unit
 
     def rate_text(self) -> str:
-        """Return its rate in words, empty of USD."""
+        """Its rate in words, empty of USD."""
         if self.code == "USD":
             return ""
         return f"1 {self.code} = {self.usd:.6g} USD on {self.on} ({self.source})"
@@ -174,11 +143,11 @@ def currency_among(amounts: Iterable[object]) -> Currency:
 
 
 class NoRateError(ValueError):
-    """An amount is in a currency whose rate nobody gave; the text is its code."""
+    """An amount is in a currency without a rate; the text is its code."""
 
 
 def in_usd(unit: str, rates: Mapping[str, Currency]) -> tuple[str, float] | None:
-    """Return a unit of money in USD, and how many of it one unit is; None where it has no code.
+    """A unit of money in USD, and the USD of one unit; None without a foreign code.
 
     Args:
         unit: as it is written, such as ``MEUR`` or ``EUR/kWh``.
@@ -188,48 +157,36 @@ def in_usd(unit: str, rates: Mapping[str, Currency]) -> tuple[str, float] | None
         NoRateError: the rate of its currency is not known.
     """
     unit = unit.strip()
-    match = _IN_UNIT.match(unit)
-    if match is None or match["code"] not in CODES or match["code"] == "USD":
+    code, match = code_of(unit), _IN_UNIT.match(unit)
+    if code is None or match is None:
         return None
-    rate = rates.get(match["code"])
-    if rate is None:
-        raise NoRateError(match["code"])
-    return f"{match['size'] or ''}USD{unit[match.end() :]}", rate.usd
+    if code not in rates:
+        raise NoRateError(code)
+    return f"{match['size'] or ''}USD{unit[match.end() :]}", rates[code].usd
 
 
 def code_of(text: str) -> str | None:
-    """Return the currency of an amount as it is written, None for USD and for no amount."""
+    """The currency of an amount as it is written, None for USD and for no amount."""
     match = _IN_UNIT.search(text.strip())
-    if match is None or match["code"] not in CODES or match["code"] == "USD":
-        return None
-    return match["code"]
+    known = match is not None and match["code"] in CODES and match["code"] != "USD"
+    return match["code"] if match is not None and known else None
 
 
 def amount(value: float | None, digits: int | None = None) -> str:
     """An amount in full with its currency, by default with the decimals of the currency."""
-    if value is None:
-        return "not known"
-    return f"{bare(value, digits)} {currency_of(value).code}"
+    return "not known" if value is None else f"{bare(value, digits)} {currency_of(value).code}"
 
 
 def bare(value: float | None, digits: int | None = 0) -> str:
-    """An amount in full without its currency, by default in whole units.
-
-    Args:
-        value: the amount; None is not known.
-        digits: decimals; None for those of the currency.
-    """
+    """An amount in full without its currency; ``digits`` None: decimals of the currency."""
     if value is None:
         return "not known"
     decimals = currency_of(value).decimals if digits is None else digits
     return f"{value:,.{decimals}f}"
 
 
-_SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
-
-
 def short(value: float | None) -> str:
-    """An amount in thousands, millions or thousands of millions of its currency."""
+    """An amount in thousands, millions or billions of its currency."""
     if value is None:
         return "not known"
     money = currency_of(value)

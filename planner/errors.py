@@ -22,7 +22,7 @@ class Finding:
     severity: Severity = "error"
 
     def text(self) -> str:
-        """Return the finding as one line: ``file:line: path: message; fix [code]``."""
+        """The finding as one line: ``file:line: path: message; fix [code]``."""
         place = "" if self.file is None else clip(self.file, 300)
         if self.line is not None:
             place += f":{self.line}"
@@ -34,24 +34,25 @@ class Finding:
 
 
 def clip(text: str, most: int = 60) -> str:
-    """Return a text short enough for a message."""
+    """A text short enough for a message."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-class FixableError(ValueError):
-    """Invalid value; ``fix`` is the remedy."""
+def did_you_mean(word: str, known: Sequence[str]) -> str | None:
+    """A hint that names the known words nearest to ``word``, or None."""
+    from difflib import get_close_matches
 
-    def __init__(self, message: str, fix: str | None = None) -> None:
-        super().__init__(message)
-        self.fix = fix
+    matches = get_close_matches(word, known, n=2, cutoff=0.6)
+    quoted = " or ".join(f"'{match}'" for match in matches)
+    return f"did you mean {quoted}?" if matches else None
 
 
 MOST_FINDINGS = 20
-"""So many are shown at once; whoever has mended these asks again."""
+"""Maximum findings printed."""
 
 
 def listed(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding, errors first; of many only the first, and how many more."""
+    """A line for each of the first findings, and how many more; of many, errors first."""
     ordered = list(findings)
     if len(ordered) > MOST_FINDINGS:
         ordered.sort(key=lambda finding: finding.severity != "error")
@@ -60,9 +61,17 @@ def listed(findings: Sequence[Finding]) -> list[str]:
 
 
 def more(findings: Sequence[Finding]) -> list[str]:
-    """Return the line that says how many findings are not shown, if any."""
+    """The line with the number of findings not printed, if any."""
     left = len(findings) - MOST_FINDINGS
     return [f"and {left:,} more [more]"] if left > 0 else []
+
+
+class FixableError(ValueError):
+    """Invalid value; ``fix`` is the remedy."""
+
+    def __init__(self, message: str, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 class PlannerError(Exception):
@@ -110,19 +119,14 @@ class VerificationError(PlannerError):
 
 
 class StoppedError(PlannerError):
-    """Interrupted by the user, with the way to resume (exit code 130)."""
+    """Interrupted by the user (exit code 130); ``record`` holds the results until then."""
 
     exit_code = 130
 
+    def __init__(self, message: str, record: object = None) -> None:
+        super().__init__(message)
+        self.record = record
+
 
 class SolverError(PlannerError):
-    """The solver ended in a way that says nothing about the problem."""
-
-
-def did_you_mean(word: str, known: Sequence[str]) -> str | None:
-    """Return a hint that names the known words nearest to ``word``, or None."""
-    from difflib import get_close_matches
-
-    matches = get_close_matches(word, known, n=2, cutoff=0.6)
-    quoted = " or ".join(f"'{match}'" for match in matches)
-    return f"did you mean {quoted}?" if matches else None
+    """The solver ended without an answer about the problem."""

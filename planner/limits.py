@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any, Literal
+from functools import cache, lru_cache, partial
+from typing import Literal
 
 from planner.figures import FIGURES, STATED
 from planner.paths import job_path
@@ -23,7 +23,7 @@ Elastic = Literal["share", "floor", "log", ""]
 
 COUNTED = 1e-9
 TIMED = 1e-7
-"""How far a value may pass a limit, as a share: sums of the bill, and results of logarithms."""
+"""Tolerated excess over a limit, as a share: of sums of the bill, and of results of logarithms."""
 COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families"})
 """Units of limits in whole numbers."""
 MILLION = 1e6
@@ -34,14 +34,11 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
-    Of a ``known_part`` missing figures count as 0, with a note: else there is
-    no number to report. Draw, money and racks are always known of what is planned with.
-
-    ``figure`` is the compared figure, by its name in a plan's totals or job; ``path`` where the
-    problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
-    and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
-    Without ``reported`` it bounds a variable and stands in no plan. An ``editable`` limit is an
-    input of the workbook. Names and labels of a limit per item or rule have a ``*``.
+    ``figure`` is the compared figure, by its name in a plan's totals or job; ``path`` its place in
+    the problem file ("" where it follows from products). ``asked`` is its label as a demand and
+    ``written`` the unit of the file, where they differ from ``label`` and ``unit``. Without
+    ``reported`` it bounds a variable and is in no plan. An ``editable`` limit is an input of the
+    workbook. Names and labels of a limit per item or rule have a ``*``.
     """
 
     name: str
@@ -61,7 +58,7 @@ class Limit:
 
     @property
     def known_part(self) -> bool:
-        """True if it limits the known part of its figure, which a catalog need not state."""
+        """True if missing catalog figures count as 0, with a note."""
         return self.figure in STATED
 
     @property
@@ -71,38 +68,35 @@ class Limit:
 
     @property
     def scale(self) -> float:
-        """How many of its unit the model counts as one."""
+        """Size of one unit of the model."""
         return MILLION if self.unit.startswith("USD") else 1.0
 
     @property
     def demand(self) -> str:
-        """Its label as something that is asked for."""
+        """Its label as a demand."""
         return self.asked or self.label
 
     @property
     def file_unit(self) -> str:
-        """The unit in which a problem file gives it."""
+        """Its unit in a problem file."""
         return self.written or self.unit
 
     @property
     def looser(self) -> Literal[1, -1]:
-        """Which way lets more plans in."""
+        """Direction in which it admits more plans."""
         return 1 if self.sense == "<=" else -1
 
 
 def _supply(
     name: str, figure: str, path: str, label: str = "", *, asked: str = "", written: str = ""
 ) -> Limit:
-    """Return a ceiling on a sum over everything in place or everything bought."""
+    """A ceiling on a sum over everything in place or everything bought."""
     row = FIGURES[figure]
-    return Limit(
-        name, label or row.label, figure, "<=", row.unit, path, "supply", "share",
-        asked=asked, written=written,
-    )  # fmt: skip
+    label, unit = label or row.label, row.unit
+    return Limit(name, label, figure, "<=", unit, path, "supply", "share", asked, written)
 
 
 def _yearly(name: str, label: str, figure: str) -> Limit:
-    """Return a budget per year."""
     return _supply(name, figure, f"budget.{name}_per_year", label, written="USD")
 
 
@@ -115,25 +109,15 @@ def _target(
     elastic: Elastic = "log",
     tolerance: float = TIMED,
 ) -> Limit:
-    """Return a floor that the user sets."""
+    """A floor that the user sets."""
     path, row = f"targets.{name}", FIGURES[figure]
     return Limit(
         name, row.label, figure, ">=", row.unit, path, "target", elastic, asked, written, tolerance
     )
 
 
-def _fixed(
-    name: str,
-    label: str,
-    figure: str,
-    sense: Literal["<=", ">="],
-    unit: str,
-    path: str,
-    group: Group,
-    **more: Any,
-) -> Limit:
-    """Return a limit that is no input of the workbook: it follows, or has its own cell."""
-    return Limit(name, label, figure, sense, unit, path, group, **{"editable": False, **more})
+_fixed = partial(Limit, editable=False)
+"""A limit that is no input of the workbook: it follows, or has its own cell."""
 
 
 _JOB = job_path()
@@ -145,10 +129,6 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_air", "heat_air_kw", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat_liquid_kw", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "site.racks"),
-    Limit(
-        "rack_positions.*", "racks that need positions of *", "racks", "<=", "racks", "site.racks",
-        "count", editable=False,
-    ),
     _supply("weight", "weight_kg", "site.weight_limit"),
     _supply("capex", "capex_usd", "budget.capex", "capital budget"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
@@ -246,7 +226,7 @@ BY_NAME: Mapping[str, Limit] = {limit.name: limit for limit in LIMITS}
 
 
 def named(name: str) -> Limit:
-    """Return the row of a limit by its name in a plan, such as ``items.some_sku.max``.
+    """The row of a limit by its name in a plan, such as ``items.some_sku.max``.
 
     Raises:
         KeyError: there is no such limit.
@@ -259,14 +239,14 @@ def named(name: str) -> Limit:
 
 @lru_cache(maxsize=4096)
 def known(name: str) -> Limit | None:
-    """Return the row of a limit, None for one of another version's plan that is here no more."""
+    """The row of a limit, None for one of another version's plan."""
     kind, _, rest = name.partition(".")
     several = f"{kind}.*.{rest.rpartition('.')[2]}" if kind == "items" else f"{kind}.*"
     return BY_NAME.get(name, BY_NAME.get(several))
 
 
 def path_of(name: str) -> str:
-    """Path of a limit in a problem file, by its name in a plan; "" where it does not.
+    """Path of a limit in a problem file, by its name in a plan; "" where it has none.
 
     Raises:
         KeyError: there is no such limit.
@@ -277,7 +257,7 @@ def path_of(name: str) -> str:
 
 @cache
 def of_group(*groups: Group) -> tuple[Limit, ...]:
-    """Return the limits of some groups, in the order of the table."""
+    """The limits of some groups, in the order of the table."""
     return tuple(limit for limit in LIMITS if limit.group in groups)
 
 

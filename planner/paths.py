@@ -1,7 +1,6 @@
 """Paths into a problem file, as users write them: dotted, with the positions in lists as numbers.
 
-Below everything: whoever names a place of the file, from the loader to a limit's report, takes its
-path from here. A problem has one job today; only this file knows where in the list it stands.
+A problem has one job today; only this file knows where in the list it is.
 """
 
 from __future__ import annotations
@@ -18,39 +17,27 @@ DataPath = tuple[str | int, ...]
 
 
 def steps_of(path: str) -> DataPath:
-    """Return the steps of a dotted path: ``jobs.0.name`` leads to the first entry's name."""
+    """The steps of a dotted path: ``jobs.0.name`` leads to the first entry's name."""
     return tuple(int(step) if step.isdigit() else step for step in path.split("."))
 
 
 def dotted(steps: DataPath) -> str:
-    """Return steps as users write them: ``jobs.0.checkpoint.stall``."""
+    """Steps as users write them: ``jobs.0.checkpoint.stall``."""
     return ".".join(str(step) for step in steps)
 
 
 def job_path(place: str = "", job: int = 0) -> str:
-    """Return the path of a job, or of a place in it.
-
-    Args:
-        place: dotted, from the job on; empty for the job itself.
-        job: the job's position in the file.
-    """
+    """The path of a dotted place in a job, or of the job itself."""
     return f"jobs.{job}.{place}" if place else f"jobs.{job}"
 
 
 def of_job(place: str, name: str) -> str:
-    """Return a place in a job as sentences call it, where ``job_path`` is what a command takes.
-
-    Args:
-        place: dotted, from the job on.
-    """
+    """A dotted place in a job as sentences name it, where commands take ``job_path``."""
     return f"{place} of the job '{name}'"
 
 
-# Values by the dotted paths that ``--set`` takes.
-
-
 def value_at(problem: Any, path: str) -> Any:
-    """Return what a problem gives at a dotted path, None where it gives nothing.
+    """The value at a dotted path of a problem, None where none is given.
 
     Raises:
         KeyError: the problem has no such place.
@@ -64,7 +51,7 @@ def value_at(problem: Any, path: str) -> Any:
 
 
 def step_into(here: Any, step: str, path: str) -> Any:
-    """Return what stands one step below a model, a mapping or a sequence.
+    """The value one step below a model, a mapping or a sequence.
 
     Raises:
         KeyError: there is no such step; the message is the whole ``path``.
@@ -82,7 +69,7 @@ def step_into(here: Any, step: str, path: str) -> Any:
 
 @lru_cache(maxsize=512)
 def field_of(model: type, step: str, path: str) -> str:
-    """Return the field of a pydantic model that a key of the file fills.
+    """The field of a pydantic model that a key of the file fills.
 
     Raises:
         KeyError: none; the message is the whole ``path``.

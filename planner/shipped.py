@@ -1,4 +1,4 @@
-"""Where the shipped catalogs, price books and example problems lie."""
+"""Places of the shipped catalogs, price books and example problems."""
 
 from __future__ import annotations
 
@@ -7,32 +7,28 @@ from pathlib import Path
 DEFAULT_PRICES = "estimates_2026"
 
 
-def _data_folder() -> Path:
-    """Return the wheel's data folder, or the project's root in a source checkout."""
-    package = Path(__file__).resolve().parent
-    data = package / "data"
-    return data if data.is_dir() else package.parent
-
-
 def catalog_files() -> dict[str, Path]:
-    """Return the shipped catalogs by name."""
-    return _yaml_files(_data_folder() / "catalogs")
+    """The shipped catalogs by name."""
+    return _yaml_files("catalogs")
 
 
 def price_files() -> dict[str, Path]:
-    """Return the shipped price books by name."""
-    return _yaml_files(_data_folder() / "catalogs" / "prices")
+    """The shipped price books by name."""
+    return _yaml_files("catalogs/prices")
 
 
 def problem_files() -> dict[str, Path]:
-    """Return the shipped example problems by name."""
-    return _yaml_files(_data_folder() / "problems")
+    """The shipped example problems by name."""
+    return _yaml_files("problems")
 
 
 def portfolio_files() -> dict[str, Path]:
-    """Return the shipped examples of several jobs, sites and periods by name."""
-    return _yaml_files(_data_folder() / "problems" / "portfolios")
+    """The shipped examples of several jobs, sites and periods by name."""
+    return _yaml_files("problems/portfolios")
 
 
-def _yaml_files(folder: Path) -> dict[str, Path]:
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+def _yaml_files(folder: str) -> dict[str, Path]:
+    package = Path(__file__).resolve().parent
+    data = package / "data"  # of a wheel; in a source checkout the project's root
+    root = data if data.is_dir() else package.parent
+    return {path.stem: path for path in sorted((root / folder).glob("*.yaml"))}

@@ -7,7 +7,6 @@ move the cursor, hide a line or rename the window, so none is ever written.
 from __future__ import annotations
 
 import errno
-import math
 import os
 import re
 import signal
@@ -16,7 +15,6 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import Event, RLock, Thread
 from types import FrameType
 
@@ -28,18 +26,17 @@ STANDARD = 100
 """Columns where there is no terminal, so that files and pipes get the same text anywhere."""
 
 _NARROWEST, _WIDEST = 40, 240
-_DATA = ("{", "[")
-"""What JSON begins with."""
-_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_JSON = ("{", "[")
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _COMMAND = re.compile(r"\s*(- )?(\$ )?planner ")
 
 _columns = STANDARD
 _passing = ""
-_ONE_AT_A_TIME = RLock()
+_LOCK = RLock()
 
 
 class OutputError(PlannerError):
-    """Standard output takes no more (exit code 2)."""
+    """Standard output cannot be written (exit code 2)."""
 
     exit_code = 2
 
@@ -50,7 +47,7 @@ def width() -> int:
 
 
 def follow() -> None:
-    """Take the width of the terminal from now on, or what COLUMNS says of it.
+    """Use the width of the terminal from now on, or that of COLUMNS.
 
     Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
     """
@@ -76,30 +73,24 @@ def as_wide(columns: int) -> Iterator[None]:
         _columns = before
 
 
-def say(
-    text: str,
-    *,
-    err: bool = False,
-    nl: bool = True,
-    styled: bool = False,
-) -> None:
+def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:
     """Write a text to standard output or standard error.
 
     Args:
         err: to standard error.
         nl: end the line.
-        styled: the text is laid out already, its names harmless and its escape sequences meant.
+        styled: the text is laid out and harmless already, and its escape sequences are meant.
 
     Raises:
-        OutputError: standard output takes no more.
-        BrokenPipeError: whoever read it has left.
+        OutputError: standard output cannot be written.
+        BrokenPipeError: its reader has left.
     """
     show("")
     try:
         shown = text if styled else harmless(text) if err else fitted(harmless(text))
         typer.echo(shown, err=err, nl=nl)
     except OSError as error:
-        if err:  # there is nowhere left to say it
+        if err:
             return
         if error.errno == errno.EPIPE:
             raise
@@ -109,13 +100,13 @@ def say(
 
 
 def show(line: str) -> None:
-    """Show a line on the terminal of standard error until the next output.
+    """Show a passing line on the terminal of standard error until the next output.
 
     Args:
-        line: what to show instead of the line that is there; empty for none.
+        line: replaces the passing line; empty for none.
     """
     global _passing
-    with _ONE_AT_A_TIME:
+    with _LOCK:
         if not line and not _passing:
             return
         try:
@@ -128,41 +119,39 @@ def show(line: str) -> None:
 
 
 def coloured() -> bool:
-    """Whether standard output is a terminal with colours (https://no-color.org)."""
+    """True if standard output is a terminal with colours (https://no-color.org)."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and sys.stdout.isatty()
 
 
 def harmless(text: str) -> str:
     """A text without control characters; those of JSON are escaped."""
-    if text.startswith(_DATA):
-        return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if text.startswith(_JSON):
+        return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() and text.replace("\n", "").isprintable()):
         return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     return text
 
 
 def fitted(text: str) -> str:
-    """A text whose lines fit a narrow terminal; tables and JSON are made for a wide one."""
-    if _columns >= STANDARD or text.startswith(_DATA):
+    """A text whose lines fit a narrow terminal; commands to copy and JSON stay as they are."""
+    if _columns >= STANDARD or text.startswith(_JSON):
         return text
-    return "\n".join(part for line in text.split("\n") for part in _folded(line))
-
-
-def _folded(line: str) -> list[str]:
-    """A line wrapped to the width; a command to copy stays in one."""
-    if len(line) <= _columns or _COMMAND.match(line):
-        return [line]
-    indent = line[: len(line) - len(line.lstrip())]
-    hanging = indent[: _columns // 2] + "    "
-    return textwrap.wrap(
-        line,
-        _columns,
-        subsequent_indent=hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-    )
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if len(line) <= _columns or _COMMAND.match(line):
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        lines += textwrap.wrap(
+            line,
+            _columns,
+            subsequent_indent=indent[: _columns // 2] + "    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        )
+    return "\n".join(lines)
 
 
 def discard() -> None:
@@ -175,17 +164,14 @@ def open_closed_streams() -> None:
 
     Otherwise the next opened file would take the place of one, and get what a library prints.
     """
-    for number in range(3):
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
-    if sys.stdin is None:
-        sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+        if getattr(sys, name) is None:
+            stream = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
 
 
 # Progress of a long command, and Ctrl-C.
@@ -199,7 +185,7 @@ AFTER_S, EVERY_S = 1.0, 0.25
 
 
 def catch_interrupts() -> None:
-    """Catch Ctrl-C from now on, unless whoever started this process ignores it."""
+    """Catch Ctrl-C from now on, unless the parent of this process ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _stop)
         signal.signal(signal.SIGALRM, _stop)
@@ -217,7 +203,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def show_progress(
-    command: str, counts: str = "", *, quiet: bool = False, deadline: float = math.inf
+    command: str, counts: str = "", *, quiet: bool = False
 ) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of a command on a terminal, once it has run for a second.
 
@@ -226,76 +212,49 @@ def show_progress(
 
     Args:
         command: its name.
-        counts: what is counted.
+        counts: the name of the parts.
         quiet: show nothing.
-        deadline: when it ends at the latest, by ``time.monotonic``.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done, asked: None
         return
-    line, over = ProgressLine(command, counts, deadline), Event()
-    thread = Thread(target=line.follow, args=(over,), daemon=True)
+    begun, over, parts = time.monotonic(), Event(), [0, 0]
+    shown = [-EVERY_S]
+
+    def update() -> None:
+        passed_s = time.monotonic() - begun
+        if passed_s >= AFTER_S and passed_s - shown[0] >= EVERY_S:
+            shown[0] = passed_s
+            show(progress_line(command, counts, parts[0], parts[1], passed_s))
+
+    def count(done: int, asked: int) -> None:
+        parts[:] = done, asked
+        update()
+
+    def follow_clock() -> None:
+        while not over.wait(EVERY_S or 1.0):
+            update()
+
+    thread = Thread(target=follow_clock, daemon=True)
     thread.start()
     try:
-        yield line.tell
+        yield count
     finally:
         over.set()
         thread.join()
         show("")
 
 
-@dataclass
-class ProgressLine:
-    """Progress of a command since ``begun``, by ``time.monotonic``."""
-
-    command: str
-    counts: str = ""
-    deadline: float = math.inf
-    begun: float = field(default_factory=time.monotonic)
-    done: int = 0
-    asked: int = 0
-    shown: float = -math.inf
-
-    def tell(self, done: int, asked: int) -> None:
-        """Take the numbers of parts done and of all parts."""
-        self.done, self.asked = done, asked
-        self._show()
-
-    def follow(self, over: Event) -> None:
-        """Keep the line up to date until it is over."""
-        while not over.wait(EVERY_S or 1.0):
-            self._show()
-
-    def _show(self) -> None:
-        now = time.monotonic()
-        if now - self.begun >= AFTER_S and now - self.shown >= EVERY_S:
-            self.shown = now
-            show(self.line(now))
-
-    def line(self, now: float) -> str:
-        """The progress at a time: parts done, rate, time left."""
-        passed_s = max(now - self.begun, 1e-9)
-        done, what = (self.done, self.counts) if self.asked else (_boxes(), "boxes")
-        many = f"{done:,} of {self.asked:,} {what}" if self.asked else f"{done:,} {what}"
-        parts = [f"{self.command}: {many}" if done or self.asked else self.command]
-        parts += [_rate(done / passed_s), _clock(passed_s)] if done else [_clock(passed_s)]
-        if self.asked and 0 < done < self.asked:
-            parts.append(f"about {_clock(passed_s * (self.asked - done) / done)} left")
-        elif math.isfinite(self.deadline):
-            parts.append(f"at most {_clock(max(0.0, self.deadline - now))} left")
-        return ", ".join(parts)
-
-
-def _boxes() -> int:
-    """Boxes of the search so far; it is not imported for that."""
-    effort = sys.modules.get("planner.optimizer.effort")
-    return 0 if effort is None else int(effort.Effort.boxes)
-
-
-def _rate(each_s: float) -> str:
-    if each_s >= 1.0:
-        return f"{each_s:,.0f}/s"
-    return f"{60.0 * each_s:,.{0 if each_s >= 1 / 6 else 1}f}/min"
+def progress_line(command: str, counts: str, done: int, asked: int, passed_s: float) -> str:
+    """The progress of a command: parts done, time passed, time left."""
+    if not asked:
+        effort = sys.modules.get("planner.optimizer.effort")  # not imported for that
+        boxes = 0 if effort is None else int(effort.Effort.boxes)
+        return f"{command}: {boxes:,} boxes, {_clock(passed_s)}" if boxes else command
+    line = f"{command}: {done:,} of {asked:,} {counts}, {_clock(passed_s)}"
+    if 0 < done < asked:
+        line += f", about {_clock(passed_s * (asked - done) / done)} left"
+    return line
 
 
 def _clock(seconds: float) -> str:

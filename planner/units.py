@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from planner import currency
 from planner.currency import Currency
+from planner.errors import FixableError, clip
 
 Rates = Mapping[str, Currency]
 NO_RATES: Rates = {}
@@ -22,15 +23,14 @@ NO_RATES: Rates = {}
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
 HUGE = 1e21
-"""No quantity of a cluster reaches this in any canonical unit; larger is a slip of the keyboard."""
+"""No quantity of a cluster reaches this in any canonical unit."""
 
 
 class Dimension(NamedTuple):
     """A kind of quantity: its canonical unit, its written units, and its maximum.
 
-    ``least`` is the smallest amount that is not nothing: below it a slip of the keyboard, and
-    numbers that no solver can weigh against the others. Bare numbers below ``least_bare`` need a
-    unit, which ``likely`` proposes: of the first entry whose limit is above the number.
+    Amounts below ``least`` are refused as slips of the keyboard. Bare numbers below ``least_bare``
+    need a unit; ``likely`` proposes that of the first entry whose limit is above the number.
     """
 
     name: str
@@ -43,11 +43,11 @@ class Dimension(NamedTuple):
     likely: tuple[tuple[float, str], ...] = ()
 
     def hint(self) -> str:
-        """Return the advice for a value that could not be read."""
+        """The advice for a value that could not be read."""
         return "write for example " + " or ".join(f"'{example}'" for example in self.examples)
 
     def words(self) -> str:
-        """Return the dimension's name as it stands in a sentence."""
+        """The dimension's name with its article."""
         if self.name in {"power", "bandwidth", "capacity", "time", "money"}:
             return self.name
         return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
@@ -121,38 +121,26 @@ _BITS = re.compile(r"b(it)?(/|\Z)")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*\Z")
 
 
-class QuantityError(ValueError):
+class QuantityError(FixableError):
     """A quantity that cannot be read; ``fix`` is the remedy."""
-
-    def __init__(self, message: str, fix: str) -> None:
-        super().__init__(message)
-        self.fix = fix
 
 
 def _factor(unit: str, canonical: str, rates: Rates) -> float | None:
     """Factor from ``unit`` to the canonical unit, None where they do not convert."""
-    other = currency.in_usd(unit, rates) if canonical.startswith("USD") else None
-    if other is None:
-        return _ratio(unit, canonical)
-    factor = _ratio(other[0], canonical)
-    return None if factor is None else factor * other[1]
+    usd, money = unit, 1.0
+    if canonical.startswith("USD"):
+        usd, money = currency.in_usd(unit, rates) or (unit, 1.0)
+    one, other = _sized(usd), _sized(canonical)
+    if one is None or other is None or one[1] != other[1]:
+        return None
+    return one[0] / other[0] * money
 
 
 @cache
-def _ratio(unit: str, canonical: str) -> float | None:
-    """Return one unit in another, or None where they measure different things."""
-    if not _UNIT.match(unit):
-        return None
-    one, other = _sized(unit), _sized(canonical)
-    if one is None or other is None or one[1] != other[1]:
-        return None
-    return one[0] / other[0]
-
-
 def _sized(unit: str) -> tuple[float, dict[str, int]] | None:
-    """Return a unit such as ``USD/kW/month`` in base units, and the power of each measure."""
+    """A unit such as ``USD/kW/month`` in base units, and the power of each measure."""
     size, measures = 1.0, Counter[str]()
-    for place, name in enumerate(unit.split("/")):
+    for place, name in enumerate(unit.split("/") if _UNIT.match(unit) else [""]):
         known = _named(name)
         if known is None:
             return None
@@ -163,7 +151,7 @@ def _sized(unit: str) -> tuple[float, dict[str, int]] | None:
 
 
 def _named(name: str) -> tuple[float, str] | None:
-    """Return a unit by its name, with or without a prefix."""
+    """A unit by its name, with or without a prefix."""
     if name in _UNITS:
         return _UNITS[name]
     for prefix, times in (*_BINARY.items(), *_PREFIXES.items()):
@@ -175,7 +163,7 @@ def _named(name: str) -> tuple[float, str] | None:
 
 
 def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float:
-    """Return ``value`` in the canonical unit of ``dimension``.
+    """``value`` in the canonical unit of ``dimension``.
 
     Args:
         value: the file's value: a string with a unit, or a number where that is enough.
@@ -189,7 +177,7 @@ def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float
         message = f"expected {dimension.words()}, found {_describe(value)}"
         raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
-        number, unit = _check(value, value, dimension, dimension.high), ""
+        number = _check(value, value, dimension, dimension.high)
         if not dimension.bare:
             raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
         return _check_bare(number, value, dimension)
@@ -205,7 +193,7 @@ def parse(value: object, dimension: Dimension, rates: Rates = NO_RATES) -> float
 
 
 def canonical(value: float, dimension: Dimension) -> float:
-    """Return a number that is in the canonical unit of ``dimension`` already.
+    """A number in the canonical unit of ``dimension``, checked.
 
     Raises:
         QuantityError: it is not finite, or absurdly large.
@@ -223,11 +211,10 @@ def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> f
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
         raise QuantityError(f"a comma in {_describe(value)}", fix)
     if dimension.bare:
-        factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}
-        if dimension in (PARAMETERS, TOKENS):
-            factors = _COUNT_SUFFIXES
+        factors = {SHARE: {"": 1.0, "%": 0.01, "percent": 0.01}}.get(dimension, {"": 1.0})
+        factors = _COUNT_SUFFIXES if dimension in (PARAMETERS, TOKENS) else factors
         if unit not in factors:
-            message = f"'{_clip(unit)}' in {_describe(value)} does not fit {dimension.words()}"
+            message = f"'{clip(unit, 40)}' in {_describe(value)} does not fit {dimension.words()}"
             raise QuantityError(message, dimension.hint())
         return factors[unit]
     if not unit:
@@ -238,7 +225,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> f
         message = f"{_describe(value)} is in {error}, and no rate of {error} is known"
         raise QuantityError(message, rate_wanted(str(error))) from None
     if factor is None:
-        message = f"'{_clip(unit)}' in {_describe(value)} is not a unit of {dimension.name}"
+        message = f"'{clip(unit, 40)}' in {_describe(value)} is not a unit of {dimension.name}"
         raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())
     if "B" in dimension.unit and _BITS.search(unit):
         right = f"{float(value.split(unit)[0]) * factor:.6g} {dimension.unit}"
@@ -248,7 +235,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> f
 
 
 def _other_case(unit: str, dimension: Dimension) -> str | None:
-    """Return a hint at the unit whose letters are the same but for their case."""
+    """A hint at the unit whose letters are the same but for their case."""
     symbols = {example.split()[-1] for example in dimension.examples}
     stems = {symbol.lstrip("kMGTP") for symbol in symbols} | symbols
     known = stems | {prefix + stem for prefix in _PREFIXES for stem in stems}
@@ -259,7 +246,7 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
 
 
 def _check_bare(number: float, value: object, dimension: Dimension) -> float:
-    """Return a number without a unit; refuse one that is too small to be meant without."""
+    """A number without a unit, refused where it is too small to be meant without."""
     if not 0.0 < number < dimension.least_bare:
         return number
     unit = next(unit for limit, unit in dimension.likely if number < limit)
@@ -276,21 +263,14 @@ def _check(number: float | str, value: object, dimension: Dimension, high: float
         message = f"{_describe(value)} is more than any cluster can have, {high:.0e}{unit}"
         raise QuantityError(message, dimension.hint())
     if not math.isfinite(result) or abs(result) > HUGE:
-        raise QuantityError(
-            f"{_describe(value)} is not a finite, sensible number", dimension.hint()
-        )
+        message = f"{_describe(value)} is not a finite, sensible number"
+        raise QuantityError(message, dimension.hint())
     return result
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
 def _describe(value: object) -> str:
-    if isinstance(value, str):
-        return f"'{_clip(value)}'"
     if isinstance(value, (dict, list, tuple)):
         return "a mapping" if isinstance(value, dict) else "a list"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "nothing" if value is None else _clip(str(value))
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    return f"'{clip(value, 40)}'" if isinstance(value, str) else clip(str(value), 40)

@@ -1,8 +1,7 @@
 """Files from elsewhere: only plain ones are opened, and none larger than its reader can bear.
-JSON among them is taken only where all who read it find the same.
 
-A device, a pipe or a socket may never end, and opening one can wait for ever, so what stands behind
-a name is looked at before it is opened.
+A device, a pipe or a socket may never end, and opening one can block for ever, so the kind of a
+file is checked before it is opened. JSON is taken only where all readers of it find the same.
 """
 
 from __future__ import annotations
@@ -16,28 +15,20 @@ from typing import Any
 
 from planner.errors import Finding, InputError
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISSOCK, "a socket"),
-)
-
-
 MISSING = "there is no such file"
 
 
 def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -> int:
-    """Return how many bytes a plain file has; links are followed.
+    """The size of a plain file in bytes; links are followed.
 
     Args:
-        most_bytes: what its reader can bear.
-        what: what the file is, such as "trace"; also the code of what is wrong with it.
-        missing: what is said where it is not there.
+        path: the file.
+        most_bytes: the largest size that its reader can bear.
+        what: the kind of file, such as "trace"; also the code of its findings.
+        missing: the message where it does not exist.
 
     Raises:
-        InputError: it is not there, is no plain file, or is larger.
+        InputError: it does not exist, is no plain file, or is larger.
     """
     try:
         found = path.stat()
@@ -45,15 +36,15 @@ def regular(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -
         raise _unreachable(path, error, what, missing) from None
     _must_be_plain(path, found.st_mode, what)
     if found.st_size > most_bytes:
-        raise _too_large(path, found.st_size, most_bytes, what)
+        raise _too_large(path, most_bytes, what)
     return found.st_size
 
 
 def contents(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) -> bytes:
-    """Return all of a plain file that is read at once.
+    """All of a plain file that is read at once.
 
-    What was opened is looked at again, and no more is read than is allowed: the name may lead
-    elsewhere by then, and some files of the system say that they are empty and never end.
+    The opened file is checked again, and no more is read than is allowed: the name may lead
+    elsewhere by then, and some files of the system claim to be empty and never end.
 
     Raises:
         InputError: it cannot be read, is no plain file, or is larger.
@@ -67,36 +58,32 @@ def contents(path: Path, *, most_bytes: int, what: str, missing: str = MISSING) 
     except OSError as error:
         raise _unreachable(path, error, what, missing) from None
     if len(found) > most_bytes:
-        raise _too_large(path, len(found), most_bytes, what)
+        raise _too_large(path, most_bytes, what)
     return found
 
 
-_TOKEN = re.compile(r'[{}\[\]]|("(?:[^"\\]|\\.)*")(\s*:)?')
-"""Brackets, texts, and texts that are keys."""
-
-
 def json_of(data: bytes, name: str, fix: str) -> Any:
-    """Return what JSON holds, with or without a byte order mark.
+    """The data of a JSON file, with or without a byte order mark.
 
     Args:
         data: the bytes of the file.
-        name: what it goes by in what is said of it.
-        fix: which file would be right.
+        name: its name in messages.
+        fix: the file that would be right.
 
     Raises:
-        InputError: it is no JSON, or a key stands twice: of its two values one reader takes the
+        InputError: it is no JSON, or has a duplicate key: of its two values one reader takes the
             first, another the last.
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise _twice(text, name)
+            raise InputError(_duplicate_key(text, name))
         return found
 
     try:
         text = data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         message = f"this is no JSON: {error.msg.lower()}"
         raise InputError(Finding("json", message, name, error.lineno, fix=fix)) from None
@@ -104,9 +91,13 @@ def json_of(data: bytes, name: str, fix: str) -> Any:
         raise InputError(Finding("json", "this is no JSON", name, fix=fix)) from None
 
 
-def _twice(text: str, name: str) -> InputError:
-    """Return what is said of the first key that stands twice in one pair of braces."""
-    message, line = "a key stands twice", None
+_TOKEN = re.compile(r'[{}\[\]]|("(?:[^"\\]|\\.)*")(\s*:)?')
+"""Brackets, texts, and texts that are keys."""
+
+
+def _duplicate_key(text: str, name: str) -> Finding:
+    """The finding on the first duplicate key of JSON."""
+    message, line = "a key is there twice", None
     keys: list[dict[str, int]] = []
     for token in _TOKEN.finditer(text):
         if token[0] in "{[":
@@ -116,32 +107,30 @@ def _twice(text: str, name: str) -> InputError:
         elif token[2]:
             key, line = json.loads(token[1]), text.count("\n", 0, token.start()) + 1
             if key in keys[-1]:
-                message = f"key '{key[:60]}' stands twice (first in line {keys[-1][key]})"
+                message = f"duplicate key '{key[:60]}' (first in line {keys[-1][key]})"
                 break
             keys[-1][key] = line
-    return InputError(Finding("duplicate-key", message, name, line, fix="keep one of them"))
+    return Finding("duplicate-key", message, name, line, fix="keep one of them")
 
 
 def _must_be_plain(path: Path, mode: int, what: str) -> None:
     if stat.S_ISREG(mode):
         return
-    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "no plain file")
-    fix = "name a file in it" if kind == "a folder" else "put what it gives into a file first"
+    folder = stat.S_ISDIR(mode)
+    kind = "a folder" if folder else "a pipe, a device or a socket"
+    fix = "name a file in it" if folder else "write its content into a file first"
     raise InputError(Finding(_code(what), f"is {kind}, not a file", str(path), fix=fix))
 
 
 def _unreachable(path: Path, error: Exception, what: str, missing: str) -> InputError:
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return InputError(Finding("not-found", missing, str(path)))
-    said = getattr(error, "strerror", None) or str(error)
-    return InputError(Finding(_code(what), f"cannot be read: {said.lower()}", str(path)))
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(Finding(_code(what), f"cannot be read: {reason.lower()}", str(path)))
 
 
-def _too_large(path: Path, size: int, most: int, what: str) -> InputError:
-    had, may = in_words(size), in_words(most)
-    message = f"has {had}, and a {what} may have {may} at most"
-    if had == may:  # by a little, or nobody knows by how much
-        message = f"is larger than {may}, the most that a {what} may have"
+def _too_large(path: Path, most: int, what: str) -> InputError:
+    message = f"is larger than {in_words(most)}, the most that a {what} may have"
     return InputError(Finding(_code(what), message, str(path), fix="give less of it"))
 
 
@@ -150,8 +139,8 @@ def _code(what: str) -> str:
 
 
 def in_words(size: int) -> str:
-    """Return a number of bytes as it is read best."""
-    for unit, worth in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= worth:
-            return f"{size / worth:.3g} {unit}"
+    """A number of bytes in the largest unit that fits."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
     return f"{size} bytes"

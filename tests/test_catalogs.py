@@ -15,8 +15,13 @@ import pytest
 from planner import shipped
 from planner.commands.check import json_schema
 from planner.loader import yaml12
-from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
-from planner.loader.catalogs import Catalogs, load_catalogs
+from planner.loader.catalogs import (
+    Catalogs,
+    catalog_figures,
+    impossible_figures,
+    load_catalogs,
+    never_planned,
+)
 from planner.loader.prices import Prices, load_prices
 from planner.schema.catalog import Figure, Item, Link, Port
 

@@ -146,7 +146,7 @@ def test_atomic_files_in_the_documentation_are_valid(tmp_path: Path) -> None:
             load_catalogs([path])
         elif "price_book" in data:
             kinds["price_book"] += 1
-            load_prices([path])
+            load_prices([path], {})
         else:
             kinds["problem"] += 1
             _, findings = load_with_findings(path)
@@ -202,7 +202,7 @@ def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monkey
         "first/lab.xlsx",
         "plan/lab.plan.json",
         "send/lab.customer.xlsx",
-        "meeting/compare.html",
+        "meeting/lab.comparison.html",
     )
     assert all(Path(name).stat().st_size for name in written)
 

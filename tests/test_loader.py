@@ -347,11 +347,13 @@ def test_later_books_override_earlier_ones_item_by_item(files: Files, tmp_path: 
         (("mine", "more"), 800.0, "More"),
         (("more", "mine"), 900.0, "Mine"),
     ):
-        prices = load_prices([tmp_path / f"{name}.yaml" for name in order])
-        assert (prices.prices["box"].list_usd, prices.books["box"]) == (expected, book), order
-        assert (prices.prices["gpu"].list_usd, prices.books["gpu"]) == (2000.0, "Book")
+        prices = load_prices([tmp_path / f"{name}.yaml" for name in order], {})
+        assert (prices.prices["box"].list_usd, prices.entries["box"].book) == (expected, book), (
+            order
+        )
+        assert (prices.prices["gpu"].list_usd, prices.entries["gpu"].book) == (2000.0, "Book")
         assert prices.sources["box"]["mine"].title == "My quote"
-    assert [d.discount for d in load_prices([tmp_path / "mine.yaml"]).discounts] == [0.1, 0.2]
+    assert [d.discount for d in load_prices([tmp_path / "mine.yaml"], {}).discounts] == [0.1, 0.2]
 
 
 SCHEMA = Problem.model_json_schema()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,23 @@ from typing import Any
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.figures import ITEM_UNITS
-from planner.loader.catalog_checks import (
+from planner.loader.catalogs import (
+    Catalogs,
     catalog_figures,
     implausible,
     impossible_figures,
+    load_catalogs,
     never_planned,
 )
-from planner.loader.catalogs import Catalogs, load_catalogs
-from planner.loader.exchange import OLD_MONTHS, is_old, is_to_come, today
-from planner.loader.prices import Prices, below_drives, load_prices
+from planner.loader.prices import (
+    OLD_MONTHS,
+    Prices,
+    below_drives,
+    is_old,
+    is_to_come,
+    load_prices,
+    today,
+)
 from planner.removed import successor
 from planner.report.words import money
 from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
@@ -312,8 +321,8 @@ def _impossible(catalogs: Catalogs) -> Iterator[Finding]:
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
     """Yield prices below the drives in the product."""
-    for id_, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
-        yield Finding("below-drives", message, *prices.entries[id_].place, f"prices.{id_}", fix)
+    for finding in below_drives(prices, catalogs.items):
+        yield replace(finding, severity="error")
 
 
 def _implausible(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""From files to validated inputs: the one door through which data comes in."""
+"""From files to validated inputs: the only place where files become data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 from planner import shipped
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs, with_support
-from planner.loader import documents, exchange, overrides, yaml12
-from planner.loader.catalogs import Catalogs, load_catalogs
+from planner.loader import documents, overrides, prices, yaml12
+from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
 from planner.loader.documents import ModelT
-from planner.loader.prices import Prices, below_drives, kept_terms, load_prices, price_documents
 from planner.schema.problem import Problem
 
 __all__ = [
@@ -33,12 +32,15 @@ __all__ = [
 
 
 def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
-    """The inputs of a problem file; raise InputError on the first faulty layer.
+    """The inputs of a problem file.
 
     Args:
         path: the problem file.
         settings: ``path=value`` changes, applied last, in their order.
         scenario: the name of a scenario of the file to lay over it.
+
+    Raises:
+        InputError: all findings of the first faulty layer.
     """
     return _faultless(*load_with_findings(path, settings=settings, scenario=scenario))
 
@@ -58,21 +60,26 @@ def load_with_findings(
         scenario: the name of a scenario of the file to lay over it.
         text: what the file will hold, where it is not written yet.
     """
-    document = yaml12.read(path) if text is None else yaml12.parse(text, yaml12.shorten_path(path))
+    document = read_document(path, settings, scenario, text=text)
+    return joined(validated(Problem, document), document, settings, scenario)
+
+
+def read_document(
+    path: Path, settings: tuple[str, ...], scenario: str | None, *, text: str | None = None
+) -> Document:
+    """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
+    document = yaml12.read(path, text=text)
     document.folder = path.parent
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
-    problem = _validated(document)
-    if text is not None:
-        document.digest = hashlib.sha256(text.encode()).hexdigest()
-    return _joined(problem, document, settings, scenario)
+    return document
 
 
 def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     """Inputs with ``path=value`` changes laid over them: what loading them so would give.
 
     Raises:
-        InputError: a change is wrong, or the inputs were read from no file that it is laid over.
+        InputError: a change is wrong, or the inputs were read from no file.
     """
     if not settings:
         return inputs
@@ -82,8 +89,8 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     now = inputs.document
     document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
     overrides.apply_settings(document, settings)
-    problem = _validated(document)
-    return _faultless(*_joined(problem, document, (*inputs.overrides, *settings), inputs.scenario))
+    problem, settings = validated(Problem, document), (*inputs.overrides, *settings)
+    return _faultless(*joined(problem, document, settings, inputs.scenario))
 
 
 def completed(problem: Problem) -> Inputs:
@@ -95,8 +102,7 @@ def completed(problem: Problem) -> Inputs:
         InputError: a file is not there, or the parts do not go together.
     """
     digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
-    nowhere = Document("", {}, folder=Path(), digest=digest)
-    inputs, findings = _joined(problem, nowhere, (), None)
+    inputs, findings = joined(problem, Document("", {}, folder=Path(), digest=digest))
     return _faultless(replace(inputs, document=None), findings)
 
 
@@ -110,9 +116,8 @@ def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None
     """
     nowhere = Path("problem.yaml")
     try:
-        inputs = _faultless(
-            *load_with_findings(nowhere, settings=settings, scenario=scenario, text=data)
-        )
+        found = load_with_findings(nowhere, settings=settings, scenario=scenario, text=data)
+        return replace(_faultless(*found), document=None)
     except InputError as error:
         raise InputError(
             [
@@ -120,35 +125,6 @@ def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None
                 for each in error.findings
             ]
         ) from None
-    return replace(inputs, document=None)
-
-
-def _joined(
-    problem: Problem, document: Document, settings: tuple[str, ...], scenario: str | None
-) -> tuple[Inputs, list[Finding]]:
-    """A problem with what it names, and every finding about how the parts fit together."""
-    problem, offered, digests, cheap = _offered(problem, document)
-    read = [_read_setting(setting) for setting in settings]
-    parts = [document.digest, *digests, scenario or "", *read]
-    inputs = Inputs(
-        problem=problem,
-        **offered,
-        document=document,
-        scenario=scenario,
-        overrides=settings,
-        sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
-    )
-    inputs = with_support(inputs)
-    findings = [*check_problem(inputs), *cheap, *exchange.doubtful_rates(inputs)]
-    doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
-    return replace(inputs, warnings=doubts), findings
-
-
-def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        raise InputError(errors)
-    return inputs
 
 
 def renewed(inputs: Inputs, base: Path) -> Inputs:
@@ -165,93 +141,90 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     return with_support(replace(inputs, problem=problem, **offered, sha256=""))
 
 
-def read_document(path: Path, settings: tuple[str, ...], scenario: str | None) -> Document:
-    """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
-    document = yaml12.read(path)
-    document.folder = path.parent
-    overrides.apply_scenario(document, scenario)
-    overrides.apply_settings(document, settings)
-    return document
-
-
-def validated(model: type[ModelT], document: Document) -> ModelT:
-    """Return a document as a model, its amounts of money at its rates of exchange."""
-    return documents.validated(model, document, _rates(document, document.folder))
-
-
-def joined(
-    problem: Problem, document: Document, settings: tuple[str, ...] = ()
-) -> tuple[Inputs, list[Finding]]:
-    """A problem with the catalogs and prices it names, and every finding about them."""
-    return _joined(problem, document, settings, None)
-
-
-def _validated(document: Document) -> Problem:
-    return validated(Problem, document)
-
-
-def _rates(document: Document, base: Path) -> exchange.Rates:
-    """The rates of a problem; those of its price books too where it has amounts in them."""
-    rates = exchange.stated_rates(document)
-    if not exchange.lacks_rate(document, rates):
-        return rates
-    try:
-        paths = _price_paths(exchange.price_names(document), base, document)
-        return {**exchange.of_books(price_documents(paths)), **rates}
-    except InputError:  # it is told where the books are read
-        return rates
-
-
-Offered = tuple[dict[str, Any], list[str], list[Finding]]
-"""What catalogs and price books hold, by field of the inputs; their digests; doubts."""
-
-
-def _offered(
-    problem: Problem, document: Document
-) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
-    """The problem with the rates of its books, and what its catalogs and books hold."""
-    catalogs = load_catalogs(_catalog_paths(problem, document.folder, document))
-    paths = _price_paths(problem.prices, document.folder, document)
-    prices = load_prices(paths, catalogs.items, problem.currencies)
-    place = document.place(("currency",)) if problem.currency else prices.currency_place
-    settled = exchange.settle_rates(problem, prices.exchange, prices.currency, place)
-    return settled, *_read_offered(catalogs, prices)
-
-
-def _read_offered(catalogs: Catalogs, prices: Prices) -> Offered:
-    fields = {
-        "items": tuple(catalogs.items.values()),
-        "families": tuple(catalogs.families.values()),
-        "prices": prices.prices,
-        "discounts": tuple(prices.discounts),
-        # By item alone: the same files read from another folder are the same inputs.
-        "item_sources": {name: catalogs.sources[name] for name in catalogs.items},
-        "price_sources": prices.sources,
-        "price_books": prices.books,
-        "catalog_names": tuple(catalogs.names),
-        "price_book_names": tuple(prices.names),
-    }
-    cheap = [
-        Finding("below-drives", message, *prices.entries[sku].place, "prices", fix, "warning")
-        for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
-    ]
-    cheap += kept_terms(prices.entries)
-    return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
-
-
-def _read_setting(setting: str) -> str:
-    """A setting, or the digest of a file of settings."""
-    file = setting.removeprefix(overrides.FILE_MARK)
-    return setting if file == setting else documents.digest(Path(file))
-
-
 def scenario_names(path: Path) -> tuple[str, ...]:
     """The names of a problem file's scenarios."""
     scenarios = yaml12.read(path).data.get("scenarios", {})
     return tuple(scenarios) if isinstance(scenarios, dict) else ()
 
 
-def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+def validated(model: type[ModelT], document: Document) -> ModelT:
+    """The document as a model, its amounts at its rates of exchange, else at its price books'."""
+    rates = prices.rates_of_document(document)
+    names = document.data.get("prices")
+    named = all(isinstance(name, str) for name in names) if isinstance(names, tuple) else True
+    if prices.lacks_rate(document.data, rates) and named:
+        try:
+            paths = _price_paths(names if isinstance(names, str | tuple) else None, document)
+            rates = {**prices.rates_of_books(prices.price_documents(paths)), **rates}
+        except InputError:  # raised where the books are read
+            pass
+    return documents.validated(model, document, rates)
+
+
+def joined(
+    problem: Problem,
+    document: Document,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+) -> tuple[Inputs, list[Finding]]:
+    """A problem with the catalogs and prices it names, and every finding about them."""
+    problem, offered, digests, doubts = _offered(problem, document)
+    read = [_setting_key(setting) for setting in settings]
+    parts = [document.digest, *digests, scenario or "", *read]
+    inputs = Inputs(
+        problem=problem,
+        **offered,
+        document=document,
+        scenario=scenario,
+        overrides=settings,
+        sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+    )
+    inputs = with_support(inputs)
+    findings = [*check_problem(inputs), *doubts, *prices.old_rates(inputs)]
+    warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
+    return replace(inputs, warnings=warnings), findings
+
+
+def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    return inputs
+
+
+def _setting_key(setting: str) -> str:
+    """A setting, or the digest of a file of settings."""
+    file = setting.removeprefix(overrides.FILE_MARK)
+    return setting if file == setting else documents.digest(Path(file))
+
+
+def _offered(
+    problem: Problem, document: Document
+) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
+    """The problem with the rates of its books; the fields of the inputs that catalogs and books
+    fill; digests of these files; warnings about prices."""
+    catalogs = load_catalogs(_catalog_paths(problem, document))
+    books = prices.load_prices(
+        _price_paths(problem.prices, document), catalogs.items, problem.currencies
+    )
+    problem = prices.settle_rates(problem, books, document.place(("currency",)))
+    fields = {
+        "items": tuple(catalogs.items.values()),
+        "families": tuple(catalogs.families.values()),
+        "prices": books.prices,
+        "discounts": tuple(books.discounts),
+        # By item alone: the same files read from another folder are the same inputs.
+        "item_sources": {name: catalogs.sources[name] for name in catalogs.items},
+        "price_sources": books.sources,
+        "price_books": {name: entry.book for name, entry in books.entries.items()},
+        "catalog_names": tuple(catalogs.names),
+        "price_book_names": tuple(books.names),
+    }
+    warnings = [*prices.below_drives(books, catalogs.items), *prices.kept_terms(books.entries)]
+    return problem, fields, [digest for _, digest in (*catalogs.files, *books.files)], warnings
+
+
+def _catalog_paths(problem: Problem, document: Document) -> list[Path]:
     known = shipped.catalog_files()
     if problem.catalogs is None:
         return list(known.values())
@@ -260,20 +233,17 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
         place = document.place(("catalogs",))
         raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
     return [
-        documents.find(name, known, base, "catalog", _origin(document, "catalogs", index))
-        for index, name in enumerate(problem.catalogs)
+        documents.find(name, known, document.folder, "catalog", _origin(document, "catalogs", at))
+        for at, name in enumerate(problem.catalogs)
     ]
 
 
-def _price_paths(names: str | tuple[str, ...] | None, base: Path, document: Document) -> list[Path]:
-    known = shipped.price_files()
-    if names is None:
-        names = (shipped.DEFAULT_PRICES,)
-    elif isinstance(names, str):
-        names = (names,)
+def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:
+    known, base = shipped.price_files(), document.folder
+    names = (names or shipped.DEFAULT_PRICES,) if not isinstance(names, tuple) else names
     return [
-        documents.find(name, known, base, "price book", _origin(document, "prices", index))
-        for index, name in enumerate(names)
+        documents.find(name, known, base, "price book", _origin(document, "prices", at))
+        for at, name in enumerate(names)
     ]
 
 

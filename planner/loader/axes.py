@@ -6,11 +6,12 @@ Each text is read once, as a file would read it. Ranges are of exact decimals.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation, localcontext
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -31,35 +32,29 @@ from planner.loader.places import (
     number_of,
     places,
     plain,
-    raw,
     short,
     written,
 )
 from planner.units import QuantityError
-from planner.untrusted_files import regular
-
-DIGITS = 12
-"""Digits of computed values of a range: precise enough, and few enough to hide rounding."""
-PRECISION = 60
-ROUNDING = Decimal("1e-9")
-"""Distance from the end of a range, as a share of a step, within which the last step ends there."""
 
 MOST = 1_000_000
 """Scenarios of a sweep."""
 KEPT = 20_000
 """Changes cached once their values are read."""
-_SAMPLE = 1000
-_NUMBER = re.compile(
-    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
-)
-_PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
 FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
 VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
 FACTOR = "x"
 """The unit of a column of factors on the values of the problem."""
+_SAMPLE = 1000
+_ROUNDING = Decimal("1e-9")
+"""Distance from the end of a range, as a share of a step, within which the last step ends there."""
+_NUMBER = re.compile(
+    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
+)
+_PERCENT_CHANGE = re.compile(r"[+-].*%\s*\Z")
 
 
-# Texts of ranges and lists.
+# Ranges and lists of values.
 
 
 class SpecError(FixableError):
@@ -69,149 +64,23 @@ class SpecError(FixableError):
         super().__init__(message, fix)
 
 
-def texts(spec: str, slot: Slot, rates: units.Rates) -> Sequence[str]:
-    """Values of a range or list, as texts.
+def factor(text: str) -> Decimal | None:
+    """The factor of a text such as ``x0.8``, None for any other text."""
+    match = _NUMBER.match(text) if text.startswith(FACTOR) else None
+    return None if match is None or match[3] else Decimal(match[2])
 
-    Raises:
-        SpecError: it cannot be read, or has too many values.
-    """
+
+def _texts(spec: str, slot: Slot, rates: units.Rates) -> Sequence[str]:
+    """Values of a range or list, as texts."""
     parts = [part.strip() for part in _split(spec, ",")]
     if not all(parts):
-        message = "no values are given" if len(parts) == 1 else f"'{clip(spec)}' has an empty value"
-        raise SpecError(message, f"{FORMS}; null takes a value away")
+        raise SpecError(f"'{clip(spec)}' has an empty value", f"{FORMS}; null takes a value away")
     ends = [[end.strip() for end in _split(part, ":")] for part in parts]
     if not slot.numeric or all(len(end) == 1 for end in ends):
         return parts
     if len(parts) > 1:
         raise SpecError(f"'{clip(spec)}' is a range and a list in one")
     return _range(ends[0], spec, slot, rates)
-
-
-def factor(text: str) -> Decimal | None:
-    """The factor of a text such as ``x0.8``, None for any other text."""
-    match = _NUMBER.match(text) if text.startswith("x") else None
-    return None if match is None or match[3] else Decimal(match[2])
-
-
-def _range(parts: list[str], spec: str, slot: Slot, rates: units.Rates) -> tuple[str, ...]:
-    """Values of a range, ends included, in the unit of its ends."""
-    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
-    if not counted and len(parts) != 3:
-        raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
-    (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, slot, rates)
-    if low == high:
-        message = f"a range from {parts[0]} to {parts[1]} has one value"
-        raise SpecError(message, "write that value alone")
-    size = _count(parts, low, high) if counted else _steps(parts, low, high, step[0])
-    if size > MOST:
-        raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
-    if counted:
-        numbers = _spaced(low, high, size, log=parts[2] == "log")
-    else:
-        numbers = _stepped(low, high, size, step[0] if high > low else -step[0])
-    if slot.whole and not prefix and unit == "":
-        for number in numbers:
-            if number != number.to_integral_value():
-                message = f"expected whole numbers, and the range has {plain(number)}"
-                fix = "start and step in whole numbers, or list them: a,b,c"
-                raise SpecError(message, fix)
-    return tuple(f"{prefix}{plain(number)} {unit}".rstrip() for number in numbers)
-
-
-def _steps(parts: list[str], low: Decimal, high: Decimal, step: Decimal) -> int:
-    if step <= 0:
-        fix = "LOW and HIGH say which way it goes"
-        raise SpecError(f"the step {parts[2]} is not more than 0", fix)
-    with localcontext(prec=PRECISION):
-        steps = abs(high - low) / step + ROUNDING
-    if steps < 1:
-        message = f"a step of {parts[2]} is longer than the way from {parts[0]} to {parts[1]}"
-        raise SpecError(message, "take smaller steps")
-    return int(steps) + 1
-
-
-def _count(parts: list[str], low: Decimal, high: Decimal) -> int:
-    text = parts[3]
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
-        message = f"'{clip(text)}' is no count of values"
-        raise SpecError(message, "give a whole number of at least 2")
-    if parts[2] == "log" and not (low > 0 and high > 0):
-        message = f"a log range from {parts[0]} to {parts[1]} has no first step"
-        raise SpecError(message, "take both above 0, or lin for log")
-    return int(text)
-
-
-def _stepped(low: Decimal, high: Decimal, size: int, step: Decimal) -> list[Decimal]:
-    """Numbers a step apart; the last is the end of the range where it is within rounding."""
-    with localcontext(prec=PRECISION):
-        numbers = [low + index * step for index in range(size)]
-        hit = abs(high - numbers[-1]) <= ROUNDING * abs(step)
-    return [*numbers[:-1], high] if hit else numbers
-
-
-def _spaced(low: Decimal, high: Decimal, size: int, *, log: bool) -> list[Decimal]:
-    """Numbers with even differences or even ratios."""
-    inner = range(1, size - 1)
-    if log:
-        begin, end = math.log(low), math.log(high)
-        parts = (begin + index / (size - 1) * (end - begin) for index in inner)
-        return [low, *(Decimal(f"{math.exp(part):.{DIGITS}g}") for part in parts), high]
-    with localcontext(prec=PRECISION):
-        exact = [low + (high - low) * index / (size - 1) for index in inner]
-    return [low, *map(rounded, exact), high]
-
-
-def rounded(number: Decimal) -> Decimal:
-    """A number to the digits of a float."""
-    with localcontext(prec=15):
-        return +number
-
-
-def _numbers(parts: list[str], slot: Slot, rates: units.Rates) -> tuple[list[Decimal], str, str]:
-    """Numbers of one unit, that unit, and ``x`` for factors."""
-    found: list[tuple[str, str, str]] = []
-    for part in parts:
-        match = _NUMBER.match(part)
-        if match is None:
-            raise SpecError(f"'{clip(part)}' is no number")
-        found.append((match[1], match[2], match[3] or ""))
-    if len({prefix for prefix, _, _ in found}) > 1 or any(p and u for p, _, u in found):
-        fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the value as it stands"
-        raise SpecError(f"'{':'.join(parts)}' is not a range of factors", fix)
-    numbers = [Decimal(number) for _, number, _ in found]
-    names = [unit for _, _, unit in found]
-    if any(abs(number) > Decimal(units.HUGE) for number in numbers):
-        raise SpecError("no quantity of a cluster is so large", "check the digits")
-    if len(set(names)) == 1:
-        return numbers, names[0], found[0][0]
-    return *_in_one_unit(numbers, names, slot, rates), ""
-
-
-def _in_one_unit(
-    numbers: list[Decimal], names: list[str], slot: Slot, rates: units.Rates
-) -> tuple[list[Decimal], str]:
-    """Numbers in the first of their units in which all have few digits, or in the smallest."""
-    if slot.unit is None:
-        raise SpecError("the numbers have different units", "write all of them in one unit")
-    sizes = [_size(name, slot.unit.dimension, rates) for name in names]
-    choices = [
-        ([rounded(n * s / size) for n, s in zip(numbers, sizes, strict=True)], name)
-        for name, size in zip(names, sizes, strict=True)
-    ]
-    for choice in choices:
-        if all(len(n.normalize().as_tuple().digits) <= DIGITS for n in choice[0]):
-            return choice
-    return choices[sizes.index(min(sizes))]
-
-
-def _size(unit: str, dimension: units.Dimension, rates: units.Rates) -> Decimal:
-    """A unit in the canonical one."""
-    if not unit and dimension.least_bare:
-        raise SpecError("some of the numbers have no unit", "write a unit behind each of them")
-    try:
-        return Decimal(repr(units.parse(f"1 {unit}".rstrip(), dimension, rates)))
-    except QuantityError as error:
-        raise SpecError(str(error), error.fix) from None
 
 
 def _split(text: str, mark: str) -> list[str]:
@@ -230,6 +99,85 @@ def _split(text: str, mark: str) -> list[str]:
             parts[-1] += letter
         before = before if letter == " " else letter
     return parts
+
+
+def _range(parts: list[str], spec: str, slot: Slot, rates: units.Rates) -> tuple[str, ...]:
+    """Values of a range, ends included, in the unit of its ends."""
+    counted = len(parts) == 4 and parts[2] in {"lin", "log"}
+    if not counted and len(parts) != 3:
+        raise SpecError(f"'{clip(spec)}' is neither a range nor a list")
+    (low, high, *step), unit, prefix = _numbers(parts[:2] if counted else parts, slot, rates)
+    if low == high:
+        message = f"a range from {parts[0]} to {parts[1]} has one value"
+        raise SpecError(message, "write that value alone")
+    size = _count(parts, low, high) if counted else _steps(parts, abs(high - low), step[0])
+    if size > MOST:
+        raise SpecError(f"'{clip(spec)}' has more than {MOST:,} values", "take larger steps")
+    if not counted:
+        numbers = [low + index * step[0] * (1 if high > low else -1) for index in range(size)]
+    elif parts[2] == "lin":
+        numbers = [_rounded(low + (high - low) * index / (size - 1)) for index in range(size)]
+    else:
+        ratio = math.log(high) - math.log(low)
+        inner = (float(low) * math.exp(ratio * index / (size - 1)) for index in range(1, size - 1))
+        numbers = [low, *(Decimal(f"{number:.12g}") for number in inner), high]
+    if slot.whole and not prefix and any(number % 1 for number in numbers):
+        first = next(number for number in numbers if number % 1)
+        fix = "start and step in whole numbers, or list them: a,b,c"
+        raise SpecError(f"expected whole numbers, and the range has {plain(first)}", fix)
+    return tuple(f"{prefix}{plain(number)} {unit}".rstrip() for number in numbers)
+
+
+def _steps(parts: list[str], length: Decimal, step: Decimal) -> int:
+    if step <= 0:
+        fix = "LOW and HIGH say which way it goes"
+        raise SpecError(f"the step {parts[2]} is not more than 0", fix)
+    steps = length / step + _ROUNDING
+    if steps < 1:
+        message = f"a step of {parts[2]} is longer than the way from {parts[0]} to {parts[1]}"
+        raise SpecError(message, "take smaller steps")
+    return int(steps) + 1
+
+
+def _count(parts: list[str], low: Decimal, high: Decimal) -> int:
+    text = parts[3]
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) >= 2):
+        message = f"'{clip(text)}' is no count of values"
+        raise SpecError(message, "give a whole number of at least 2")
+    if parts[2] == "log" and not (low > 0 and high > 0):
+        message = f"a log range from {parts[0]} to {parts[1]} has no first step"
+        raise SpecError(message, "take both above 0, or lin for log")
+    return int(text)
+
+
+def _rounded(number: Decimal) -> Decimal:
+    """A number to the digits of a float."""
+    return Decimal(f"{number:.15g}")
+
+
+def _numbers(parts: list[str], slot: Slot, rates: units.Rates) -> tuple[list[Decimal], str, str]:
+    """Numbers of one unit, that unit, and ``x`` for factors; of several units, the canonical."""
+    found: list[tuple[str, Decimal, str]] = []
+    for part in parts:
+        match = _NUMBER.match(part)
+        if match is None:
+            raise SpecError(f"'{clip(part)}' is no number")
+        found.append((match[1], Decimal(match[2]), match[3] or ""))
+    if len({prefix for prefix, _, _ in found}) > 1 or any(p and u for p, _, u in found):
+        fix = "write x0.8:x1.2:x0.1 for 80 % to 120 % of the present value"
+        raise SpecError(f"'{':'.join(parts)}' is not a range of factors", fix)
+    numbers = [number for _, number, _ in found]
+    if any(abs(number) > Decimal(units.HUGE) for number in numbers):
+        raise SpecError("no quantity of a cluster is so large", "check the digits")
+    if len({unit for _, _, unit in found}) == 1:
+        return numbers, found[0][2], found[0][0]
+    if slot.unit is None:
+        raise SpecError("the numbers have different units", "write all of them in one unit")
+    try:
+        each = [units.parse(part, slot.unit.dimension, rates) for part in parts]
+    except QuantityError as error:
+        raise SpecError(str(error), error.fix) from None
+    return [Decimal(repr(number)) for number in each], slot.symbol, ""
 
 
 # A path and the texts that it takes.
@@ -273,12 +221,10 @@ class Variable:
 
     def text_of(self, number: float, *, factors: bool = False) -> str:
         """A number in the canonical unit, or a factor, as ``read`` takes it."""
-        try:
-            exact = Decimal(f"{number:.15g}")
-            text = written(exact, self.first.slot, self.first.standing)
-            return f"{FACTOR}{exact:f}" if factors else text
-        except InvalidOperation:
+        if not math.isfinite(number):
             return str(number)
+        exact = Decimal(f"{number:.15g}")
+        return f"x{exact:f}" if factors else written(exact, self.first.slot, self.first.standing)
 
     def choose_display(self, texts: Iterable[str]) -> Display:
         """The form of a column that fits all of its values."""
@@ -290,21 +236,17 @@ class Variable:
         if self.several and any(factors):
             return Display(True, FACTOR) if all(factors) else Display(False)
         values = [v for r in readings if (v := self._value(r)) is not None]
-        numeric = all(number_of(value) is not None for value in values)
-        measures = {name_unit(value, slot) for value in values}
-        return Display(True, measures.pop()) if numeric and len(measures) == 1 else Display(False)
+        measures = {name_unit(value, slot) for value in values if number_of(value) is not None}
+        numeric = len(measures) == 1 and all(number_of(value) is not None for value in values)
+        return Display(True, measures.pop()) if numeric else Display(False)
 
     def cell(self, reading: Reading, display: Display) -> Cell:
-        """A value in a column."""
+        """A value in a column; a refused one is no number."""
         if display.unit == FACTOR:
             return reading.factor
-        if not display.number:
-            return None if self._value(reading) is None and not reading.faults else reading.text
-        return (
-            self._refused_number(reading.text)
-            if reading.faults
-            else number_of(self._value(reading))
-        )
+        if display.number:
+            return None if reading.faults else number_of(self._value(reading))
+        return None if self._value(reading) is None and not reading.faults else reading.text
 
     def standing(self, display: Display) -> Cell:
         """The unchanged value in a column."""
@@ -318,22 +260,10 @@ class Variable:
         made = self.first.made
         return value if made is None or value is None else getattr(value, made[1])
 
-    def _refused_number(self, text: str) -> float | None:
-        """The number of a refused text, where it has one."""
-        slot = self.first.slot
-        try:
-            number = (
-                units.parse(text, slot.unit.dimension, self.rates) if slot.unit else float(text)
-            )
-        except (QuantityError, ValueError):
-            return None
-        if slot.whole:
-            return None if number % 1 else int(number)
-        return number
-
     def _read(self, text: str) -> Reading:
-        share = factor(text) if self.first.slot.numeric else None
-        if self.first.slot.numeric and _PERCENT_CHANGE.match(text):
+        numeric = self.first.slot.numeric
+        share = factor(text) if numeric else None
+        if numeric and _PERCENT_CHANGE.match(text):
             fault = Finding("vary", f"'{text[:40]}' is no value", fix="write x0.8 for 20 % less")
             return Reading(text, faults=(fault,))
         changes: list[Change] = []
@@ -345,12 +275,10 @@ class Variable:
             found = _read_at(place, own, self.rates)
             if isinstance(found, Change):
                 changes.append(found)
-            elif share is None:
-                return Reading(own, faults=found)
-            else:
-                message = f"{text} gives {own}: "
-                faults = tuple(replace(f, message=message + f.message) for f in found)
-                return Reading(own, factor=float(share), faults=faults)
+                continue
+            gives = "" if share is None else f"{text} gives {own}: "
+            faults = tuple(replace(f, message=gives + f.message) for f in found)
+            return Reading(own, factor=None if share is None else float(share), faults=faults)
         read = text if self.several or share is None else changes[0].text
         return Reading(read, tuple(changes), None if share is None else float(share))
 
@@ -360,13 +288,12 @@ def _times(place: Place, share: Decimal) -> str | None:
     standing = number_of(place.standing)
     if standing is None:
         return None
-    exact = Decimal(f"{Decimal(repr(standing)) * share:.15g}")
-    return written(exact, place.slot, place.standing)
+    return written(_rounded(Decimal(repr(standing)) * share), place.slot, place.standing)
 
 
 def _read_at(place: Place, text: str, rates: units.Rates) -> Change | tuple[Finding, ...]:
     try:
-        value = raw(text)
+        value = yaml12.scalar(text, "")
     except InputError as error:
         return tuple(replace(f, file=None, line=None, path=None) for f in error.findings)
     try:
@@ -427,7 +354,7 @@ def values(inputs: Inputs, option: str) -> Axis:
         raise InputError(Finding("vary", "not PATH=VALUES", origin, fix=VARY_FIX))
     try:
         variable = Variable(inputs, path)
-        found = texts(spec.strip(), variable.first.slot, variable.rates)
+        found = _texts(spec.strip(), variable.first.slot, variable.rates)
     except (NoPlaceError, SpecError) as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
     sample = found[:: max(1, len(found) // _SAMPLE)]
@@ -438,7 +365,7 @@ def values(inputs: Inputs, option: str) -> Axis:
 
     def point(index: int) -> Point:
         reading = variable.read(found[index])
-        refused = join_faults(replace(fault, path=variable.path) for fault in reading.faults)
+        refused = _joined(replace(fault, path=variable.path) for fault in reading.faults)
         return Point(reading.changes, (variable.cell(reading, display),), refused=refused)
 
     return Axis([Input(variable.path, display)], [variable], len(found), point)
@@ -464,16 +391,14 @@ def refuse_overlap(variables: Iterable[Variable]) -> None:
         above_known |= above
 
 
-def join_faults(faults: Iterable[Finding]) -> str:
-    """Faults in one line."""
+def _joined(faults: Iterable[Finding]) -> str:
     return "; ".join(fault.text() for fault in faults)
 
 
 # Tables of scenarios: several paths change together.
 
 NAME = "name"
-_MOST_BYTES, _MOST_CELLS = 50_000_000, 4_000_000
-"""Limits of a table, which is kept in memory; --vary has none."""
+_MOST_BYTES = 20_000_000
 _WHAT = "table of scenarios"
 _MOST_SHOWN = 3
 """Rows in the error of a table whose rows are all wrong."""
@@ -498,11 +423,19 @@ def read_table(path: Path) -> ScenarioTable:
         InputError: the file cannot be read, has no paths or no scenarios.
     """
     file = yaml12.shorten_path(path)
-    lines = [(number, [cell.strip() for cell in row]) for number, row in _numbered(path, file)]
-    lines = [(number, row) for number, row in lines if any(row)]
+    text, _ = yaml12.read_text(path, _WHAT, most_bytes=_MOST_BYTES, form="CSV")
+    lines: list[tuple[int, list[str]]] = []
+    reader, line = csv.reader(io.StringIO(text, newline=""), strict=True), 1
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            lines += [(line, cells)] if any(cells) else []
+            line = reader.line_num + 1
+    except csv.Error as error:
+        message = f"not readable as CSV: {error}"
+        raise InputError(Finding("csv", message, file, reader.line_num)) from None
     named = bool(lines) and lines[0][1][0] == NAME
-    header = lines[0][1][named:] if lines else []
-    rows = lines[1:]
+    header, rows = lines[0][1][named:] if lines else [], lines[1:]
     if not header or not rows:
         message = f"the table has no {'scenarios' if header else 'paths'}"
         fix = "begin with a line of paths, such as site.facility_power,storage.rule"
@@ -514,31 +447,6 @@ def read_table(path: Path) -> ScenarioTable:
         names=tuple(row[0] if named else "" for _, row in rows),
         rows=tuple(tuple(row[named:]) for _, row in rows),
     )
-
-
-def _numbered(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a file with the line where each begins."""
-    try:
-        regular(path, most_bytes=_MOST_BYTES, what=_WHAT, missing=f"no such {_WHAT}")
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader, line, cells = csv.reader(stream, strict=True), 1, 0
-            for row in reader:
-                cells += max(1, len(row))
-                if cells > _MOST_CELLS:
-                    message = f"the {_WHAT} has more than {_MOST_CELLS:,} cells"
-                    raise InputError(Finding("too-large", message, file, fix="give less of it"))
-                yield line, row
-                line = reader.line_num + 1
-    except InputError as error:
-        raise InputError([replace(finding, file=file) for finding in error.findings]) from None
-    except OSError as error:
-        message = f"cannot read the {_WHAT}: {(error.strerror or 'no file').lower()}"
-        raise InputError(Finding("unreadable", message, file)) from None
-    except ValueError:
-        raise InputError(Finding("not-text", f"a {_WHAT} is CSV in UTF-8", file)) from None
-    except csv.Error as error:
-        message = f"not readable as CSV: {error}"
-        raise InputError(Finding("csv", message, file, reader.line_num)) from None
 
 
 def of_table(inputs: Inputs, table: ScenarioTable) -> Axis:
@@ -553,27 +461,22 @@ def of_table(inputs: Inputs, table: ScenarioTable) -> Axis:
         cells = (row[number] for row in table.rows if number < len(row) and row[number])
         columns.append(Input(variable.path, variable.choose_display(cells)))
 
-    def read(index: int) -> tuple[list[Reading | None], list[Finding]]:
-        return _read_row(variables, table, index)
-
     def point(index: int) -> Point:
-        readings, faults = read(index)
-        cells = (
-            tuple(
-                variable.standing(column.display)
-                if reading is None
-                else variable.cell(reading, column.display)
-                for variable, reading, column in zip(variables, readings, columns, strict=True)
-            )
-            if readings
-            else (None,) * len(columns)
+        readings, faults = _read_row(variables, table, index)
+        pairs = zip(variables, readings, columns, strict=False)
+        cells = tuple(
+            variable.standing(column.display)
+            if reading is None
+            else variable.cell(reading, column.display)
+            for variable, reading, column in pairs
         )
         changes = [] if faults else [c for each in readings if each for c in each.changes]
-        return Point(tuple(changes), cells, table.names[index], join_faults(faults))
+        empty = (None,) * len(columns)
+        return Point(tuple(changes), cells or empty, table.names[index], _joined(faults))
 
-    if all(read(row)[1] for row in range(len(table.rows))):
+    if all(_read_row(variables, table, row)[1] for row in range(len(table.rows))):
         first = range(min(len(table.rows), _MOST_SHOWN))
-        raise InputError([fault for row in first for fault in read(row)[1]])
+        raise InputError([fault for row in first for fault in _read_row(variables, table, row)[1]])
     return Axis(columns, variables, len(table.rows), point)
 
 
@@ -595,8 +498,7 @@ def _read_row(
         message = f"expected {len(variables)} values, found {len(row)}"
         fix = "give each path a value, or leave its place empty between commas"
         return [], [Finding("scenario", message, table.file, line, fix=fix)]
-    pairs = list(zip(variables, row, strict=True))
-    readings = [variable.read(text) if text else None for variable, text in pairs]
+    readings = [v.read(text) if text else None for v, text in zip(variables, row, strict=True)]
     faults = [
         replace(fault, file=table.file, line=line, path=variable.path)
         for variable, reading in zip(variables, readings, strict=True)

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
+
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
+from planner.figures import FIGURES, STATED
 from planner.inputs import Document
-from planner.loader.catalog_checks import check_family, check_item
 from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.paths import steps_of
-from planner.schema.catalog import Catalog, Family, Item, Source
+from planner.schema.catalog import (
+    Catalog,
+    Consumes,
+    Family,
+    Figure,
+    Item,
+    Port,
+    Ports,
+    Source,
+    Switch,
+)
+from planner.schema.prices import Price
 
 MAX_EXTENDS = 20
+Items = Mapping[str, Item]
+Fault = tuple[str, str | None, str]
+"""Cause, fix, and the dotted part of the item."""
 
 
 @dataclass
@@ -30,48 +47,6 @@ class Catalogs:
     files: list[tuple[Path, str]] = field(default_factory=list)
 
 
-def load_catalogs(files: list[Path]) -> Catalogs:
-    """The merged catalogs of ``files`` and of what they include."""
-    documents = read_with_includes(files, "catalog", shipped.catalog_files())
-    written = _written_items(documents)
-    resolved = {name: _resolved(name, written) for name in written}
-    result = Catalogs()
-    for path, document in documents:
-        if isinstance(document.data.get("items"), tuple):
-            items = enumerate(document.data["items"])
-            whole = tuple(_whole(item, document, at, written, resolved) for at, item in items)
-            document.data = {**document.data, "items": whole}
-        catalog = validated(Catalog, document)
-        result.names.append(catalog.catalog)
-        result.files.append((path, document.digest))
-        _add(result, catalog, document)
-    homes = {name: item.document for name, item in written.items()}
-    merged: dict[tuple[str, ...], dict[str, Source]] = {}  # near-clones extend the same few items
-    for item_id, (_, chain) in resolved.items():
-        homes_of = tuple(homes[ancestor].file for ancestor in chain)
-        if homes_of not in merged:
-            merged[homes_of] = _sources(item_id, chain, homes, result)
-        result.sources[item_id] = merged[homes_of]
-    _cross_check(result, written)
-    return result
-
-
-def _sources(
-    item_id: str, chain: Sequence[str], homes: Mapping[str, Document], result: Catalogs
-) -> dict[str, Source]:
-    """The sources that an item and those it extends may cite."""
-    merged: dict[str, Source] = {}
-    for ancestor in chain:
-        file = homes[ancestor].file
-        for name, source in result.sources.get(file, {}).items():
-            if merged.setdefault(name, source) != source:
-                message = f"the source '{name}' means something else where '{chain[0]}' stands"
-                place = result.places[item_id]
-                fix = f"rename it in {file}"
-                raise InputError(Finding("source-clash", message, *place, item_id, fix))
-    return merged
-
-
 class _Written(NamedTuple):
     """An item as its file has it."""
 
@@ -79,13 +54,40 @@ class _Written(NamedTuple):
     document: Document
     at: int
 
-    def place(self, *steps: str) -> FileLine:
+    def place(self, *steps: str | int) -> FileLine:
         """File and line of a part."""
-        return self.document.file, self.document.line(("items", self.at, *steps))
+        return self.document.place(("items", self.at, *steps))
 
 
-Resolved = tuple[dict[str, Any], tuple[str, ...]]
-"""An item's data with what it extends, and the ids of these, the oldest first, itself the last."""
+def load_catalogs(files: list[Path]) -> Catalogs:
+    """The merged catalogs of ``files`` and of what they include.
+
+    Raises:
+        InputError: a file or an item is wrong, or the items do not go together.
+    """
+    documents = read_with_includes(files, "catalog", shipped.catalog_files())
+    written = _written_items(documents)
+    resolved = {name: _resolved(name, written) for name in written}
+    result = Catalogs()
+    for path, document in documents:
+        if isinstance(document.data.get("items"), tuple):
+            whole = tuple(
+                resolved[item["id"]][0] if _is_item(item) else item
+                for item in document.data["items"]
+            )
+            document.data = {**document.data, "items": whole}
+        catalog = validated(Catalog, document)
+        result.names.append(catalog.catalog)
+        result.files.append((path, document.digest))
+        _add(result, catalog, document)
+    for name, (_, chain) in resolved.items():
+        result.sources[name] = _sources(chain, written, result)
+    _cross_check(result, written)
+    return result
+
+
+def _is_item(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("id"), str)
 
 
 def _written_items(documents: list[tuple[Path, Document]]) -> dict[str, _Written]:
@@ -94,7 +96,7 @@ def _written_items(documents: list[tuple[Path, Document]]) -> dict[str, _Written
     for _, document in documents:
         items = document.data.get("items", ())
         for index, item in enumerate(items if isinstance(items, tuple) else ()):
-            if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+            if not _is_item(item):
                 continue
             here = _Written(item, document, index)
             first = found.setdefault(item["id"], here)
@@ -106,8 +108,10 @@ def _written_items(documents: list[tuple[Path, Document]]) -> dict[str, _Written
     return found
 
 
-def _resolved(name: str, written: Mapping[str, _Written], below: tuple[str, ...] = ()) -> Resolved:
-    """An item laid over those that it extends."""
+def _resolved(
+    name: str, written: Mapping[str, _Written], below: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """An item laid over those that it extends, and the ids of these, the oldest first."""
     item, chain = written[name], (*below, name)
     parent = item.data.get("extends")
     if not isinstance(parent, str):
@@ -119,9 +123,8 @@ def _resolved(name: str, written: Mapping[str, _Written], below: tuple[str, ...]
     place = written[chain[0]].place("extends")
     if parent in chain:
         message = f"circular extends: {' -> '.join((*chain, parent))}"
-        raise InputError(
-            Finding("circular-extends", message, *place, fix="remove one of these extends")
-        )
+        fix = "remove one of these extends"
+        raise InputError(Finding("circular-extends", message, *place, fix=fix))
     if len(chain) > MAX_EXTENDS:
         message, fix = f"extends is more than {MAX_EXTENDS} deep", "extend the first item directly"
         raise InputError(Finding("deep-extends", message, *place, fix=fix))
@@ -129,33 +132,37 @@ def _resolved(name: str, written: Mapping[str, _Written], below: tuple[str, ...]
     return _merged(base, item.data), (*ancestors, name)
 
 
-def _whole(
-    item: Any,
-    document: Document,
-    index: int,
-    written: Mapping[str, _Written],
-    resolved: Mapping[str, Resolved],
-) -> Any:
-    name = item.get("id") if isinstance(item, dict) else None
-    known = written.get(name) if isinstance(name, str) else None
-    mine = known is not None and known.document is document and known.at == index
-    return resolved[name][0] if mine and name else item
-
-
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Lay ``over`` on ``base``: groups are merged, figures and lists are replaced whole."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        result[key] = _merged(old, value) if both and "value" not in value else value  # type: ignore[arg-type]
+        if isinstance(old, dict) and isinstance(value, dict) and "value" not in value:
+            result[key] = _merged(old, value)
+        else:
+            result[key] = value
     return result
+
+
+def _sources(
+    chain: tuple[str, ...], written: Mapping[str, _Written], result: Catalogs
+) -> dict[str, Source]:
+    """The sources that an item may cite: those of its file and of the files that it extends."""
+    files = dict.fromkeys(written[ancestor].document.file for ancestor in chain)
+    merged: dict[str, Source] = {}
+    for file in files:
+        for name, source in result.sources[file].items():
+            if merged.setdefault(name, source) != source:
+                message = f"the source '{name}' is another one where '{chain[0]}' is defined"
+                place, fix = result.places[chain[-1]], f"rename it in {file}"
+                raise InputError(Finding("source-clash", message, *place, chain[-1], fix))
+    return merged
 
 
 def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
     result.sources[document.file] = catalog.sources
     for index, family in enumerate(catalog.families):
-        place = document.file, document.line(("families", index))
+        place = document.place(("families", index))
         if family.id in result.families:
             file, line = result.places[family.id]
             message = f"the family '{family.id}' is defined twice (first in {file}:{line})"
@@ -164,20 +171,393 @@ def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
         result.places[family.id] = place
     for index, item in enumerate(catalog.items):
         result.items[item.id] = item
-        result.places[item.id] = document.file, document.line(("items", index))
+        result.places[item.id] = document.place(("items", index))
 
 
 def _cross_check(result: Catalogs, written: Mapping[str, _Written]) -> None:
-    problems: list[Finding] = []
-    for item in result.items.values():
-        known = result.sources[item.id]
-        for message, hint, part in check_item(item, known, result.items, result.families):
-            home = written[item.id]
-            place = home.document.place(("items", home.at, *steps_of(part)))
-            problems.append(Finding("catalog", message, *place, item.id, hint))
-    for family in result.families.values():
-        file, line = result.places[family.id]
-        for message, hint, _ in check_family(family, result.sources.get(file, {}), result.items):
-            problems.append(Finding("catalog", message, file, line, family.id, hint))
-    if problems:
-        raise InputError(problems)
+    wrong: list[Finding] = []
+    for name, item in result.items.items():
+        for message, fix, part in check_item(
+            item, result.sources[name], result.items, result.families
+        ):
+            place = written[name].place(*steps_of(part))
+            wrong.append(Finding("catalog", message, *place, name, fix))
+    for name, family in result.families.items():
+        place = result.places[name]
+        for message, fix, _ in check_family(family, result.sources[place[0]], result.items):
+            wrong.append(Finding("catalog", message, *place, name, fix))
+    if wrong:
+        raise InputError(wrong)
+
+
+# Rules beyond the schema.
+
+Row = tuple[bool, str, str | None, str]
+"""A rule: whether the item breaks it, then its fault."""
+
+LIST_IT = "list it there with its title"
+_SKIPPED = frozenset({str, int, float, bool, tuple})
+
+
+def catalog_figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
+    """Every figure inside a model with its dotted name."""
+    for name, value in model.__dict__.items():
+        if value is None or type(value) in _SKIPPED:  # isinstance of a pydantic model is slow
+            continue
+        if isinstance(value, Figure):
+            yield prefix + name, value
+        elif isinstance(value, BaseModel):
+            yield from catalog_figures(value, f"{prefix}{name}.")
+        elif isinstance(value, dict):
+            for key, entry in value.items():
+                if isinstance(entry, Figure):
+                    yield f"{prefix}{name}.{key}", entry
+
+
+class _Shelf(NamedTuple):
+    """Parts of catalogs that an entry may refer to; ``sources`` None where all are known."""
+
+    sources: Mapping[str, Source] | None
+    items: Items
+    families: Mapping[str, Family] = {}
+
+    def source(self, name: str, path: str) -> Iterator[Fault]:
+        """The fault of a source that is not listed."""
+        if self.sources is not None and name not in self.sources:
+            figure = path.removesuffix(".source")
+            message = f"{figure}: the source '{name}' is not listed under sources"
+            yield message, did_you_mean(name, list(self.sources)) or LIST_IT, path
+
+    def part(self, name: str, category: str, path: str) -> Iterator[Fault]:
+        """The fault of an item that is missing or of another category."""
+        if name not in self.items:
+            hint = did_you_mean(name, list(self.items)) or f"add an item of category {category}"
+            yield f"no {category} '{name}'", hint, path
+        elif self.items[name].category != category:
+            yield f"'{name}' is not a {category}", f"give it category: {category}", path
+
+
+def check_item(
+    item: Item, sources: Mapping[str, Source] | None, items: Items, families: Mapping[str, Family]
+) -> Iterator[Fault]:
+    """Faults of an item, each with a fix; without ``sources`` those it cites are not checked."""
+    shelf = _Shelf(sources, items, families)
+    yield from _cited(item, shelf)
+    rules = (*_parts_of_categories(item), *_counts(item))
+    yield from (fault for broken, *fault in rules if broken)  # type: ignore[misc]
+    yield from _family(item, shelf)
+    yield from _components(item, shelf)
+    for name in Ports.model_fields:
+        if (port := getattr(item.ports, name)) is not None:
+            yield from _port(name, port, shelf)
+    if item.switch is not None:
+        yield from _switch(item.switch, shelf)
+    if item.beyond is not None:
+        yield from _beyond(item, item.beyond, shelf)
+
+
+def _cited(item: Item, shelf: _Shelf) -> Iterator[Fault]:
+    """Sources that figures, tables and parts cite and no file lists."""
+    for path, figure in catalog_figures(item):
+        yield from shelf.source(figure.source, path)
+    parts: dict[str, Any] = {f"power_points.{i}": row for i, row in enumerate(item.power_points)}
+    parts |= {f"achieved.{i}": row for i, row in enumerate(item.achieved)}
+    parts |= {f"ports.{name}": getattr(item.ports, name) for name in Ports.model_fields}
+    parts |= {name: getattr(item, name) for name in ("sizes", "switch", "lengths")}
+    for path, part in parts.items():
+        if part is not None:
+            yield from shelf.source(part.source, f"{path}.source")
+
+
+def _parts_of_categories(item: Item) -> Iterator[Row]:
+    """Parts that only one category has, and parts that a category must have."""
+    optional = (
+        (("gpu_system",), "GPU systems", ("power_points", "achieved", "spare_unit")),
+        (("storage",), "storage", ("family", "sizes", "fail_units")),
+        (("cable",), "cables", ("lengths",)),
+        (("cable", "transceiver"), "cables and transceivers", ("reach", "beyond")),
+    )
+    for owners, plural, names in optional:
+        for name in names if item.category not in owners else ():
+            yield bool(getattr(item, name)), f"{name} is for {plural}", "leave it out", name
+    bulk = item.is_bulk and item.category != "storage"
+    yield bulk, "tier is for storage", "leave it out", "tier"
+    needed = (
+        ("switch", item.switch, "switch: {protocol: ethernet, ports: [...]}"),
+        ("software", item.licence, "licence: {per: gpu}"),
+        ("service", item.service, "service: {per: rack}"),
+    )
+    for category, part, example in needed:
+        name = example.partition(":")[0]
+        message = f"{name} belongs to items of category {category}, and to all of them"
+        wrong = (part is None) == (item.category == category)
+        yield wrong, message, f"add {example}, or change the category", "id"
+    fix = "add gpus: {value: 8, source: ..., confidence: ...}"
+    no_gpus = item.category == "gpu_system" and item.provides.gpus is None
+    yield no_gpus, "a GPU system needs provides.gpus", fix, "provides"
+
+
+def _counts(item: Item) -> Iterator[Row]:
+    """Counts and set points that contradict each other."""
+    low, high, gpus, tray = item.min_units, item.max_units, item.provides.gpus, item.spare_unit
+    if low is not None and high is not None:
+        message = f"min_units {low.value} is more than max_units {high.value}"
+        yield low.value > high.value, message, None, "min_units"
+    if tray is not None and gpus is not None:
+        message = f"trays of {tray.tray.value} GPUs do not make up a system of {gpus.value}"
+        fix = "give a number that divides provides.gpus"
+        yield gpus.value % tray.tray.value > 0, message, fix, "spare_unit.tray"
+    if item.sizes is not None:
+        counts = [row.units for row in item.sizes.rows]
+        fix = "order the rows from the fewest units to the most"
+        message = "sizes: the rows must have rising units"
+        yield counts != sorted(set(counts)), message, fix, "sizes.rows"
+    seen = set[object]()
+    for number, point in enumerate(item.power_points):
+        key, place = (point.gpu_cap, point.of, point.precision), f"power_points.{number}"
+        message = f"{place}: the cap {point.gpu_cap:.4g} is there twice"
+        yield key in seen, message, "give each once", place
+        seen.add(key)
+
+
+def _family(item: Item, shelf: _Shelf) -> Iterator[Fault]:
+    if item.category != "storage":
+        return
+    known = list(shelf.families)
+    if item.family is None:
+        yield "a storage item needs its family", "add family: " + " or ".join(known), "id"
+    elif item.is_bulk and item.sizes is not None:
+        fix = "state provides.read and provides.usable of a unit"
+        yield "a bulk item has no table of sizes", fix, "sizes"
+    elif item.family not in known:
+        hint = did_you_mean(item.family, known)
+        fix = "list it under families, or include its catalog, as in include: [storage_ddn]"
+        yield f"no family '{item.family}'", hint or fix, "family"
+
+
+def _components(item: Item, shelf: _Shelf) -> Iterator[Fault]:
+    consumed = (f"consumes.{name}" for name in Consumes.model_fields if name != "racks")
+    summed = [*consumed, *(path for row in STATED.values() for path in row.paths)]
+    stated = [path for path in dict.fromkeys(summed) if attrgetter(path)(item) is not None]
+    if item.components and stated:
+        fix = f"leave out {', '.join(stated)}"
+        yield "a bundle consumes the sum of its components", fix, "consumes"
+    yield from _listed_twice([part.id for part in item.components], "components")
+    for part in item.components:
+        yield from shelf.part(part.id, "component", "components")
+
+
+def _listed_twice(names: list[str], path: str) -> Iterator[Fault]:
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{path}: '{name}' is listed twice", "add up its quantities", path
+
+
+def _port(name: str, port: Port, shelf: _Shelf) -> Iterator[Fault]:
+    path, split = f"ports.{name}", port.split.transceiver if port.split is not None else None
+    if port.count % port.rails:
+        message = f"{port.count} ports do not spread evenly over {port.rails} rails"
+        yield message, None, f"{path}.rails"
+    # The catalog of a transceiver need not be in use where no fabric is: see `checks`.
+    for end, place in ((port.transceiver, "transceiver"), (split, "split.transceiver")):
+        if end is not None and end.item in shelf.items:
+            yield from shelf.part(end.item, "transceiver", f"{path}.{place}")
+    if name != "compute" and (port.split is not None or port.rail_group is not None):
+        message = "rail groups and planes are those of compute ports"
+        yield message, "leave out rail_group and split", path
+    if name in ("compute", "out_of_band") and port.form is not None:
+        yield "forms are those of storage and in-band ports", "leave out form", f"{path}.form"
+
+
+def _switch(switch: Switch, shelf: _Shelf) -> Iterator[Fault]:
+    for name in ("count", "speed_gbit_per_s"):
+        values = [getattr(group, name) for group in switch.ports]
+        if len(set(values)) < len(values):
+            yield "two port groups are the same", "give each group once", "switch.ports"
+    for index, group in enumerate(switch.ports):
+        path = f"switch.ports.{index}"
+        links = {f"forms.{place}": link for place, link in enumerate(group.forms)}
+        for key, link in {"link": group.link, **links}.items():
+            if link is None:
+                continue
+            yield from shelf.part(link.cable, "cable", f"{path}.{key}")
+            for end in (link.switch_end, link.system_end):
+                if end:
+                    yield from shelf.part(end.item, "transceiver", f"{path}.{key}")
+        for place, copper in enumerate(group.copper):
+            yield from shelf.part(copper.cable, "cable", f"{path}.copper.{place}")
+
+
+def _beyond(item: Item, name: str, shelf: _Shelf) -> Iterator[Fault]:
+    """A longer part that is missing, of another category, or reaches no further."""
+    yield from shelf.part(name, item.category, "beyond")
+    other = shelf.items.get(name)
+    if item.reach is None:
+        yield "beyond goes with reach", "give reach: {value: 50 m, ...}", "beyond"
+    elif other is not None and other.reach and other.reach.value <= item.reach.value:
+        message = f"'{name}' reaches no further than {item.reach.value:g} m"
+        yield message, "name a part that reaches further, or leave beyond out", "beyond"
+
+
+def check_family(
+    family: Family, sources: Mapping[str, Source] | None, items: Items
+) -> Iterator[Fault]:
+    """Faults of a storage family, each with a fix."""
+    shelf, cluster = _Shelf(sources, items), family.cluster
+    for name, figure in catalog_figures(family):
+        yield from shelf.source(figure.source, name)
+    if cluster is None:
+        return
+    yield from _listed_twice([part.item for part in cluster.parts], "cluster.parts")
+    for part in cluster.parts:
+        yield from shelf.source(part.source, f"cluster.parts.{part.item}.source")
+        other = items.get(part.item)
+        if other is None:
+            hint = did_you_mean(part.item, list(items)) or "add it under items"
+            yield f"cluster.parts: no item '{part.item}'", hint, "cluster"
+        elif other.category not in ("switch", "management"):
+            message = f"cluster.parts: '{part.item}' is of category {other.category}"
+            yield message, "name a switch or a management item", "cluster"
+    alone, most = cluster.alone, cluster.max_units.value
+    if alone is not None and alone.value > most:
+        message = f"cluster.alone {alone.value} is more than the {most} units of a cluster"
+        yield message, "give cluster.max_units or fewer", "cluster"
+
+
+# Figures that plans need, figures that contradict each other, and figures outside the usual.
+#
+# Each band is about twice as wide as the range of the shipped catalogs, so that an error of a
+# factor of two to ten shows. A figure outside is a warning: new products may leave a band.
+
+
+def never_planned(item: Item, items: Items, *, priced: bool) -> tuple[str, ...]:
+    """Labels of the figures that plans need and a GPU system or storage lacks.
+
+    Limits and prices of power need the draw, counts of racks the height.
+    """
+    if item.category not in ("gpu_system", "storage"):
+        return ()
+    parts = [items[part.id] for part in item.components] or [item]
+    lacking: list[str] = []
+    if item.category == "gpu_system":
+        if item.gpu.bf16_dense is None and item.gpu.fp8_dense is None:
+            lacking.append("dense rate")
+        if item.ports.compute is None:
+            lacking.append("compute ports")
+    else:
+        if item.sizes is None:
+            names = ("read",) if item.is_bulk else ("read", "write")
+            lacking += [name for name in names if getattr(item.provides, name) is None]
+        if item.provides.usable is None:
+            lacking.append(FIGURES["usable_tb"].label)
+    if any(part.consumes.it_power is None for part in parts):
+        lacking.append("power draw")
+    if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
+        lacking.append(FIGURES["rack_units"].label)
+    return (*lacking, *(() if priced else ("price",)))
+
+
+def impossible_figures(item: Item) -> Iterator[tuple[str, str]]:
+    """(item id, message) of figures that contradict each other."""
+    known = _figures(item, None)
+    pairs = (
+        ("bf16", "fp8", "fp8 of {1:g} TFLOP/s is slower than bf16 of {0:g} TFLOP/s"),
+        ("typical_kw", "draw_kw", "typical power of {0:g} kW is more than {1:g} kW"),
+        ("gpus_tdp_kw", "draw_kw", "the GPUs alone draw {0:g} kW of {1:g} kW"),
+    )
+    for less, more, message in pairs:
+        if less in known and more in known and known[less] > known[more]:
+            yield item.id, message.format(known[less], known[more])
+
+
+class Band(NamedTuple):
+    """The usual range of a figure, or of one ``per`` another, for items of a category, or of the
+    bulk tier."""
+
+    category: str
+    label: str
+    figure: str
+    per: str
+    low: float
+    high: float
+    unit: str = ""
+
+
+FAILURES = (5e-5, 1e-2)
+"""Failures per GPU and day: published are 2.9e-4 to 3e-3, arXiv 2410.21680 and 2407.21783."""
+BANDS = (
+    Band("gpu_system", "draw per TDP of all GPUs", "draw_kw", "gpus_tdp_kw", 1.05, 2.6),
+    Band("gpu_system", "draw per GPU", "draw_kw", "gpus", 0.4, 4.0, "kW"),
+    Band("gpu_system", "draw per rack unit", "draw_kw", "rack_units", 0.5, 6.0, "kW"),
+    Band("gpu_system", "weight per rack unit", "weight_kg", "rack_units", 5.0, 60.0, "kg"),
+    Band("gpu_system", "bf16 rate per kW of TDP", "bf16", "tdp_kw", 400.0, 5000.0, "TFLOP/s"),
+    Band("gpu_system", "fp8 per bf16 rate", "fp8", "bf16", 0.95, 4.1),
+    Band("gpu_system", "memory per TFLOP/s of bf16", "memory_gb", "bf16", 0.035, 0.5, "GB"),
+    Band("gpu_system", "failures per GPU and day", "failures", "", *FAILURES),
+    Band("gpu_system", "list price per GPU", "usd", "gpus", 10_000.0, 150_000.0, "USD"),
+    Band("storage", "draw per rack unit", "draw_kw", "rack_units", 0.2, 4.0, "kW"),
+    Band("storage", "weight per rack unit", "weight_kg", "rack_units", 4.0, 40.0, "kg"),
+    Band("storage", "read bandwidth per rack unit", "read", "rack_units", 3.0, 350.0, "GB/s"),
+    Band("storage", "read bandwidth per speed of all ports", "read", "ports", 0.05, 1.0),
+    Band("storage", "read bandwidth per kW", "read", "draw_kw", 4.0, 180.0, "GB/s"),
+    Band("storage", "read per write bandwidth", "read", "write", 0.5, 12.0),
+    Band("storage", "usable capacity per rack unit", "usable_tb", "rack_units", 8.0, 700.0, "TB"),
+    Band("storage", "usable per raw capacity", "usable_tb", "raw_tb", 0.4, 1.0),
+    Band("storage", "list price per GB/s of reading", "usd", "read", 700.0, 35_000.0, "USD"),
+    Band("storage", "list price per usable TB", "usd", "usable_tb", 300.0, 5_000.0, "USD"),
+    Band("bulk", "draw per rack unit", "draw_kw", "rack_units", 0.1, 1.5, "kW"),
+    Band("bulk", "read bandwidth per rack unit", "read", "rack_units", 0.3, 60.0, "GB/s"),
+    Band("bulk", "read bandwidth per speed of all ports", "read", "ports", 0.02, 1.0),
+    Band("bulk", "usable capacity per rack unit", "usable_tb", "rack_units", 30.0, 2_000.0, "TB"),
+    Band("bulk", "usable per raw capacity", "usable_tb", "raw_tb", 0.4, 1.0),
+    Band("bulk", "list price per usable TB", "usd", "usable_tb", 15.0, 3_000.0, "USD"),
+    Band("switch", "draw per rack unit", "draw_kw", "rack_units", 0.04, 3.0, "kW"),
+    Band("switch", "weight per rack unit", "weight_kg", "rack_units", 3.0, 30.0, "kg"),
+    Band("switch", "draw per Gb/s of all ports", "draw_kw", "switched", 8e-6, 7e-4, "kW"),
+    Band("switch", "list price per Gb/s of all ports", "usd", "switched", 0.4, 20.0, "USD"),
+    Band("transceiver", "draw", "draw_kw", "", 0.001, 0.06, "kW"),
+    Band("transceiver", "list price", "usd", "", 20.0, 6_000.0, "USD"),
+    Band("cable", "list price", "usd", "", 2.0, 4_000.0, "USD"),
+)
+
+
+def implausible(items: Items, prices: Mapping[str, Price]) -> Iterator[tuple[str, str]]:
+    """(item id, message) of every figure or ratio outside its band."""
+    for sku, item in items.items():
+        known = _figures(item, prices.get(sku))
+        for band in BANDS:
+            part, whole = known.get(band.figure), known.get(band.per) if band.per else 1.0
+            kind = "bulk" if item.is_bulk else item.category
+            if band.category != kind or part is None or not whole:
+                continue
+            if not band.low <= part / whole <= band.high:
+                unit = f" {band.unit}" if band.unit else ""
+                usual = f"usually {band.low:g} to {band.high:g}"
+                yield sku, f"{band.label} of '{sku}' is {part / whole:.3g}{unit}, {usual}"
+
+
+def _figures(item: Item, price: Price | None) -> dict[str, float]:
+    """Figures of an item by the names that bands use."""
+    consumes, provides, gpu = item.consumes, item.provides, item.gpu
+    stated = {
+        "draw_kw": consumes.it_power,
+        "rack_units": consumes.rack_units,
+        "weight_kg": consumes.weight,
+        "gpus": provides.gpus,
+        "read": provides.read,
+        "write": provides.write,
+        "usable_tb": provides.usable,
+        "tdp_kw": gpu.tdp,
+        "bf16": gpu.bf16_dense,
+        "fp8": gpu.fp8_dense,
+        "memory_gb": gpu.memory,
+        "failures": gpu.failures_per_day,
+        "typical_kw": consumes.typical_power,
+    }
+    found = {name: float(figure.value) for name, figure in stated.items() if figure is not None}
+    found["gpus_tdp_kw"] = found.get("gpus", 0.0) * found.get("tdp_kw", 0.0)
+    found["raw_tb"] = sum(media.raw_tb for media in item.media)
+    port = item.ports.storage
+    found["ports"] = 0.0 if port is None else port.count * port.speed_gbit_per_s / 8
+    groups = item.switch.ports if item.switch else ()
+    found["switched"] = max((g.count * g.speed_gbit_per_s for g in groups), default=0.0)
+    return found if price is None else found | {"usd": price.list_usd}

@@ -1,7 +1,12 @@
-"""Checks across the parts of a problem: references, required values, counts, prices."""
+"""Checks across the parts of a problem: references, required values, counts, ports, prices.
+
+Faults are those that would let a wrong plan or a meaningless search through, or that arithmetic
+shows without a search.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -9,24 +14,37 @@ from functools import cache
 from planner import shipped
 from planner.errors import Finding, Severity, did_you_mean
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import Inputs, asked_figures, demanded, job_size, named_items, needs
-from planner.loader.contradictions import Fault, contradictions, level_faults
-from planner.loader.network_checks import network_faults
+from planner.inputs import (
+    Inputs,
+    asked_figures,
+    demanded,
+    job_size,
+    named_items,
+    needs,
+    weights_gb_per_gpu,
+)
 from planner.paths import job_path, steps_of
-from planner.schema.catalog import Item
+from planner.schema.catalog import Item, Switch
 from planner.schema.prices import NO_SUPPORT
-from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
+from planner.schema.problem import FixedInterval, Job, OptimalInterval, Quantity
+from planner.schema.running import LocalLevel
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.two_levels import remote_share
+
+Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
+"""(code, path in the problem file, cause, fix, severity where it is no error)"""
 
 CHOSEN = frozenset({"gpu_system", "storage"})
 EXTRAS = frozenset({"management", "switch", "transceiver", "cable", "rack", "pdu", "cdu"})
 COUNTED = ("exclude", "fixed", "max", "min", "required")
 """Keys of ``items`` that a dependent item cannot have."""
+STATES = {"pdu": "feed", "cdu": "cooling"}
+"""Figure under ``provides`` that an item of a category must have where a problem names it."""
 
 SIZE_TOLERANCE = 0.005
-MOST_RACK_UNITS = 60
 WEIGHT_BYTES = 2.0
 """Bytes per parameter of the weights, which every replica of a sharded optimizer reads."""
+MOST_COPPER_GBIT_PER_S = 10.0
 
 
 def check_problem(inputs: Inputs) -> list[Finding]:
@@ -34,16 +52,19 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     checks = (
         _names,
         _required,
-        _required_by_job,
         _unbounded,
-        _job,
-        level_faults,
+        _checkpoints,
+        _levels,
         _families,
         _companions,
-        network_faults,
+        _fabrics,
+        _transceivers,
+        _in_band_ports,
+        _consoles,
         _counts,
         _support,
-        contradictions,
+        _most_gpus,
+        _memory,
         _prices,
     )
     document = inputs.document
@@ -96,15 +117,15 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _required(inputs: Inputs) -> Iterator[Fault]:
-    """Values that the objective or a limit requires."""
+    """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
     training = job.training
     if needs(problem, "term") and problem.term is None:
-        message = "TCO, opex, energy and colocation need a term"
-        if problem.objective.minimize in RATIOS:
-            message = f"the {OBJECTIVES[problem.objective.minimize].label} needs a term"
+        minimized = problem.objective.minimize
+        who = "TCO, opex, energy or colocation"
+        who = f"the {OBJECTIVES[minimized].label}" if minimized in RATIOS else who
         fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
-        yield "missing-term", "term", message, fix
+        yield "missing-term", "term", f"{who} needs a term", fix
     if needs(problem, "rate") and training.mfu is None and training.model is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
@@ -112,31 +133,25 @@ def _required(inputs: Inputs) -> Iterator[Fault]:
         for figure in asked_figures(problem, "tokens"):
             message, fix = f"{figure.label} needs the tokens", "add training.tokens: 15 T"
             yield "missing-tokens", job_path("training"), message, fix
-    if job.parameters is None and training.active_parameters is None:
-        for figure in asked_figures(problem, "parameters"):
-            message = f"{figure.label} needs the parameters"
-            yield "missing-parameters", job_path(), message, "add parameters: 70 B"
-
-
-def _required_by_job(inputs: Inputs) -> Iterator[Fault]:
-    job = inputs.problem.job
     sharded = job.restore.fan_out == "sharded_optimizer"
-    if sharded and job.parameters is None:
-        message = "sharded_optimizer needs parameters: every replica reads 2 bytes of each"
-        fix = "add parameters, or choose another fan_out"
-        yield "missing-parameters", job_path("restore.fan_out"), message, fix
-    elif sharded and job_size(job)[1] < WEIGHT_BYTES:
-        message = "sharded_optimizer needs at least 2 bytes per parameter: the weights"
-        yield "bytes", job_path("restore.fan_out"), message, None
-    if job.checkpoint.exports and job.parameters is None:
-        message = "weights-only exports need parameters: 2 bytes of each are written"
-        fix = "add parameters: 70 B, or leave out exports"
-        yield "missing-parameters", job_path("checkpoint.exports"), message, fix
+    if job.parameters is not None:
+        if sharded and job_size(job)[1] < WEIGHT_BYTES:
+            message = "sharded_optimizer needs at least 2 bytes per parameter: the weights"
+            yield "bytes", job_path("restore.fan_out"), message, None
+        return
+    figures = () if training.active_parameters else asked_figures(problem, "parameters")
+    users = [(job_path(), figure.label) for figure in figures]
+    users += [(job_path("restore.fan_out"), "sharded_optimizer")] if sharded else []
+    exports = job.checkpoint.exports
+    users += [(job_path("checkpoint.exports"), "weights-only exports")] if exports else []
+    for path, who in users:
+        message = f"{who} needs the parameters"
+        yield "missing-parameters", path, message, "add parameters: 70 B"
 
 
 def _unbounded(inputs: Inputs) -> Iterator[Fault]:
     problem = inputs.problem
-    site, budget, chosen = problem.site, problem.budget, problem.consider.gpu_systems
+    site, budget = problem.site, problem.budget
     limits = (
         problem.objective.minimize,
         problem.job.gpus.max,
@@ -147,78 +162,143 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
         budget.opex_usd_per_year,
         budget.tco_usd,
     )
-    systems = [
-        item
-        for item in inputs.items
-        if item.category == "gpu_system" and (chosen is None or item.id in chosen)
-    ]
-    if all(limit is None for limit in limits) and not all(_is_capped(i, problem) for i in systems):
+    rules = ((item, problem.items.get(item.id, Quantity())) for item in _systems(inputs))
+    counted = all(
+        rule.exclude or any(most is not None for most in (item.max_units, rule.max, rule.fixed))
+        for item, rule in rules
+    )
+    if all(limit is None for limit in limits) and not counted:
         message = "nothing limits the purchase, so the best plan is infinitely large"
         fix = "give site.facility_power, site.racks or a budget"
         yield "unbounded", "objective.maximize", message, fix
 
 
-def _is_capped(item: Item, problem: Problem) -> bool:
-    rule = problem.items.get(item.id, Quantity())
-    counts = (item.max_units, rule.max, rule.fixed)
-    return rule.exclude or any(count is not None for count in counts)
+def _systems(inputs: Inputs) -> list[Item]:
+    """GPU systems that the problem considers by name."""
+    chosen = inputs.problem.consider.gpu_systems
+    systems = (item for item in inputs.items if item.category == "gpu_system")
+    return [item for item in systems if chosen is None or item.id in chosen]
 
 
-def _job(inputs: Inputs) -> Iterator[Fault]:
-    """Two sizes of one checkpoint; stalls longer than the interval; racks of unusual height."""
-    job, rack = inputs.problem.job, inputs.problem.site.rack
-    size_gb, bytes_each, checkpoint = (
-        job.checkpoint.size_gb,
-        job.bytes_per_parameter,
-        job.checkpoint,
-    )
+def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
+    """Two sizes of one checkpoint; stalls longer than the interval."""
+    job, checkpoint = inputs.problem.job, inputs.problem.job.checkpoint
+    size_gb, each = checkpoint.size_gb, job.bytes_per_parameter
     both = size_gb is not None and "bytes_per_parameter" in job.model_fields_set
     if both and size_gb and job.parameters is not None:
-        if isinstance(bytes_each, str):
-            bytes_each = BYTES_PER_PARAMETER[bytes_each].value
-        computed_gb = job.parameters * bytes_each / 1e9
+        each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
+        computed_gb = job.parameters * each / 1e9
         if abs(computed_gb / size_gb - 1) > SIZE_TOLERANCE:
             message = (
                 f"size is {size_gb / 1000:.4g} TB, but parameters times bytes_per_parameter is "
-                f"{computed_gb / 1000:.4g} TB{_binary_hint(size_gb / computed_gb)}"
+                f"{computed_gb / 1000:.4g} TB"
             )
             fix = "give only one of the two"
             yield "size-mismatch", job_path("checkpoint.size"), message, fix
     interval, stall_s = checkpoint.interval, checkpoint.known_stall_s
-    bound: tuple[str, float] | None = None
-    if isinstance(interval, FixedInterval):
-        bound = "the interval", interval.every_s
-    elif isinstance(interval, OptimalInterval):
-        bound = "interval.max", interval.max_s
-    if checkpoint.mode != "sync" and bound and bound[1] <= stall_s:
+    longest_s = math.inf
+    if isinstance(interval, FixedInterval | OptimalInterval):
+        longest_s = interval.every_s if isinstance(interval, FixedInterval) else interval.max_s
+    if checkpoint.mode != "sync" and longest_s <= stall_s:
         severity: Severity = "error" if checkpoint.mode == "async" else "warning"
-        message = f"the stall of {stall_s:g} s is not shorter than {bound[0]} of {bound[1]:g} s"
+        message = f"the stall of {stall_s:g} s is not shorter than the interval of {longest_s:g} s"
         fix = "shorten the stall or lengthen the interval"
         yield "stall-too-long", job_path("checkpoint.stall"), message, fix, severity
-    if rack is not None and rack.height_ru > MOST_RACK_UNITS:
-        message = f"a rack of {rack.height_ru:g} RU is unusually high"
-        yield "rack-height", "site.rack.height", message, None, "warning"
+    floor, lost = inputs.problem.targets.min_goodput or 0.0, job.lost_share
+    left = (1.0 - stall_s / longest_s) * (1.0 - lost)
+    if checkpoint.mode == "async" and 0.0 < left < floor:
+        message = (
+            f"goodput of {100 * floor:g} % is out of reach: a stall of {stall_s:g} s in every "
+            f"interval of at most {longest_s / 60:g} min and {100 * lost:g} % of other lost time "
+            f"leave {100 * left:.4g} %"
+        )
+        fix = "lower it, shorten the stall, lengthen the interval, or set lost_time"
+        yield "contradiction", "targets.min_goodput", message, fix
 
 
-def _binary_hint(ratio: float) -> str:
-    for unit, factor in (("GiB", 1.073741824), ("TiB", 1.099511627776)):
-        if any(abs(side / factor - 1) < 0.01 for side in (ratio, 1 / ratio)):
-            return f" (the ratio is that of {unit} to {unit.replace('i', '')}: units mixed?)"
-    return ""
+def _levels(inputs: Inputs) -> Iterator[Fault]:
+    """Gaps and contradictions of a derived stall, restarts, failure classes and the local level."""
+    job = inputs.problem.job
+    checkpoint, shares = job.checkpoint, job.failure_shares
+    derived, given = checkpoint.stall_s == "derived", checkpoint.stall_overhead_s is not None
+    total = math.fsum(shares.values())
+    stall = job_path("checkpoint.stall")
+    rows: tuple[tuple[bool, str, str, str, str], ...] = (
+        (
+            given and not derived,
+            "stall",
+            job_path("checkpoint.stall_overhead"),
+            "stall_overhead adds to a derived stall, and the stall is a time",
+            "write stall: derived, or leave it out",
+        ),
+        (
+            derived and not given,
+            "stall",
+            stall,
+            "a derived stall needs stall_overhead",
+            "add stall_overhead: 0.5 s",
+        ),
+        (
+            derived and checkpoint.mode == "sync",
+            "stall",
+            stall,
+            "a synchronous checkpoint stalls for as long as it is written: nothing is derived",
+            "leave out stall, or mode: sync",
+        ),
+        (
+            job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set,
+            "restart",
+            job_path("restart.remote"),
+            "restart.remote is the same as restore.restart",
+            "leave out the one or the other",
+        ),
+        (
+            bool(shares) and abs(total - 1.0) > 1e-6,
+            "shares",
+            job_path("failures.shares"),
+            f"the shares of the classes of failures add up to {100 * total:.6g} %",
+            "let them add up to 100 %",
+        ),
+    )
+    yield from (row[1:] for row in rows if row[0])
+    if job.levels is not None:
+        yield from _local_level(job, job.levels)
+
+
+def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
+    shares, path = job.failure_shares, job_path("checkpoint.local")
+    if job.checkpoint.mode == "sync":
+        message = "a local level is for checkpoints that drain while GPUs go on"
+        yield "local", path, message, "write mode: async or open, or leave out local"
+    if job.restart.local_s is None:
+        message = "a local level needs the time of a restart from it, reading back included"
+        yield "local", path, message, "add to the job restart: {local: 2 min}"
+    if not shares:
+        message = "a local level needs the shares of the classes of failures that it recovers from"
+        fix = "add to the job failures: {rate: llama3, shares: {software: 22 %, node: 78 %}}"
+        yield "local", path, message, fix
+        return
+    wrong = sorted(set(shares) ^ set(local.recovers))
+    total = math.fsum(shares.values())
+    whole = {name: share / total for name, share in shares.items()}
+    if wrong:
+        message = f"recovers and failures.shares name different classes: {', '.join(wrong)}"
+        fix = f"give yes, peer or no for each of {', '.join(shares)}"
+        yield "recovers", f"{path}.recovers", message, fix
+    elif remote_share(whole, local.recovers, local.copies) <= 0.0:
+        message = "a local copy survives every class of failures, so storage would not be needed"
+        fix = "name the class of failures that takes all copies, such as rack: no"
+        yield "recovers", f"{path}.recovers", message, fix
 
 
 def _families(inputs: Inputs) -> Iterator[Fault]:
-    problem, storage = inputs.problem, inputs.problem.storage
+    problem, limit = inputs.problem, inputs.problem.storage.max_families
     items = [item for item in inputs.items if item.category == "storage"]
     forced = sorted({str(item.family) for item in items if demanded(problem, item.id)})
-    key, limit = "storage.max_families", storage.max_families
     if len(forced) > limit:
+        key = "storage.max_families"
         message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
         yield "families", key, message, f"raise {key} from {limit} to {len(forced)}"
-
-
-STATES = {"pdu": ("feed", "what it feeds"), "cdu": ("cooling", "what it cools")}
-"""Figure under ``provides`` that an item of a category must have where a problem names it."""
 
 
 def _companions(inputs: Inputs) -> Iterator[Fault]:
@@ -228,20 +308,142 @@ def _companions(inputs: Inputs) -> Iterator[Fault]:
     for path, name, categories in named:
         item = inputs.by_id.get(name)
         fitting = [other.id for other in inputs.items if other.category in categories]
-        what = "companion" if len(categories) > 1 else min(categories)
+        kind = "companion" if len(categories) > 1 else min(categories)
         known = "known: " + ", ".join(fitting)
         if not fitting:
             known = "the catalogs in use hold none: add network, facility or software to catalogs"
-        figure, meaning = STATES.get(what, ("", ""))
+        figure = STATES.get(kind, "")
         if item is None:
             hint = did_you_mean(name, fitting) or known
-            yield "unknown-id", path, f"no {what} '{name}' in the catalogs in use", hint
+            yield "unknown-id", path, f"no {kind} '{name}' in the catalogs in use", hint
         elif item.category not in categories:
-            message = f"'{name}' is of category {item.category}, expected {what}"
+            message = f"'{name}' is of category {item.category}, expected {kind}"
             yield "category", path, message, known
         elif figure and not getattr(item.provides, figure):
-            message = f"'{name}' does not say {meaning} (provides.{figure})"
+            message = f"'{name}' lacks provides.{figure}"
             yield "figure", path, message, "name another item, or add the figure"
+
+
+# Fabrics: every port that a problem needs exists, at its speed and protocol.
+
+
+def _fabrics(inputs: Inputs) -> Iterator[Fault]:
+    """Contradictions inside ``network``, and links to the customer's edge of no port's speed."""
+    network = inputs.problem.network
+    compute = network.compute
+    if compute is not None:
+        if len(set(compute.switches)) < len(compute.switches):
+            message = "a switch is listed twice"
+            yield "twice", "network.compute.switches", message, "list each switch once"
+        if compute.manager.ports and not compute.manager.slots:
+            message = "manager ports need a system position: a full unit has no port left"
+            fix = "give manager: {slots: 1, ports: 4}"
+            yield "manager", "network.compute.manager", message, fix
+    if network.converged is not None and network.in_band is not None:
+        message = "network.storage carries in-band management, so it has no fabric of its own"
+        fix = "leave out network.in_band, or storage.carries_in_band"
+        yield "converged", "network.in_band", message, fix
+    for key, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+        switch = _switch(inputs, fabric.switch) if fabric is not None else None
+        if fabric is None or fabric.edge is None or switch is None:
+            continue
+        speed = fabric.edge.speed_gbit_per_s
+        if not _takes(switch, speed):
+            speeds = ", ".join(f"{group.speed_gbit_per_s:g}" for group in switch.ports)
+            message = (
+                f"no port of {fabric.switch} takes {speed:g} Gb/s: its ports have {speeds} Gb/s"
+            )
+            fix = "give one of these, or another switch"
+            yield "ports", f"network.{key}.edge.speed", message, fix
+
+
+def _switch(inputs: Inputs, name: str | None) -> Switch | None:
+    item = inputs.by_id.get(name or "")
+    return None if item is None else item.switch
+
+
+def _takes(switch: Switch, speed_gbit_per_s: float) -> bool:
+    return any(group.takes(speed_gbit_per_s) for group in switch.ports)
+
+
+def _transceivers(inputs: Inputs) -> Iterator[Fault]:
+    """Transceivers of ports that no catalog in use holds."""
+    network = inputs.problem.network
+    in_band = "storage" if network.in_band is None else "in_band"
+    fabrics = (
+        ("compute", "compute", network.compute),
+        ("storage", "storage", network.storage),
+        ("in_band", in_band, network.in_band or network.converged),
+    )
+    for key, place, fabric in fabrics:
+        missing: dict[str, str] = {}
+        for item in inputs.items if fabric else ():
+            port = getattr(item.ports, key)
+            ends = (port.transceiver, port.split and port.split.transceiver) if port else ()
+            missing |= {end.item: item.id for end in ends if end and end.item not in inputs.by_id}
+        for transceiver, name in sorted(missing.items()):
+            message = f"the ports of '{name}' take '{transceiver}', which no catalog in use holds"
+            yield "unknown-id", f"network.{place}", message, "add network to catalogs"
+
+
+def _in_band(inputs: Inputs) -> tuple[str, str, Switch] | None:
+    """Key, item and switch of the fabric with in-band management."""
+    network = inputs.problem.network
+    fabric = network.in_band or network.converged
+    switch = _switch(inputs, fabric.switch) if fabric is not None else None
+    if fabric is None or switch is None:
+        return None
+    return "storage" if fabric is network.converged else "in_band", fabric.switch, switch
+
+
+def _in_band_ports(inputs: Inputs) -> Iterator[Fault]:
+    """In-band ports of extras that no port of the fabric takes."""
+    in_band = _in_band(inputs)
+    extras = (inputs.by_id.get(extra) for extra in inputs.problem.extras)
+    for item in extras if in_band is not None else ():
+        port = item.ports.in_band if item is not None else None
+        if item is None or port is None or in_band is None:
+            continue
+        _, name, switch = in_band
+        speaks = port.protocol in (None, switch.protocol)
+        if not (speaks and _takes(switch, port.speed_gbit_per_s)):
+            kind = f"{port.protocol} " if port.protocol else ""
+            message = (
+                f"no port of {name} takes its {kind}in-band ports of {port.speed_gbit_per_s:g} Gb/s"
+            )
+            yield "ports", f"extras.{item.id}", message, "choose another switch for that fabric"
+
+
+def _consoles(inputs: Inputs) -> Iterator[Fault]:
+    """Out-of-band switches without copper or free ports, and uplinks that nothing takes."""
+    managing = inputs.problem.network.out_of_band
+    lower = _switch(inputs, managing.switch) if managing is not None else None
+    if managing is None or lower is None:
+        return
+    name, in_band, path = managing.switch, _in_band(inputs), "network.out_of_band"
+    slow, fast = (
+        pick(lower.ports, key=lambda group: group.speed_gbit_per_s) for pick in (min, max)
+    )
+    if slow.speed_gbit_per_s > MOST_COPPER_GBIT_PER_S:
+        message = f"'{name}' has no copper ports for consoles"
+        yield "ports", f"{path}.switch", message, "name a management switch, such as nvidia_sn2201"
+    if managing.reserve_ports >= slow.count:
+        message = f"reserve_ports {managing.reserve_ports} leaves none of its {slow.count} ports"
+        yield "ports", f"{path}.reserve_ports", message, "reserve fewer"
+    if in_band is None or not managing.uplinks:
+        return
+    key, upper_name, upper = in_band
+    speed = f"{fast.speed_gbit_per_s:g} Gb/s"
+    if managing.uplinks > fast.count:
+        message = f"{name} has {fast.count} uplinks of {speed}, not {managing.uplinks}"
+        yield "ports", f"{path}.uplinks", message, f"give {fast.count} or fewer"
+    if not _takes(upper, fast.speed_gbit_per_s) or lower.protocol != upper.protocol:
+        message = f"no port of {upper_name} takes the {lower.protocol} uplinks ({speed}) of {name}"
+        fix = f"choose another switch ({lower.protocol}), or out_of_band.uplinks: 0"
+        yield "ports", f"network.{key}.switch", message, fix
+
+
+# Counts, support, contradictions by arithmetic, prices.
 
 
 def _counts(inputs: Inputs) -> Iterator[Fault]:
@@ -259,7 +461,7 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
             yield "companion", f"items.{name}.{key}", message, fix
         stock = rule.stock if rule.stock is not None else price.stock if price else None
         if stock is not None and rule.least > stock + rule.in_place:
-            message = f"{rule.least} of '{name}' are demanded, but only {stock} can be had"
+            message = f"{rule.least} of '{name}' are demanded, but the stock is {stock}"
             if rule.in_place:
                 message += f" beside {rule.in_place} installed"
             key = "stock" if rule.stock is not None else "fixed"
@@ -274,36 +476,70 @@ def _support(inputs: Inputs) -> Iterator[Fault]:
     term, offered = inputs.problem.term, {name: p.levels for name, p in inputs.prices.items()}
     every = {level for levels in offered.values() for level in levels}
     asked: list[tuple[str, str | None, Iterable[str], str]] = [
-        (
-            f"items.{name}",
-            rule.support_level,
-            offered.get(name, ()),
-            f"the price of '{name}' has no",
-        )
+        (f"items.{name}", rule.support_level, offered.get(name, ()), f"the price of '{name}'")
         for name, rule in inputs.problem.items.items()
     ]
-    asked.append(("term", term.support_level if term else None, every, "no price has a"))
+    asked.append(("term", term.support_level if term else None, every, "no price"))
     for path, level, known, subject in asked:
         if level not in (None, NO_SUPPORT, *known):
-            message = f"{subject} level of support '{level}'"
+            verb = "has a" if subject == "no price" else "has no"
+            message = f"{subject} {verb} level of support '{level}'"
             fix = f"expected {' or '.join([*sorted(known), NO_SUPPORT])}"
             yield "support", f"{path}.support_level", message, fix
+
+
+def _most_gpus(inputs: Inputs) -> Iterator[Fault]:
+    """Fewer GPUs allowed than one replica or a target takes."""
+    job, targets, path = inputs.problem.job, inputs.problem.targets, job_path("gpus.max")
+    most = job.gpus.max
+    if most is None:
+        return
+    smallest = min(job.options, key=lambda option: option.replica_gpus, default=None)
+    if smallest is not None and smallest.replica_gpus > most:
+        need = smallest.replica_gpus
+        message = f"one replica takes {need} GPUs ({smallest.name}), and at most {most} may be used"
+        yield "contradiction", path, message, f"raise it to {need} or more"
+    asked = (("min_gpus", targets.min_gpus or 0), ("min_useful_gpus", targets.min_useful_gpus or 0))
+    for name, least in asked:
+        if least > most or (name == "min_useful_gpus" and least == most):  # goodput is below 100 %
+            message = f"targets.{name} is {least:g}, and at most {most} GPUs may be used"
+            yield "contradiction", path, message, "raise it, or lower the target"
+
+
+def _memory(inputs: Inputs) -> Iterator[Fault]:
+    """Replicas whose weights or tensor groups fit no GPU type; of several options the plan asks."""
+    job, systems = inputs.problem.job, _systems(inputs)
+    parallel, path = job.parallelism, job_path("parallelism")
+    if parallel is None or len(job.options) > 1 or not systems:
+        return
+    sizes = [item.gpu.memory.value if item.gpu.memory else math.inf for item in systems]
+    need_gb, most_gb = weights_gb_per_gpu(job), max(sizes)
+    if need_gb is not None and need_gb > most_gb:
+        message = (
+            f"the weights take {need_gb:.4g} GB per GPU where {parallel.replica_gpus} GPUs hold "
+            f"a replica, and no GPU on offer has more than {most_gb:g} GB"
+        )
+        least = math.ceil(parallel.replica_gpus * need_gb / most_gb * (1.0 - 1e-12))
+        yield "contradiction", path, message, f"spread a replica over {least:,} GPUs or more"
+    gpus = ((i.id, i.provides.gpus.value) for i in systems if i.provides.gpus is not None)
+    most = max((min(size, job.gpus.most_of(name) or size) for name, size in gpus), default=0)
+    if job.whole_replicas and 0 < most < parallel.tensor:
+        message = f"a tensor group of {parallel.tensor} GPUs fits into no system: at most {most}"
+        fix = f"give a tensor of {most} or less, or `gpus.whole: systems` to count all GPUs"
+        yield "contradiction", path, message, fix
 
 
 def _prices(inputs: Inputs) -> Iterator[Fault]:
     """Prices and discounts of unknown items, and prices of 0."""
     known, vendors = set(inputs.by_id), {item.vendor for item in inputs.items}
     for name, price in inputs.prices.items():
-        book = inputs.price_books.get(name, "")
+        book = inputs.price_books.get(name, "a price book")
         if name not in known and name not in _shipped_ids():
-            message = (
-                f"{book or 'a price book'} has a price for '{name}', which no catalog in use holds"
-            )
+            message = f"{book} has a price for '{name}', which no catalog in use holds"
             yield "unused-price", "prices", message, did_you_mean(name, sorted(known)), "warning"
         elif name in known and price.list_usd == 0 and not price.per_year_usd:
-            message = f"the price of '{name}' is 0{f' in {book!r}' if book else ''}"
-            fix = "leave it out if it is not known"
-            yield "zero-price", "prices", message, fix, "warning"
+            message = f"the price of '{name}' is 0 in '{book}'"
+            yield "zero-price", "prices", message, "leave it out if it is not known", "warning"
     for entry in inputs.discounts:
         for named, choices in ((entry.item, known), (entry.vendor, vendors)):
             if named is not None and named not in choices:
@@ -311,9 +547,8 @@ def _prices(inputs: Inputs) -> Iterator[Fault]:
                 hint = did_you_mean(named, sorted(choices))
                 yield "unused-discount", "prices", message, hint, "warning"
         if entry.discount == 1.0:
-            message = (
-                f"a discount of 100 % makes '{entry.item or entry.vendor or entry.category}' free"
-            )
+            goods = entry.item or entry.vendor or entry.category
+            message = f"a discount of 100 % makes '{goods}' free"
             fix = "write 0.5 % for half a percent, or leave it out if it is not known"
             yield "zero-price", "prices", message, fix, "warning"
 

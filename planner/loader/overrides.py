@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from planner.errors import Finding, InputError, clip, did_you_mean
-from planner.inputs import Change, Document, Inputs, applied
-from planner.loader import locate, yaml12
-from planner.loader.catalog_checks import check_family, check_item
+from planner.inputs import Change, Document, Inputs, applied, root_of
+from planner.loader import documents, yaml12
+from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
 from planner.paths import CATALOG, PRICES, DataPath, dotted
 from planner.schema.base import CANONICAL
-from planner.schema.catalog import Source
 from planner.schema.problem import Problem
 
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
 SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 FILE_MARK = "@"
-"""A setting that begins with it names a file of overrides."""
+"""First letter of a setting that names a file of overrides."""
 
 ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
 """Files with the values of paths that only sweeps and draws take."""
@@ -33,61 +33,64 @@ SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
 def apply_scenario(document: Document, name: str | None) -> None:
-    """Lay the named scenario over the document and remove the ``scenarios`` section."""
+    """Lay the named scenario over the document and remove the ``scenarios`` section.
+
+    Raises:
+        InputError: there is no such scenario, or one of them is malformed.
+    """
     scenarios = document.data.pop("scenarios", {})
-    _check_shape(document, scenarios)
+    _check_scenarios(document, scenarios)
     if name is None:
         return
     if name not in scenarios:
         hint = did_you_mean(name, list(scenarios))
-        known = ", ".join(scenarios) or "none"
-        message = f"no scenario '{name}' (known: {known})"
+        message = f"no scenario '{name}' (known: {', '.join(scenarios) or 'none'})"
         raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
     _lay(document, scenarios[name], document, ("scenarios", name))
 
 
-def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
-    """Lay a mapping over the document; every value remembers the line it stands in."""
-    for path, value in _leaves(data, ()):
-        line = source.line((*prefix, *path)) or source.line(prefix)
-        steps = [part for step in path for part in str(step).split(".")]
-        _must_be_path(steps, f"{source.file}:{line}")
-        _put(document, steps, value, f"{source.file}:{line}")
-        typed = tuple(_typed(steps, document.data))
-        if source is document:
-            document.lines[typed] = line or 1
-        else:
-            document.origins[typed] = f"{source.file}:{line or 1}"
-
-
-def _check_shape(document: Document, scenarios: Any) -> None:
-    wrong: list[DataPath] = [("scenarios",)]
-    if isinstance(scenarios, dict):
-        wrong = [("scenarios", name) for name in scenarios if not isinstance(scenarios[name], dict)]
-    for path in wrong:
-        message = "expected names, each with a mapping of overrides"
-        fix = "write for example half_power: {site: {facility_power: 5 MW}}"
-        place = document.file, document.line(path), dotted(path)
-        raise InputError(Finding("type", message, *place, fix))
-    for name in scenarios:
+def _check_scenarios(document: Document, scenarios: Any) -> None:
+    names = list(scenarios) if isinstance(scenarios, dict) else [None]
+    for name in names:
+        path: DataPath = ("scenarios",) if name is None else ("scenarios", name)
+        place = document.file, document.line(path), dotted(path[: 1 + (name is not None)])
+        if name is None or not isinstance(scenarios[name], dict):
+            message = "expected names, each with a mapping of overrides"
+            fix = "write for example half_power: {site: {facility_power: 5 MW}}"
+            raise InputError(Finding("type", message, *place, fix))
         if not SCENARIO_NAME.match(name):
-            message = f"the name {name[:40]!r} would not do as part of a file name"
+            message = f"the name {name[:40]!r} cannot be part of a file name"
             fix = "use letters, digits, '_', '-' and '.'"
-            place = document.file, document.line(("scenarios", name)), "scenarios"
-            raise InputError(Finding("scenario", message, *place, fix))
+            raise InputError(Finding("scenario", message, *place[:2], "scenarios", fix))
 
 
-def _leaves(data: Mapping[str, Any], path: DataPath) -> list[tuple[DataPath, Any]]:
-    result: list[tuple[DataPath, Any]] = []
+def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
+    """Lay a mapping over the document; each value keeps the line of its own file."""
+    for path, value in _leaves(data, ()):
+        line = source.line((*prefix, *path)) or source.line(prefix) or 1
+        steps = [part for step in path for part in str(step).split(".")]
+        origin = f"{source.file}:{line}"
+        typed = _put(document, steps, value, origin)
+        if source is document:
+            document.lines[typed] = line
+        else:
+            document.origins[typed] = origin
+
+
+def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:
     for key, value in data.items():
-        below = (*path, key)
-        merges = isinstance(value, dict) and not CHOICES & value.keys()
-        result += _leaves(value, below) if merges else [(below, value)]
-    return result
+        if isinstance(value, dict) and not CHOICES & value.keys():
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
 
 
 def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
-    """Apply ``path=value`` settings of the command line, and files of them, in their order."""
+    """Apply ``path=value`` settings of the command line, and files of them, in their order.
+
+    Raises:
+        InputError: a setting is no ``path=value``, or its path leads nowhere.
+    """
     for setting in settings:
         if setting.startswith(FILE_MARK):
             source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
@@ -97,88 +100,61 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         path, separator, text = setting.partition("=")
         if not separator or not path.strip():
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
-        steps = path.strip().split(".")
-        _must_be_path(steps, origin)
-        kept = _kept(steps, document.data, origin)
-        _put(document, steps, yaml12.scalar(text, origin), origin)
-        typed = _typed(steps, document.data)[: kept + 1]
-        for known in [p for p in document.lines if p[: len(typed)] == typed]:
-            del document.lines[known]
+        before = document.data
+        typed = _put(document, path.strip().split("."), yaml12.scalar(text, origin), origin)
+        typed = typed[: _depth(before, typed) + 1]  # parts made for the value come from it, too
+        document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
         document.origins[typed] = origin
 
 
-def _must_be_path(steps: list[str], origin: str) -> None:
-    dotted = ".".join(steps)[:80]
+def _depth(data: Any, path: DataPath) -> int:
+    """Number of first steps of a path that lead through mappings and lists."""
+    for depth, step in enumerate(path[:-1]):
+        data = data.get(step) if isinstance(data, dict) else data[step]
+        if not isinstance(data, (dict, tuple)):
+            return depth
+    return len(path) - 1
+
+
+def _put(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
+    """Replace the value at steps; return them with positions in lists as numbers."""
+    dotted_path = ".".join(steps)
     if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
-        raise InputError(Finding("set", f"'{dotted}' is not a path", origin, fix=SET_FIX))
+        raise InputError(Finding("set", f"'{dotted_path[:80]}' is not a path", origin, fix=SET_FIX))
     if len(steps) > 2 and steps[0] in ELSEWHERE:
-        message = f"'{dotted}' stands in {ELSEWHERE[steps[0]]}, not in the problem"
+        message = f"'{dotted_path[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
         fix = "change a copy and name that, or try values: planner sweep --vary"
         raise InputError(Finding("set", message, origin, fix=fix))
+    path: list[str | int] = []
+
+    def replaced(here: Any, rest: list[str]) -> Any:
+        if not rest:
+            return value
+        if isinstance(here, tuple):
+            index = _index(here, rest[0], dotted_path, origin)
+            path.append(index)
+            return (*here[:index], replaced(here[index], rest[1:]), *here[index + 1 :])
+        path.append(rest[0])
+        # A mapping replaces a single value; the schema refuses it where it makes no sense.
+        below = dict(here) if isinstance(here, dict) else {}
+        below[rest[0]] = replaced(below.get(rest[0]), rest[1:])
+        return below
+
+    document.data = replaced(document.data, steps)
+    return tuple(path)
 
 
-def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
-    """Replace the value at ``steps``; lists are copied so that nothing is shared."""
-    document.data = _replaced(document.data, steps, value, ".".join(steps), origin)
-
-
-def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str) -> Any:
-    if not steps:
-        return value
-    step, rest = steps[0], steps[1:]
-    if isinstance(here, tuple):
-        index = _index(here, step, dotted, origin)
-        return (
-            *here[:index],
-            _replaced(here[index], rest, value, dotted, origin),
-            *here[index + 1 :],
-        )
-    # A single value gives way to a mapping; the schema says where that makes no sense.
-    below = dict(here) if isinstance(here, dict) else {}
-    below[step] = _replaced(below.get(step), rest, value, dotted, origin)
-    return below
-
-
-def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
-    """The position meant by ``step``: a number, or the name of a list's entry."""
+def _index(items: tuple[Any, ...], step: str, dotted_path: str, origin: str) -> int:
+    """The position of ``step``: a number, or the name of a list's entry."""
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
     if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(items):
         return int(step)
-    for index, item in enumerate(items):
-        if isinstance(item, dict) and item.get("name") == step:
-            return index
-    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    if step in names:
+        return names.index(step)
     known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
-    message = f"'{dotted}': the list has no entry '{step}'"
+    message = f"'{dotted_path}': the list has no entry '{step}'"
     fix = "its entries: " + (", ".join(known) or "none")
     raise InputError(Finding("set", message, origin, fix=fix))
-
-
-def _kept(steps: list[str], data: Any, origin: str) -> int:
-    """Number of steps through mappings and lists that stay."""
-    here = data
-    for count, step in enumerate(steps[:-1]):
-        if isinstance(here, tuple):
-            here = here[_index(here, step, ".".join(steps), origin)]
-        elif isinstance(here, dict):
-            here = here.get(step)
-        if not isinstance(here, (dict, tuple)):
-            return count
-    return len(steps) - 1
-
-
-def _typed(steps: list[str], data: Any) -> DataPath:
-    """Steps as a data path: positions in lists are numbers."""
-    path: list[str | int] = []
-    here = data
-    for step in steps:
-        if isinstance(here, tuple):
-            index = _index(here, step, ".".join(steps), "")
-            path.append(index)
-            here = here[index]
-        else:
-            path.append(step)
-            here = here.get(step) if isinstance(here, dict) else None
-    return tuple(path)
 
 
 # Changes of validated inputs.
@@ -200,11 +176,12 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     """
     changes = tuple(changes)
     new = applied(inputs, changes, recorded=recorded)
-    _refuse(_field_faults(new), changes)
-    _refuse(_catalog_faults(inputs, new), changes)
-    findings = check_problem(new)
-    _refuse((finding for finding in findings if finding.severity == "error"), changes)
-    doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
+    findings: list[Finding] = []
+    for check in (_field_faults, partial(_catalog_faults, changes), check_problem):
+        findings = check(new)
+        if wrong := [_blamed(f, changes) for f in findings if f.severity == "error"]:
+            raise InputError(wrong)
+    doubts = tuple(f"{f.path}: {f.message}" for f in findings)
     return replace(new, warnings=doubts)
 
 
@@ -215,52 +192,25 @@ def _field_faults(inputs: Inputs) -> list[Finding]:
     try:
         Problem.model_validate(data, context=CANONICAL)
     except ValidationError as error:
-        return locate.findings(error, replace(document, data=data), Problem)
+        return documents.findings(error, replace(document, data=data), Problem)
     return []
 
 
-def _catalog_faults(old: Inputs, new: Inputs) -> Iterator[Finding]:
-    """Faults of items and families that the changes brought in."""
-    cited = _Cited()  # changes are of values, never of sources
-    before, after = _faults_of(old, new, cited), _faults_of(new, old, cited)
-    for name, faults in after.items():
-        for message, fix, part in faults:
-            if (message, fix, part) not in before[name]:
-                yield Finding("catalog", message, None, None, f"{CATALOG}.{name}.{part}", fix)
-
-
-def _faults_of(
-    inputs: Inputs, other: Inputs, cited: Mapping[str, Source]
-) -> dict[str, list[tuple[str, str | None, str]]]:
-    """Faults by id of the items and families that are not the same in other inputs."""
+def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding]:
+    """Faults of changed items and families; changes are of values, never of sources."""
+    roots = [root_of(change.path) for change in changes]
+    names = {name for root, name in roots if root == CATALOG}
     items, families = inputs.by_id, {family.id: family for family in inputs.families}
-    same = {id(part) for part in (*other.items, *other.families)}
-    found = {
-        family.id: list(check_family(family, cited, items))
-        for family in inputs.families
-        if id(family) not in same
-    }
-    found |= {
-        item.id: list(check_item(item, cited, items, families))
-        for item in inputs.items
-        if id(item) not in same
-    }
-    return found
+    faults = [(n, check_family(families[n], None, items)) for n in sorted(names & {*families})]
+    faults += [(n, check_item(items[n], None, items, families)) for n in sorted(names & {*items})]
+    return [
+        Finding("catalog", message, None, None, f"{CATALOG}.{name}.{part}", fix)
+        for name, found in faults
+        for message, fix, part in found
+    ]
 
 
-class _Cited(dict[str, Source]):
-    """Sources of which every one is listed."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-
-def _refuse(findings: Iterable[Finding], changes: Sequence[Change]) -> None:
-    if blamed := [_blamed(finding, changes) for finding in findings]:
-        raise InputError(blamed)
-
-
-def _blamed(finding: Finding, changes: Sequence[Change]) -> Finding:
+def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
     """A finding at the changes that caused it, if any did, instead of at a line."""
     path = f"{finding.path}."
     about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -13,10 +12,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, FixableError, did_you_mean
+from planner.errors import Finding, FixableError, clip, did_you_mean
 from planner.inputs import Change, Document, Inputs
-from planner.loader import locate, yaml12
-from planner.loader.locate import hint
+from planner.loader import documents
 from planner.paths import CATALOG, PRICES
 from planner.removed import setting_successor
 from planner.schema.base import CANONICAL, Model, Unit
@@ -27,23 +25,22 @@ from planner.schema.problem import Problem
 Cell = float | int | str | bool | None
 """A cell in an input column of a table."""
 
-_TEXT = re.compile(r"-?\d{1,30}(\.\d{1,30})? [A-Za-z%][A-Za-z%/]{0,20}\Z")
-_WHOLE = re.compile(r"-?\d{1,18}\Z")
-_DECIMAL = re.compile(r"-?\d{1,30}\.\d{1,30}\Z")
-
 ALL = "*"
 _FIXED = {"id", "extends", "source", "support_source", "components"}
 """Keys that other parts refer to, and keys that nothing is computed from."""
 _READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
-ADD_FIGURE = "add the figure and its source to a catalog"
+_ADD_FIGURE = "add the figure and its source to a catalog"
+
+
+# The type of a place.
 
 
 @dataclass(frozen=True)
 class Slot:
     """A type of the schema as a place of a file has it.
 
-    ``unit`` is that of its numbers, where it may have any; ``whole`` says that they are counts,
-    ``only_numbers`` that nothing else may stand here.
+    ``unit``: that of its numbers, if any; ``whole``: they are counts; ``only_numbers``: nothing
+    else may be here.
     """
 
     annotation: Any
@@ -54,7 +51,7 @@ class Slot:
 
     @property
     def numeric(self) -> bool:
-        """Whether a number may stand here."""
+        """True if the place takes numbers."""
         return self.unit is not None or self.whole or SupportShare in self.models
 
     @property
@@ -79,7 +76,7 @@ class Slot:
 
     def faults(self, error: ValidationError, raw: Any) -> list[Finding]:
         """Findings on a refused value, as of a file."""
-        return locate.findings(error, Document("", {"value": raw}), self.model)
+        return documents.findings(error, Document("", {"value": raw}), self.model)
 
     def inside(self) -> tuple[Any, Slot] | None:
         """The type of the keys and the slot of the entries of a mapping or list."""
@@ -131,67 +128,49 @@ def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, 
         yield annotation, marks
 
 
-def raw(text: str) -> Any:
-    """A text as ``--set`` reads it.
-
-    Raises:
-        InputError: it is not readable as YAML.
-    """
-    if _TEXT.match(text):
-        return text
-    if _WHOLE.match(text):
-        return int(text)
-    return float(text) if _DECIMAL.match(text) else yaml12.scalar(text, "")
+def field_of(model: type[BaseModel], key: str) -> str | None:
+    """The field that a key of a file fills, None where there is none."""
+    return next((name for name in model.model_fields if _key(model, name) == key), None)
 
 
-def plain(number: Decimal) -> str:
-    """A number without exponent and without zeros that say nothing."""
-    return format(number.normalize(), "f") if number else "0"
+def _key(model: type[BaseModel], name: str) -> str:
+    return model.model_fields[name].alias or name
 
 
 def number_of(value: Any) -> float | int | None:
     """The number that a value is, in its canonical unit, or None."""
-    if isinstance(value, SupportShare):
-        return value.share
-    if isinstance(value, SupportMoney):
-        return value.usd
+    if isinstance(value, (SupportShare, SupportMoney)):
+        return value.share if isinstance(value, SupportShare) else value.usd
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if known else None
 
 
-def symbol_of(value: Any, slot: Slot) -> str:
-    """The canonical unit of a value's number."""
-    if isinstance(value, (SupportShare, SupportMoney)):
-        return "USD" if isinstance(value, SupportMoney) else ""
-    return slot.symbol
-
-
 def name_unit(value: Any, slot: Slot) -> str:
-    """The unit of a value's number as a table names it: shares are called so."""
-    if isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE):
-        return "share"
-    return symbol_of(value, slot)
+    """The unit of a value's number as a table names it, "share" of a share."""
+    if isinstance(value, SupportMoney):
+        return "USD"
+    share = isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE)
+    return "share" if share else slot.symbol
 
 
-def written(number: Decimal, slot: Slot, like: Any = None) -> str:
-    """A number in the canonical unit of a slot as a file has it.
-
-    Args:
-        number: in the canonical unit.
-        slot: where it is to stand.
-        like: the value that stands there, which tells shares of support from amounts.
-    """
+def written(number: Decimal, slot: Slot, like: Any) -> str:
+    """A number in the canonical unit of a slot as a file has it, of the kind of another value."""
     if isinstance(like, SupportShare):
         return f"{plain(100 * number)} %"
     if slot.unit is not None and 0 < number < slot.unit.dimension.least_bare:
         return f"{plain(number / 1000)} k"
-    return f"{plain(number)} {symbol_of(like, slot)}".rstrip()
+    unit = "USD" if isinstance(like, SupportMoney) else slot.symbol
+    return f"{plain(number)} {unit}".rstrip()
+
+
+def plain(number: Decimal) -> str:
+    """A number without exponent and trailing zeros."""
+    return format(number.normalize(), "f") if number else "0"
 
 
 def short(value: Any, most: int = 80) -> str:
     """A value that is no number as one short text, as a file would have it."""
-    text = _flow(value)
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return clip(_flow(value), most)
 
 
 def _flow(value: Any) -> str:
@@ -206,6 +185,9 @@ def _flow(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
+# Places of a path.
+
+
 class NoPlaceError(FixableError):
     """A path that leads nowhere."""
 
@@ -214,9 +196,9 @@ class NoPlaceError(FixableError):
 class Place:
     """A place that can be varied, the type of its value, and the value.
 
-    A place inside something that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
-    named) is filled by giving that something whole: ``parent`` is its path, ``made`` its model and
-    the field of the value.
+    A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
+    named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
+    field of the value.
     """
 
     path: str
@@ -235,29 +217,13 @@ class Place:
         if self.made is None:
             return Change(self.path, value, text)
         model, name = self.made
-        key = key_of(model, name)
+        key = _key(model, name)
         whole = model.model_validate({key: value}, context=CANONICAL)
         return Change(self.parent, whole, f"{{{key}: {text}}}")
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A point on the way to a place."""
-
-    steps: tuple[str, ...]
-    value: Any
-    slot: Slot | None = None
-    made: tuple[str, type[BaseModel], str] | None = None
-
-    @property
-    def path(self) -> str:
-        return ".".join(self.steps)
-
-
 def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
-    """The places that a path means; several where a step of it is ``*``.
-
-    A ``*`` stands for every entry that states the value.
+    """The places of a path; several where a step of it is ``*``: every entry that has the value.
 
     Raises:
         NoPlaceError: there is none.
@@ -266,190 +232,138 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     if not all(steps):
         raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
     several = ALL in steps
-    nodes, rest = _roots(inputs, steps)
+    found, rest = _roots(inputs, steps)
     for step in rest:
-        nodes = [below for node in nodes for below in _below(inputs, node, step, several)]
-    nodes = [node for node in nodes if not several or node.value is not None]
-    if not nodes:
+        found = [below for place in found for below in _below(inputs, place, step, several)]
+    found = [place for place in found if not several or place.standing is not None]
+    if not found:
         raise NoPlaceError(f"nothing states '{path[:80]}'")
-    return tuple(_ended(node) for node in nodes)
+    return tuple(map(_ended, found))
 
 
-def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[_Node], list[str]]:
+def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
     first = steps[0]
+    known: dict[str, Any]
     if first == CATALOG:
-        known: dict[str, Any] = {family.id: family for family in inputs.families}
-        return _entries(
-            first, known | {item.id: item for item in inputs.items}, steps, "item", "catalogs"
-        )
+        known = {family.id: family for family in inputs.families} | dict(inputs.by_id)
+        return _entries(steps, known, "item", "catalogs", "consumes.it_power")
     if first == PRICES and len(steps) > 1 and not steps[1].isdigit():
-        return _entries(first, dict(inputs.prices), steps, "price for", "price books")
+        return _entries(steps, dict(inputs.prices), "price for", "price books", "list")
     if first in _READ_ONCE:
         fix = "name them in a scenario of the problem file, and give --scenarios"
-        if first == "catalogs":
-            fix += "; a figure of an item is catalog.ITEM.GROUP.FIGURE"
         raise NoPlaceError(f"which {_READ_ONCE[first]} are read cannot be varied", fix)
-    return [_Node((), inputs.problem)], steps
+    return [Place("", slot_for(Problem), inputs.problem)], steps
 
 
 def _entries(
-    root: str, known: dict[str, Any], steps: list[str], what: str, where: str
-) -> tuple[list[_Node], list[str]]:
-    name = steps[1] if len(steps) > 1 else ""
+    steps: list[str], known: dict[str, Any], what: str, where: str, example: str
+) -> tuple[list[Place], list[str]]:
+    root, name = steps[0], steps[1] if len(steps) > 1 else ""
     if name != ALL and name not in known:
         message = f"no {what} '{name[:60]}' in the {where} in use"
-        raise NoPlaceError(message, suggest(name, list(known)))
+        raise NoPlaceError(message, _suggest(name, list(known)))
     if len(steps) < 3:
-        figure = {CATALOG: "consumes.it_power", PRICES: "list"}[root]
-        raise NoPlaceError(f"'{root}.{name}' is no single value", f"such as {root}.{name}.{figure}")
+        message = f"'{root}.{name}' is no single value"
+        raise NoPlaceError(message, f"such as {root}.{name}.{example}")
     having = [each for each, value in known.items() if field_of(type(value), steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
-    return [_Node((root, each), known[each]) for each in names], steps[2:]
+    return [Place(f"{root}.{n}", slot_for(type(known[n])), known[n]) for n in names], steps[2:]
 
 
-def _below(inputs: Inputs, node: _Node, step: str, several: bool) -> Iterator[_Node]:
-    value = node.value
+def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
+    value = place.standing
     if isinstance(value, BaseModel):
-        yield _in_model(node, value, step)
-    elif isinstance(value, Mapping):
-        yield from _in_mapping(inputs, node, value, step)
-    elif isinstance(value, tuple):
-        yield from _in_list(node, value, step)
+        yield _in_model(place, value, step)
+    elif isinstance(value, (Mapping, tuple)):
+        inside = place.slot.inside()
+        assert inside is not None
+        within = _in_list if isinstance(value, tuple) else _in_mapping
+        for key, entry in within(inputs, place, step, inside[0]):
+            yield Place(f"{place.path}.{key}", inside[1], entry)
     elif not several:
-        yield _in_nothing(node, step)
+        yield _in_nothing(place, step)
 
 
-def _in_model(node: _Node, model: BaseModel, step: str) -> _Node:
-    name = field_of(type(model), step)
+def _in_model(place: Place, model: BaseModel, step: str) -> Place:
+    kind, path = type(model), f"{place.path}.{step}".lstrip(".")
+    name = field_of(kind, step)
     if name is None:
-        keys = [key_of(type(model), field) for field in type(model).model_fields]
+        keys = [_key(kind, field) for field in kind.model_fields]
         if isinstance(model, Problem):
             keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
-        where = f"'{node.path}'" if node.steps else "the problem"
-        fix = setting_successor((*node.steps, step)) or key_hint(model, node.path, step, keys)
+        where = f"'{place.path}'" if place.path else "the problem"
+        fix = setting_successor(path.split(".")) or _suggest(step, keys)
         raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
     if step in _FIXED:
-        raise NoPlaceError(f"'{step}' of '{node.path}' cannot be varied")
-    key = key_of(type(model), name)
-    return _Node((*node.steps, key), getattr(model, name), slot_of(type(model), name))
+        raise NoPlaceError(f"'{step}' of '{place.path}' cannot be varied")
+    return Place(path, slot_of(kind, name), getattr(model, name))
 
 
-def _in_mapping(
-    inputs: Inputs, node: _Node, entries: Mapping[str, Any], step: str
-) -> Iterator[_Node]:
-    inside = node.slot.inside() if node.slot is not None else None
-    assert inside is not None
-    known = list(entries) if step == ALL else _names(inputs, node, inside[0], entries)
-    if step != ALL and step not in known:
-        raise NoPlaceError(f"'{node.path}' has no '{step[:60]}'", suggest(step, known))
-    for name in known if step == ALL else [step]:
-        yield _Node((*node.steps, name), entries.get(name), inside[1])
-
-
-def _names(inputs: Inputs, node: _Node, keys: Any, entries: Mapping[str, Any]) -> list[str]:
-    """The keys that a mapping may have."""
+def _in_mapping(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tuple[str, object]]:
+    entries: Mapping[str, Any] = place.standing
+    if step == ALL:
+        return entries.items()
+    known = list(entries)
     if get_origin(keys) is Literal:
-        return list(get_args(keys))
-    if node.path in {"items", "extras"}:
-        return [item.id for item in inputs.items]
-    return list(entries)
+        known = list(get_args(keys))
+    elif place.path in {"items", "extras"}:
+        known = [item.id for item in inputs.items]
+    if step not in known:
+        raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", _suggest(step, known))
+    return [(step, entries.get(step))]
 
 
-def _in_list(node: _Node, entries: tuple[Any, ...], step: str) -> Iterator[_Node]:
-    inside = node.slot.inside() if node.slot is not None else None
-    assert inside is not None
+def _in_list(_inputs: Inputs, place: Place, step: str, _: Any) -> Iterable[tuple[str, object]]:
+    entries: tuple[Any, ...] = place.standing
     names = [getattr(entry, "name", None) for entry in entries]
     if step == ALL:
-        numbers = list(range(len(entries)))
-    elif step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
-        numbers = [int(step)]
-    elif step in names:
-        numbers = [names.index(step)]
-    else:
+        return [(str(index), entry) for index, entry in enumerate(entries)]
+    index = names.index(step) if step in names else -1
+    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
+        index = int(step)
+    if index < 0:
         known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names)]
         fix = "its entries: " + (", ".join(known[:9]) or "none")
-        raise NoPlaceError(f"'{node.path}': the list has no entry '{step[:60]}'", fix)
-    for number in numbers:
-        yield _Node((*node.steps, str(number)), entries[number], inside[1])
+        raise NoPlaceError(f"'{place.path}': the list has no entry '{step[:60]}'", fix)
+    return [(str(index), entries[index])]
 
 
-def _in_nothing(node: _Node, step: str) -> _Node:
+def _in_nothing(place: Place, step: str) -> Place:
     """A place inside a part that is not given, where that value alone gives the part."""
-    models = node.slot.models if node.slot is not None else []
-    for model, name in ((model, field_of(model, step)) for model in models):
+    for model in place.slot.models:
+        name = field_of(model, step)
         if name is None:
             continue
         needed = [key for key, field in model.model_fields.items() if field.is_required()]
-        if node.made is not None or needed not in ([], [name]):
-            what = "not given" if node.value is None else f"'{node.value}'"
-            message = f"'{node.path}' is {what}, so it has no '{step}'"
-            raise NoPlaceError(message, how_to_give(model))
-        # A count of an item that is not named yet is laid over its other counts.
-        made = None if node.steps[0] == "items" else (node.path, model, name)
-        return _Node((*node.steps, key_of(model, name)), None, slot_of(model, name), made)
-    raise NoPlaceError(f"'{node.path}' is a single value and has no '{step[:60]}'")
+        if place.made is not None or needed not in ([], [name]):
+            is_now = "not given" if place.standing is None else f"'{place.standing}'"
+            message = f"'{place.path}' is {is_now}, so it has no '{step}'"
+            raise NoPlaceError(message, _how_to_give(model))
+        path, slot = f"{place.path}.{_key(model, name)}", slot_of(model, name)
+        if path.startswith("items."):  # laid over the other counts of the item
+            return Place(path, slot, None)
+        return Place(path, slot, None, place.path, (model, name))
+    raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
 
 
-def _ended(node: _Node) -> Place:
+def _ended(place: Place) -> Place:
     """The place at the end of a path; a figure is its value."""
-    value, slot = node.value, node.slot
-    assert slot is not None
+    value = place.standing
     if isinstance(value, Figure):
-        return Place(node.path, slot_of(type(value), "value"), value.value)
-    if value is None and any(issubclass(model, Figure) for model in slot.models):
-        raise NoPlaceError(f"no catalog states '{node.path}'", ADD_FIGURE)
-    if get_origin(slot.annotation) is Literal and len(get_args(slot.annotation)) == 1:
-        fix = f"vary '{'.'.join(node.steps[:-1])}' whole, such as {{policy: fixed, every: 10 min}}"
-        raise NoPlaceError(f"'{node.path}' can only be '{value}' here", fix)
-    if node.made is None:
-        return Place(node.path, slot, value)
-    parent, model, name = node.made
-    return Place(node.path, slot, value, parent, (model, name))
+        return Place(place.path, slot_of(type(value), "value"), value.value)
+    if value is None and any(issubclass(model, Figure) for model in place.slot.models):
+        raise NoPlaceError(f"no catalog states '{place.path}'", _ADD_FIGURE)
+    return place
 
 
-def key_of(model: type[BaseModel], name: str) -> str:
-    """A field as a file has it."""
-    return model.model_fields[name].alias or name
-
-
-def field_of(model: type[BaseModel], key: str) -> str | None:
-    """The field that a key of a file fills, None where there is none."""
-    return next((name for name in model.model_fields if key_of(model, name) == key), None)
-
-
-def suggest(word: str, words: Sequence[str]) -> str:
-    """The words nearest to one that is not known, or all that are."""
+def _suggest(word: str, words: Sequence[str]) -> str:
     return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
 
 
-def how_to_give(model: type[BaseModel]) -> str:
-    """The hint how to give the part that a value belongs to."""
+def _how_to_give(model: type[BaseModel]) -> str:
     if issubclass(model, Figure):
-        return ADD_FIGURE
-    needed = [key_of(model, name) for name, f in model.model_fields.items() if f.is_required()]
-    hints = [hint([model], key) or "" for key in needed]
+        return _ADD_FIGURE
+    needed = [_key(model, name) for name, f in model.model_fields.items() if f.is_required()]
+    hints = [documents.hint([model], key) or "" for key in needed]
     parts = [hint.removeprefix("add ").removeprefix("for example ") for hint in hints]
     return f"give it whole, with {', '.join(parts)}"
-
-
-def key_hint(model: BaseModel, path: str, step: str, keys: Sequence[str]) -> str:
-    """Fix for an unknown key: a similar key, or the same one further in."""
-    deeper = [inner for inner in _inner(model) if inner.rpartition(".")[2] == step]
-    if not deeper:
-        return suggest(step, keys)
-    before = f"{path}." if path else ""
-    return "did you mean " + " or ".join(f"'{before}{inner}'" for inner in deeper[:2]) + "?"
-
-
-def _inner(value: Any, depth: int = 6) -> Iterator[str]:
-    """Yield the dotted paths inside a model, as far as its parts are given."""
-    parts: dict[str, Any] = {}
-    if isinstance(value, BaseModel) and not isinstance(value, Figure):
-        parts = {key_of(type(value), name): part for name, part in value}
-    elif isinstance(value, (tuple, Mapping)):
-        entries = value if isinstance(value, Mapping) else dict(enumerate(value))
-        parts = {str(key): part for key, part in entries.items()}
-    for key, part in parts.items():
-        yield key
-        if depth:
-            yield from (f"{key}.{path}" for path in _inner(part, depth - 1))

@@ -1,26 +1,32 @@
-"""Price books: read, laid over each other, built from parts, checked against bare drives.
+"""Price books: read, laid over each other, built from parts, checked; rates of exchange; age.
 
 A price keeps the terms of an earlier book that it does not state. Support is one term: its price,
 its levels and the years in the list price are stated together; ``support_level`` alone chooses
 among the levels below, ``none`` none of them. A subscription is kept by a price that is stated; a
 price of parts has its own.
+
+Amounts in euros need the rate of the euro, which may be in the same file or in a price book that
+the file names. The schema reports wrong rates with file and line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import calendar
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from planner import currency, shipped
-from planner.currency import Currency
+from planner.currency import OLD_DAYS, Currency
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document
-from planner.loader import exchange
-from planner.loader.catalog_checks import LIST_IT
+from planner.inputs import Document, Inputs
+from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
-from planner.loader.exchange import latest_day
 from planner.schema.catalog import Confidence, Item, MediaType, Source
 from planner.schema.prices import (
     NO_SUPPORT,
@@ -31,6 +37,8 @@ from planner.schema.prices import (
     Rate,
     SupportShare,
 )
+from planner.schema.problem import Problem
+from planner.units import rate_wanted
 
 _ORDER: tuple[Confidence, ...] = ("low", "medium", "high")
 _SUPPORT = frozenset(name for name in Price.model_fields if name.startswith("support_"))
@@ -39,6 +47,7 @@ _SUBSCRIPTION = ("per_year_usd", "per_year_low_usd", "per_year_high_usd")
 _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order", "stock": "stock"}
 _MOST_NAMES = 5
 Items = Mapping[str, Item]
+Rates = Mapping[str, Currency]
 
 
 class Entry(NamedTuple):
@@ -63,6 +72,7 @@ class Prices:
 
     entries: dict[str, Entry] = field(default_factory=dict)
     rates: dict[str, Rate] = field(default_factory=dict)
+    rate_sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     discounts: list[Discount] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     files: list[tuple[Path, str]] = field(default_factory=list)
@@ -76,11 +86,6 @@ class Prices:
         return {name: entry.price for name, entry in self.entries.items()}
 
     @property
-    def books(self) -> dict[str, str]:
-        """Title of the book of a price, by item."""
-        return {name: entry.book for name, entry in self.entries.items()}
-
-    @property
     def sources(self) -> dict[str, dict[str, Source]]:
         """Sources that a price may cite, by item."""
         return {name: entry.sources for name, entry in self.entries.items()}
@@ -91,45 +96,42 @@ def price_documents(files: list[Path]) -> list[tuple[Path, Document]]:
     return read_with_includes(files, "price book", shipped.price_files())
 
 
-def load_prices(
-    files: list[Path],
-    items: Items | None = None,
-    rates: Mapping[str, Currency] | None = None,
-) -> Prices:
+def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> Prices:
     """The merged price books of ``files``, later ones on top of earlier ones.
 
     Args:
         files: the price books.
-        items: all items by id, for prices with parts, which stay unbuilt without items; prices of
-            parts of unknown items are omitted.
+        items: all items by id; prices built of parts are omitted for other items.
         rates: rates of exchange that override those of the books.
+
+    Raises:
+        InputError: a book is wrong, or a price cannot be built.
     """
+    documents = price_documents(files)
+    known = {**rates_of_books(documents), **(rates or {})}
     result = Prices()
     layers: dict[str, list[Entry]] = {}
-    rate_sources: dict[str, dict[str, Source]] = {}
-    documents = price_documents(files)
-    known = {**exchange.of_books(documents), **(rates or {})}
-    books = [
-        (path, document, validated(PriceBook, document, known)) for path, document in documents
-    ]
+    books = [(path, each, validated(PriceBook, each, known)) for path, each in documents]
     for path, document, book in books:
         _add_book(result, path, document, book)
-        sources = dict(book.sources)
-        rate_sources |= dict.fromkeys(book.rates, sources)
         for name, price in book.prices.items():
             ranged = price if price.parts else with_range(price, book.ranges)
             place = document.place(("prices", name))
-            layers.setdefault(name, []).append(Entry(ranged, book.price_book, sources, place))
-    tops = {name: entries[-1] for name, entries in layers.items()}
-    if items is not None:
-        tops = _build_all(tops, items, result.rates, rate_sources)
-    for name, top in tops.items():
-        below = [_built_if_known(e, name, items, result.rates) for e in layers[name][:-1]]
-        result.entries[name] = _merge([*below, top])
-        if (fault := _unknown_level(result.entries[name].price)) is not None:
-            path_of = f"prices.{name}.support_level"
-            finding = Finding("support-level", fault, *top.place, path_of, "choose one of them")
-            raise InputError(finding)
+            entry = Entry(ranged, book.price_book, dict(book.sources), place)
+            layers.setdefault(name, []).append(entry)
+    wrong: list[Finding] = []
+    for name, (*below, top) in layers.items():
+        try:
+            last = _built(top, name, items, result)
+            if last is None:
+                continue
+            lower = [_built_if_possible(entry, name, items, result) for entry in below]
+            result.entries[name] = _stacked([*lower, last])
+            _refuse_unknown_level(result.entries[name], name)
+        except InputError as error:
+            wrong += error.findings
+    if wrong:
+        raise InputError(wrong)
     return result
 
 
@@ -142,6 +144,7 @@ def _add_book(result: Prices, path: Path, document: Document, book: PriceBook) -
     result.files.append((path, document.digest))
     result.discounts += book.discounts
     result.rates |= book.rates
+    result.rate_sources |= {name: dict(book.sources) for name in book.rates}
     cited = [(f"rates.{name}", rate.source) for name, rate in book.rates.items()]
     for name, price in book.prices.items():
         own = (None if price.parts else price.source), price.support_source
@@ -155,57 +158,53 @@ def _add_book(result: Prices, path: Path, document: Document, book: PriceBook) -
             raise InputError(Finding("source", message, document.file, line, place, hint))
 
 
+def _refuse_unknown_level(entry: Entry, name: str) -> None:
+    levels, level = entry.price.support_levels, entry.price.support_level
+    if levels and level not in {*levels, NO_SUPPORT, None}:
+        message = f"no level '{level}' of support; known: {', '.join(levels)}"
+        path, fix = f"prices.{name}.support_level", "choose one of them"
+        raise InputError(Finding("support-level", message, *entry.place, path, fix))
+
+
 # Prices of parts.
+
+
+def _built(entry: Entry, name: str, items: Items, known: Prices) -> Entry | None:
+    """An entry with the sum of its parts; None where its item is unknown.
+
+    Raises:
+        InputError: a rate is unknown, or the catalog lacks the quantity that it is paid for.
+    """
+    used = [part.rate for part in entry.price.parts]
+    place = (*entry.place, f"prices.{name}.parts")
+    if not used:
+        return entry
+    for rate in used:
+        if rate not in known.rates:
+            fix = did_you_mean(rate, list(known.rates)) or "list it under rates"
+            raise InputError(Finding("rate", f"no rate '{rate}'", *place, fix))
+    if name not in items:
+        return None
+    try:
+        whole = build_price(entry.price, items[name], items, known.rates)
+    except NoQuantityError as error:
+        fix = "state it in the catalog, or give list, date, source and confidence"
+        raise InputError(Finding("rate", f"'{name}': {error}", *place, fix)) from None
+    main = next(rate for rate in used if known.rates[rate].source == whole.source)
+    sources = {**entry.sources, **known.rate_sources[main]}
+    return entry._replace(price=whole, sources=sources)
+
+
+def _built_if_possible(entry: Entry, name: str, items: Items, known: Prices) -> Entry:
+    """An overridden price, of which only terms are kept: as it is where it cannot be built."""
+    try:
+        return _built(entry, name, items, known) or entry
+    except InputError:
+        return entry
 
 
 class NoQuantityError(ValueError):
     """A rate that cannot be applied to an item; the text names the missing figure."""
-
-
-def _build_all(
-    tops: Mapping[str, Entry],
-    items: Items,
-    rates: Mapping[str, Rate],
-    rate_sources: Mapping[str, dict[str, Source]],
-) -> dict[str, Entry]:
-    """Entries with the sums of their parts; those of unknown items are left out."""
-    problems: list[Finding] = []
-    found: dict[str, Entry] = {}
-    for name, entry in tops.items():
-        item, used = items.get(name), [part.rate for part in entry.price.parts]
-        unknown = [rate for rate in used if rate not in rates]
-        place = (*entry.place, f"prices.{name}.parts")
-        if not used:
-            found[name] = entry
-        elif unknown:
-            fix = did_you_mean(unknown[0], list(rates)) or "list it under rates"
-            problems.append(Finding("rate", f"no rate '{unknown[0]}'", *place, fix))
-        elif item is not None:
-            try:
-                whole = build_price(entry.price, item, items, rates)
-            except NoQuantityError as error:
-                fix = "state it in the catalog, or give list, date, source and confidence"
-                problems.append(Finding("rate", f"'{name}': {error}", *place, fix))
-                continue
-            main = next(rate for rate in used if rates[rate].source == whole.source)
-            sources = {**entry.sources, **rate_sources[main]}
-            found[name] = entry._replace(price=whole, sources=sources)
-    if problems:
-        raise InputError(problems)
-    return found
-
-
-def _built_if_known(
-    entry: Entry, name: str, items: Items | None, rates: Mapping[str, Rate]
-) -> Entry:
-    """An overridden price as the sum of its parts; unchanged where a part is not known."""
-    item = None if items is None else items.get(name)
-    if not entry.price.parts or item is None or items is None:
-        return entry
-    try:
-        return entry._replace(price=build_price(entry.price, item, items, rates))
-    except (KeyError, NoQuantityError):  # nothing of it is paid: it only lends its terms
-        return entry
 
 
 def build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate]) -> Price:
@@ -222,33 +221,27 @@ def build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate
         NoQuantityError: the catalog lacks the quantity that a rate is paid for.
     """
     used = [(rates[part.rate], part.count) for part in price.parts]
-    sized = [(rate, count * quantity(rate, item, items)) for rate, count in used]
+    sized = [(rate, count * _quantity(rate, item, items)) for rate, count in used]
     once = [(rate, amount) for rate, amount in sized if rate.every == "once"]
     yearly = [(rate, amount) for rate, amount in sized if rate.every == "year"]
     main = max(once or yearly, key=lambda pair: pair[0].usd * pair[1])[0]
     built = "built of " + ", ".join(_text_of_part(*pair) for pair in sized)
     values: dict[str, object] = {
-        "list_usd": _sum(once, "usd"),
-        "low_usd": _sum(once, "low_usd"),
-        "high_usd": _sum(once, "high_usd"),
         "date": min((rate.date for rate, _ in sized), key=latest_day),
         "source": main.source,
         "confidence": min((rate.confidence for rate, _ in sized), key=_ORDER.index),
         "note": f"{built}; {price.note}" if price.note else built,
     }
-    if yearly:
-        values["per_year_usd"] = _sum(yearly, "usd")
-        values["per_year_low_usd"] = _sum(yearly, "low_usd")
-        values["per_year_high_usd"] = _sum(yearly, "high_usd")
+    for prefix, rows in (("", once), ("per_year_", yearly)):
+        for end in ("low_usd", "usd", "high_usd") if rows or not prefix else ():
+            amounts = (getattr(rate, end) * amount for rate, amount in rows)
+            name = "list_usd" if prefix + end == "usd" else prefix + end
+            values[name] = round(sum(amounts), 2)
     return price.model_copy(update=values)
 
 
-def quantity(rate: Rate, item: Item, items: Items) -> float:
-    """Quantity that a rate is paid for in one unit of an item: TB, or 1.
-
-    Raises:
-        NoQuantityError: the catalog does not state it.
-    """
+def _quantity(rate: Rate, item: Item, items: Items) -> float:
+    """Quantity that a rate is paid for in one unit of an item: TB, or 1."""
     if rate.per == "unit":
         return 1.0
     if rate.per == "raw_tb":
@@ -257,10 +250,9 @@ def quantity(rate: Rate, item: Item, items: Items) -> float:
             return raw
         drives = f"{rate.flash} drives" if rate.flash else "drives"
         raise NoQuantityError(f"the catalog states no {drives} (media)")
-    usable = item.provides.usable
-    if usable is None:
+    if item.provides.usable is None:
         raise NoQuantityError("the catalog states no usable capacity (provides.usable)")
-    return usable.value
+    return item.provides.usable.value
 
 
 def raw_tb(item: Item, items: Items, flash: MediaType | None = None) -> float:
@@ -268,11 +260,6 @@ def raw_tb(item: Item, items: Items, flash: MediaType | None = None) -> float:
     own = sum(m.raw_tb for m in item.media if flash is None or m.type == flash)
     parts = ((items[p.id], p.quantity) for p in item.components if p.id in items)
     return own + sum(count * raw_tb(part, items, flash) for part, count in parts)
-
-
-def _sum(sized: list[tuple[Rate, float]], usd: str) -> float:
-    each: list[float] = [getattr(rate, usd) * amount for rate, amount in sized]
-    return round(sum(each), 2)
 
 
 def _text_of_part(rate: Rate, amount: float) -> str:
@@ -287,37 +274,39 @@ def with_range(price: Price, ranges: Mapping[Confidence, float]) -> Price:
     share = ranges.get(price.confidence)
     if share is None:
         return price
-    low, high, each = 1.0 - share, 1.0 + share, price.per_year_usd
-    values = {"low_usd": price.list_usd * low, "high_usd": price.list_usd * high}
-    if each is not None:
-        values |= {"per_year_low_usd": each * low, "per_year_high_usd": each * high}
-    new = {name: round(usd, 2) for name, usd in values.items() if getattr(price, name) is None}
+    amounts = {"": price.list_usd, "per_year_": price.per_year_usd}
+    new = {
+        f"{prefix}{end}_usd": round(usd * factor, 2)
+        for prefix, usd in amounts.items()
+        for end, factor in (("low", 1.0 - share), ("high", 1.0 + share))
+        if usd is not None and getattr(price, f"{prefix}{end}_usd") is None
+    }
     return price.model_copy(update=new)
 
 
-def below_drives(
-    prices: Mapping[str, Price], items: Items, rates: Mapping[str, Rate]
-) -> Iterator[tuple[str, str, str]]:
-    """(item id, message, fix) of storage priced below its bare drives."""
-    flash = {rate.flash: rate for rate in rates.values() if rate.flash is not None}
-    for name, price in prices.items():
-        item = items.get(name)
+def below_drives(prices: Prices, items: Items) -> Iterator[Finding]:
+    """A warning for each storage item priced below its bare drives."""
+    flash = {rate.flash: rate for rate in prices.rates.values() if rate.flash is not None}
+    for name, entry in prices.entries.items():
+        item, usd = items.get(name), entry.price.list_usd
         if item is None or item.category != "storage":
             continue
         drives_usd = sum(rate.usd * raw_tb(item, items, kind) for kind, rate in flash.items())
-        if price.list_usd < drives_usd * (1.0 - 1e-9):
+        if usd < drives_usd * (1.0 - 1e-9):
             message = (
-                f"the price of '{name}', {price.list_usd:,.0f} USD, is below its bare drives, "
+                f"the price of '{name}', {usd:,.0f} USD, is below its bare drives, "
                 f"{drives_usd:,.0f} USD"
             )
-            yield name, message, "build it from parts, or state what you pay for flash in rates"
+            fix = "build it from parts, or state what you pay for flash in rates"
+            path = f"prices.{name}"
+            yield Finding("below-drives", message, *entry.place, path, fix, "warning")
 
 
 # Terms kept from earlier books.
 
 
-def _merge(entries: Sequence[Entry]) -> Entry:
-    """The last of several prices of an item with the terms that it leaves to the earlier ones."""
+def _stacked(entries: list[Entry]) -> Entry:
+    """The last of several prices of an item with the terms of earlier ones that it leaves open."""
     result = entries[0]
     for entry in entries[1:]:
         result = _over(entry, result)
@@ -347,7 +336,7 @@ def _over(entry: Entry, below: Entry) -> Entry:
     }
     if kept:
         books = ", ".join(dict.fromkeys(f"'{book}'" for _, book in kept.values()))
-        note = f"{_listed(kept)} as in {books}"
+        note = f"{', '.join(kept)} as in {books}"
         values["note"] = f"{price.note}; {note}" if price.note else note
     return entry._replace(price=price.model_copy(update=values), sources=sources, terms=kept)
 
@@ -374,33 +363,136 @@ def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
     return name
 
 
-def _listed(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _unknown_level(price: Price) -> str | None:
-    levels, level = price.support_levels, price.support_level
-    if not levels or level in {*levels, NO_SUPPORT, None}:
-        return None
-    return f"no level '{level}' of support; known: {', '.join(levels)}"
-
-
 def kept_terms(entries: Mapping[str, Entry]) -> Iterator[Finding]:
-    """A warning for each book and set of terms that it leaves to earlier books."""
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    """A warning for each book that leaves terms to earlier books."""
+    books: dict[str, list[str]] = {}
     for name, entry in entries.items():
-        terms = tuple((label, book) for label, (_, book) in entry.terms.items())
-        if terms:
-            groups.setdefault((entry.book, terms), []).append(name)
-    for (book, terms), names in groups.items():
-        below = ", ".join(dict.fromkeys(f"'{other}'" for _, other in terms))
-        labels, shown = _listed(label for label, _ in terms), []
+        if entry.terms:
+            books.setdefault(entry.book, []).append(name)
+    for book, names in books.items():
+        texts = []
         for name in names[:_MOST_NAMES]:
             kept = entries[name].terms.items()
-            shown.append(f"{name} ({', '.join(f'{label} {text}' for label, (text, _) in kept)})")
+            terms = ", ".join(f"{label} {text} as in '{other}'" for label, (text, other) in kept)
+            texts.append(f"{name} ({terms})")
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        message = f"'{book}' leaves {labels} to {below} for {', '.join(shown)}{more}"
-        example = ", for example support_per_year: none" if "support" in labels else ""
+        message = f"'{book}' keeps terms of earlier books for {', '.join(texts)}{more}"
+        fix = "state what differs, for example support_per_year: none"
         place = (*entries[names[0]].place, f"prices.{names[0]}")
-        yield Finding("kept-terms", message, *place, f"state what differs{example}", "warning")
+        yield Finding("kept-terms", message, *place, fix, "warning")
+
+
+# Rates of exchange.
+
+
+def rates_of_document(document: Document) -> dict[str, Currency]:
+    """The rates of exchange of a file, without those that are wrong."""
+    found: dict[str, Currency] = {}
+    data = document.data.get("exchange")
+    for code, rate in data.items() if isinstance(data, dict) else ():
+        try:
+            found[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
+        except ValidationError:
+            continue
+    return found
+
+
+def rates_of_books(documents: list[tuple[Path, Document]]) -> dict[str, Currency]:
+    """The rates of price books; later ones override earlier ones."""
+    found: dict[str, Currency] = {}
+    for _, document in documents:
+        found |= rates_of_document(document)
+    return found
+
+
+def lacks_rate(data: Any, rates: Rates) -> bool:
+    """True if the data of a file has amounts in a currency whose rate is not known."""
+    if isinstance(data, str):
+        code = currency.code_of(data)
+        return code is not None and code not in rates
+    parts = data.values() if isinstance(data, dict) else data if isinstance(data, tuple) else ()
+    return any(lacks_rate(part, rates) for part in parts)
+
+
+def settle_rates(problem: Problem, prices: Prices, place: FileLine) -> Problem:
+    """The problem with the rates of its price books, and the currency that they are in.
+
+    The problem's own rates and currency override those of the books.
+
+    Raises:
+        InputError: money is to be shown in a currency without a rate, at ``place`` or the book.
+    """
+    rates = {**prices.exchange, **problem.exchange}
+    code = problem.currency or prices.currency
+    if code not in (None, currency.USD.code) and code not in rates:
+        message = f"money is to be shown in {code}, and no rate of {code} is known"
+        where = place if problem.currency else prices.currency_place
+        raise InputError(Finding("exchange", message, *where, "currency", rate_wanted(str(code))))
+    if rates == problem.exchange and code == problem.currency:
+        return problem
+    return problem.model_copy(update={"exchange": rates, "currency": code})
+
+
+def old_rates(inputs: Inputs) -> Iterator[Finding]:
+    """Warnings of rates in use that are old, or dated in the future."""
+    problem, document = inputs.problem, inputs.document
+    used = {price.currency for price in inputs.prices.values()} | {problem.currency}
+    here = rates_of_document(document) if document is not None else {}
+    for code, rate in sorted(problem.exchange.items()):
+        if code not in used and code not in here:
+            continue
+        path, day = f"exchange.{code}", latest_day(rate.on)
+        place: tuple[str | None, int | None] = (None, None)
+        if document is not None and code in here:
+            place = document.place(("exchange", code))
+        message, fix = "", f"give the rate of today: {path}.usd and on"
+        if day < today() - timedelta(days=OLD_DAYS):
+            message = f"the rate of {code} is of {rate.on}, more than {OLD_DAYS} days ago"
+        elif day > today():
+            message = f"the rate of {code} is of {rate.on}, in the future"
+        if message:
+            yield Finding("old-rate", message, *place, path, fix, "warning")
+
+
+# Age of prices.
+
+OLD_MONTHS = 6
+"""Age above which a price is stale: flash moves by a fifth in a quarter."""
+NO_DATE = "0000"
+"""The date of a price that was edited in a workbook."""
+
+
+def latest_day(text: str) -> date:
+    """The last day of a date of a price book, which may be a month or a year."""
+    if text == NO_DATE:
+        return date.max
+    year, month, day = (*map(int, text.split("-")), 12, 31)[:3]
+    return date(year, month, min(day, calendar.monthrange(year, month)[1]))
+
+
+def is_old(text: str, day: date) -> bool:
+    """True if a price of a date is stale on a day."""
+    return latest_day(text) < day - timedelta(days=365.25 / 12 * OLD_MONTHS)
+
+
+def is_to_come(text: str, day: date) -> bool:
+    """True if all of a date is after a day."""
+    if text == NO_DATE:
+        return False
+    year, month, first = (*map(int, text.split("-")), 1, 1)[:3]
+    return date(year, month, first) > day
+
+
+def today() -> date:
+    """Today, or the day of SOURCE_DATE_EPOCH, for reproducible outputs.
+
+    Raises:
+        InputError: SOURCE_DATE_EPOCH is no time.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        message, fix = f"'{epoch}' is not seconds since 1970", "write for example 1767225600"
+        raise InputError(Finding("environment", message, "SOURCE_DATE_EPOCH", fix=fix)) from None
+    return now.date()

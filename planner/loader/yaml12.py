@@ -29,98 +29,105 @@ MAX_DEPTH = 40
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_SPECIAL = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-    ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
-}  # fmt: skip
+_SPECIAL: dict[str, bool | float | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
 _INFINITE = re.compile(r"([-+]?)(\.inf|\.Inf|\.INF)\Z")
 _BEGIN_NUMBERS = frozenset("+-.0123456789")
 _TAGS = frozenset(
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
 ) | {None, "!"}
-_STR = "tag:yaml.org,2002:str"
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def shorten_path(path: Path) -> str:
-    """Return ``path`` as the user would write it: relative where that is shorter."""
+    """``path`` as the user would write it: relative where that is shorter."""
     try:
         return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
 
 
-def read_text(path: Path, what: str) -> tuple[str, str]:
-    """Return the file's text and the SHA-256 of its bytes.
+def read_text(
+    path: Path, what: str, *, most_bytes: int = MAX_BYTES, form: str = "YAML"
+) -> tuple[str, str]:
+    """The file's text and the SHA-256 of its bytes.
 
     Raises:
-        InputError: that cannot be done, in one line.
+        InputError: it cannot be read, or is no text in UTF-8.
     """
     name = shorten_path(path)
+    if any("\ud800" <= letter <= "\udfff" for letter in name):  # bytes that are no UTF-8
+        message = f"the name of the {what} is not text"
+        raise InputError(Finding("file-name", message, ascii(name), fix="rename it"))
     try:
-        content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
+        content = contents(path, most_bytes=most_bytes, what=what, missing=f"no such {what}")
+        text = content.decode("utf-8-sig")
     except InputError as error:
         raise InputError([replace(finding, file=name) for finding in error.findings]) from None
-    try:
-        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(_binary(name, what)) from None
+        text = "\0"
     if "\0" in text:
-        raise InputError(_binary(name, what))
+        message = f"not a text file; a {what} is {form} in UTF-8"
+        raise InputError(Finding("not-text", message, name))
     return text, hashlib.sha256(content).hexdigest()
 
 
-def _refuse_what_is_no_text(name: str, what: str) -> None:
-    """Refuse a file name of bytes that are not UTF-8: every output states it."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        message = f"the name of the {what} is not text"
-        raise InputError(Finding("file-name", message, ascii(name), fix="rename it")) from None
+def read(path: Path, what: str = "problem file", *, text: str | None = None) -> Document:
+    """The single YAML document of ``path``, which must be a mapping, with its digest.
 
+    Args:
+        path: the file.
+        what: its kind, for messages.
+        text: what the file will hold, where it is not written yet.
 
-def _binary(name: str, what: str) -> Finding:
-    return Finding("not-text", f"not a text file; a {what} is YAML in UTF-8", name)
-
-
-def read(path: Path, what: str = "problem file") -> Document:
-    """Return the single YAML document of ``path``, which must be a mapping, with its digest."""
-    _refuse_what_is_no_text(shorten_path(path), what)
-    text, digest = read_text(path, what)
-    document = parse(text, shorten_path(path), what)
+    Raises:
+        InputError: it cannot be read, is no YAML, or no mapping.
+    """
+    if text is None:
+        text, digest = read_text(path, what)
+    else:
+        digest = hashlib.sha256(text.encode()).hexdigest()
+    document = parse(text, shorten_path(path))
     if not isinstance(document.data, dict):
-        raise InputError(_no_mapping(document, what))
+        kind = "empty" if document.data is None else "not a mapping of keys to values"
+        fixes = {
+            "problem file": "start from an example: planner init",
+            OVERRIDES: f"write for example {job_path('checkpoint.size')}: 13.8 TB",
+        }
+        fix = fixes.get(what, f"begin with '{what.replace(' ', '_')}: ' and its title")
+        message = f"the {what} is {kind}"
+        raise InputError(Finding("not-a-mapping", message, document.file, 1, fix=fix))
     document.digest = digest
     return document
 
 
-def _no_mapping(document: Document, what: str) -> Finding:
-    kind = "empty" if document.data is None else "not a mapping of keys to values"
-    begin = f"begin with '{what.removesuffix(' file').replace(' ', '_')}: ' and its title"
-    fixes = {
-        "problem file": "start from an example: planner init",
-        OVERRIDES: f"write for example {job_path('checkpoint.size')}: 13.8 TB",
-    }
-    fix = fixes.get(what, begin)
-    return Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
+def parse(text: str, file: str) -> Document:
+    """The data of ``text``; ``file`` names it in messages.
 
-
-def parse(text: str, file: str, what: str = "problem file") -> Document:
-    """Return the data of ``text``; ``file`` names it in messages."""
+    Raises:
+        InputError: it is no YAML, or more than a planner file needs.
+    """
     document = Document(file, None)
     try:
         document.data = _Reader(document, yaml.parse(text, Loader=_Loader)).document_data()
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
     except yaml.YAMLError:
-        raise InputError(_unprintable(text, file)) from None
+        found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        line = text.count("\n", 0, found.start()) + 1 if found else None
+        sign = f"the control character {found[0]!r}" if found else "a control character"
+        message, fix = f"not readable as YAML: {sign}", "remove invisible characters"
+        raise InputError(Finding("yaml", message, file, line, fix=fix)) from None
     return document
 
 
 def scalar(text: str, origin: str) -> Any:
-    """Return a value given on the command line, read as YAML; ``origin`` names it in messages."""
+    """A value given on the command line, read as YAML; ``origin`` names it in messages."""
     try:
         return parse(text, origin).data
     except InputError as error:
@@ -135,16 +142,16 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Return a text, in quotes where it would be read as a number, a Boolean or null."""
+        """A text, in quotes where it would be read as a number, a Boolean or null."""
         plain = text not in _SPECIAL and isinstance(_number(text), str)
-        return self.represent_scalar(_STR, text, style=None if plain else "'")
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def dump(data: Mapping[str, Any]) -> str:
-    """Return the data of a file as YAML that reads back the same."""
+    """The data of a file as YAML that reads back the same."""
     return yaml.dump(
         data,
         Dumper=_Dumper,
@@ -155,72 +162,50 @@ def dump(data: Mapping[str, Any]) -> str:
     )
 
 
-def _too_deep(file: str, line: int | None) -> Finding:
-    message = f"nested deeper than {MAX_DEPTH} levels"
-    return Finding("yaml-depth", message, file, line, fix="no planner file needs more than ten")
-
-
-# What libyaml says, and what it means to someone who does not write parsers.
 _SYNTAX = (
+    ("tab character", "a tab is used for indentation", "use spaces"),
     (
         "mapping values are not allowed",
-        "a key stands where none can stand",
+        "a key is where none may be",
         "check the indentation, and put text that holds ': ' in quotes",
     ),
+    ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
     (
-        "did not find expected key",
+        "did not find expected",
         "this line does not fit the indentation of those above",
-        "give keys of one group the same indentation",
-    ),
-    (
-        "did not find expected '-' indicator",
-        "this line does not fit the list above",
-        "give its entries '- ' at the same indentation",
+        "give keys of one group the same indentation, and the entries of a list",
     ),
     ("could not find expected ':'", "a key without its ':'", "write 'key: value'"),
     ("cannot start any token", "a character that no value begins with", "put the text in quotes"),
     ("unexpected end of stream", "a quote that is opened here is not closed", "add the quote"),
-    ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
 )
+"""Words of libyaml, the cause in plain words, the fix."""
 _OPENED = ("unexpected end of stream", "expected ',' or", "could not find expected ':'")
+"""Words of faults whose cause is where the context began."""
 
 
 def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
     problem = (error.problem or "syntax error").replace("\n", " ")
     began = any(words in problem for words in _OPENED) and error.context_mark is not None
     mark = error.context_mark if began else error.problem_mark or error.context_mark
-    fix = None
-    if "expected a single document" in (error.context or ""):
-        problem, fix = "more than one document", "keep one and remove '---'"
-    elif "\\t" in problem or "tab" in problem.lower():
-        problem, fix = "a tab is used for indentation", "use spaces"
-    else:
-        problem, fix = _plain(problem)
     line = None if mark is None else mark.line + 1
     if "nesting depth" in problem:  # libyaml's own limit, which it meets first where '[' follow '['
         return _too_deep(file, line)
-    return Finding("yaml", f"not readable as YAML: {problem}", file, line, fix=fix)
+    said = f"{error.context or ''} {problem}"
+    known = (row[1:] for row in _SYNTAX if row[0] in said)
+    message, fix = next(known, (problem, None))
+    return Finding("yaml", f"not readable as YAML: {message}", file, line, fix=fix)
 
 
-def _plain(problem: str) -> tuple[str, str | None]:
-    for words, meaning, fix in _SYNTAX:
-        if words in problem:
-            return meaning, fix
-    return problem, None
-
-
-def _unprintable(text: str, file: str) -> Finding:
-    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
-    line = text.count("\n", 0, found.start()) + 1 if found else None
-    what = f"the control character {found[0]!r}" if found else "a control character"
-    fix = "remove what is not visible text"
-    return Finding("yaml", f"not readable as YAML: {what}", file, line, fix=fix)
+def _too_deep(file: str, line: int | None) -> Finding:
+    message = f"nested deeper than {MAX_DEPTH} levels"
+    return Finding("yaml-depth", message, file, line, fix="no planner file needs more than ten")
 
 
 class _Reader:
     """Turns the events of libyaml into data, with the line of every part.
 
-    Guards against bombs of aliases, deep nesting, too many values and keys that stand twice.
+    Guards against bombs of aliases, deep nesting, too many values and duplicate keys.
     """
 
     def __init__(self, document: Document, events: Iterator[Any]) -> None:
@@ -304,7 +289,7 @@ class _Reader:
             key = self._key(event)
             below = (*path, key)
             if key in result:
-                message = f"key '{key}' stands twice (first in line {self.lines[below]})"
+                message = f"duplicate key '{key}' (first in line {self.lines[below]})"
                 raise self._error("duplicate-key", message, event, "keep one of them")
             self.lines[below] = event.start_mark.line + 1
             result[key] = self.value(next(self.events), below)
@@ -341,12 +326,11 @@ class _Reader:
 
 
 def _number(text: str) -> str | int | float:
+    """The number of a plain scalar, or its text."""
     if _INT.match(text):
         return int(text)
     if _BASED.match(text):
         return int(text, 0)
-    if _FLOAT.match(text):
-        return float(text)
     if match := _INFINITE.match(text):
         return float(f"{match[1]}inf")
-    return text
+    return float(text) if _FLOAT.match(text) else text

@@ -8,7 +8,7 @@ from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.figures import FIGURES, ITEM_UNITS
 from planner.inputs import Inputs
-from planner.loader.catalog_checks import catalog_figures
+from planner.loader.catalogs import catalog_figures
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import job_path

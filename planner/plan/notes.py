@@ -15,7 +15,7 @@ from planner.case.quantities import total
 from planner.case.ways import ASSUMED, FULL, choices_on
 from planner.figures import STATED
 from planner.inputs import Inputs, needs
-from planner.loader.exchange import OLD_MONTHS, is_old, is_to_come, latest_day, today
+from planner.loader.prices import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job

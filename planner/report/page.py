@@ -131,7 +131,10 @@ def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list
     inputs = frozenset(shown.plan.provenance.input_sha256 for shown in plans)
     told = [_study(at, each, inputs) for at, each in enumerate(studies, 1)]
     if not plans:
-        rows = plan_page.facts_of_study(studies[0].record) if studies else []
+        about = studies[0].record if studies else None
+        if not isinstance(about, AnyStudy):  # of no single problem, or with its plan
+            return told
+        rows = plan_page.facts_of_study(about)
         return [*told, Section("asked", "Problem", tuple(_parts([Facts(tuple(rows))])))]
     if len(plans) == 1:
         first, *rest = _plan(plans[0])
@@ -205,6 +208,8 @@ def _ended(study: AnyStudy) -> str:
 
 def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
     """The problem of a study; a note where the plan beside it has other inputs."""
+    if not isinstance(study, AnyStudy):
+        return ""
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
     stands = ""

@@ -230,6 +230,14 @@ class PortGroup(Model):
         return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
 
+def check_range(value: float, low: float | None, high: float | None) -> None:
+    """Raise ValueError where a value does not lie in its range."""
+    if low is not None and low > value:
+        raise ValueError(f"low {low:.4g} is more than {value:.4g}")
+    if high is not None and high < value:
+        raise ValueError(f"high {high:.4g} is less than {value:.4g}")
+
+
 class PowerPoint(Model):
     """A published power set point of a GPU system: throughput under a GPU power cap.
 
@@ -250,6 +258,11 @@ class PowerPoint(Model):
     confidence: Confidence
     note: Text | None = None
 
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        check_range(self.throughput, self.low, self.high)
+        return self
+
 
 class Achieved(Model):
     """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
@@ -267,6 +280,11 @@ class Achieved(Model):
     source: Identifier
     confidence: Confidence
     note: Text | None = None
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Self:
+        check_range(self.rate_tflops, self.low_tflops, self.high_tflops)
+        return self
 
 
 class Switch(Model):

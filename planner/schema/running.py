@@ -323,14 +323,6 @@ Options = Annotated[
 ]
 
 
-def check_range(throughput: float, low: float | None, high: float | None) -> None:
-    """Raise ValueError where a throughput does not lie in its range."""
-    if low is not None and low > throughput:
-        raise ValueError(f"low {low:.4g} is more than throughput {throughput:.4g}")
-    if high is not None and high < throughput:
-        raise ValueError(f"high {high:.4g} is less than throughput {throughput:.4g}")
-
-
 def _points_kind(value: object) -> str:
     if value == "open":
         return "open"

@@ -206,8 +206,7 @@ class Book:
         digits = self.currency.decimals if kind == "cents" else 0
         plain = f"#,##0.{'0' * digits}" if digits else "#,##0"
         if kind == "large":
-            size, unit = (",,,", "bn") if self.currency.large[0] > 1e8 else (",,", "M")
-            return f'#,##0.0{size}" {unit}"'
+            return '#,##0.0,," M"'
         return f'{plain};-{plain};"–"'
 
     @property

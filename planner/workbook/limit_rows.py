@@ -131,8 +131,7 @@ def _opened(found: Performance, limit: LimitReport) -> tuple[Kind, str, Allowed]
     highest = 1.0 if limit.unit == "share" else 1e15
     if limit.name in _OF_JOB:
         return "figure", _OF_JOB[limit.name], Allowed(1e-9, highest)
-    several = any(each.name.startswith("rack_positions.") for each in found.plan.limits)
-    if not row.editable or (limit.name == "racks" and several):
+    if not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
     counted = whole or limit.unit in ("USD", "USD/year", "kW")

@@ -65,7 +65,7 @@ def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
     assert line.price is not None and line.price.note is not None
     assert line.price.note.startswith("ours; support, subscription, lead time, ")
     assert line.price.note.endswith("as in 'Own prices'")
-    (warning,) = [each for each in plan.warnings if "leaves support" in each]
+    (warning,) = [each for each in plan.warnings if "keeps terms" in each]
     assert "support 8 % a year, 1 years included" in warning
     _, findings = load_with_findings(path)
     (finding,) = [each for each in findings if each.code == "kept-terms"]

