@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from planner import terminal
-from planner.report import plan_page
 from planner.report.blocks import Block, Heading
-from planner.report.page import fragment
+from planner.report.page import fragment, plan_sections
 from planner.report.restated import restated, restated_columns
 from planner.report.screen import show
 from planner.report.views import (
@@ -204,14 +203,18 @@ def fitted(result: Any, columns: int) -> str:
 def html(result: Any) -> str:
     """A result as a page of a notebook: first screen, charts, the rest folded away; no script."""
     if isinstance(result, Plan):
-        first, *rest = plan_page.sections(restated(result))
+        first, *rest = plan_sections(restated(result))
         parts = [fragment(first[2]), *(_folded(title, fragment(b)) for _, title, b in rest)]
         return "\n".join([_tag("h3", plan_view.headline(result)), *parts])
     if isinstance(result, Sweep) and not hasattr(result, "table"):
         return _tag("pre", repr(result))
     blocks = blocks_of(result)
     title = next((each.text for each in blocks if isinstance(each, Heading)), "")
-    first_screen = [each for each in blocks if not isinstance(each, Heading) and not each.detail]
+    first_screen = [
+        each
+        for each in blocks
+        if not isinstance(each, Heading) and not getattr(each, "detail", False)
+    ]
     parts = [_tag("h3", title), fragment(first_screen), *map(_picture, charts_of(result))]
     return "\n".join([*parts, _folded("In full", _tag("pre", show(blocks, full=True)))])
 

@@ -102,9 +102,9 @@ def _grouped(use: Use) -> str:
     return label(use.model_copy(update={"period": None}) if use.site else use)
 
 
-def words(label: str, values: Iterable[str | None], *, cut: bool = False) -> Column:
-    """Return a column of words; ``cut`` where the screen may shorten it."""
-    return Column(label, tuple(v or "-" for v in values), words=True, gives_way=cut)
+def words(label: str, values: Iterable[str | None]) -> Column:
+    """Return a column of words."""
+    return Column(label, tuple(v or "-" for v in values), words=True)
 
 
 def figures(label: str, values: Iterable[float | None], digits: int = 0) -> Column:
@@ -149,7 +149,7 @@ def _runs(plan: PortfolioPlan) -> Table:
         words("job", (r.job for r in last)),
         words("periods", (f"{a}" if a == b else f"{a}-{b}" for a, b in ends)),
         words("site", (r.site for r in last)),
-        words("on", (model(plan, r.item).split(maxsplit=1)[-1] for r in last), cut=True),
+        words("on", (model(plan, r.item).split(maxsplit=1)[-1] for r in last)),
         figures("GPUs", (r.gpus for r in last)),
         *spares,
         figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
@@ -205,7 +205,7 @@ def _orders(plan: PortfolioPlan, *, full: bool) -> Table:
         figures("period", (o.period for o in rows)),
         words("date", (o.date for o in rows)),
         words("site", (o.site for o in rows)),
-        words("item", (o.model for o in rows), cut=True),
+        words("item", (o.model for o in rows)),
         figures("units", (o.quantity for o in rows)),
         figures("USD each", (o.unit_net_usd for o in rows)),
         figures("MUSD", (o.extended_usd / 1e6 for o in rows), 2),
@@ -230,7 +230,7 @@ def _standing(plan: PortfolioPlan) -> Table:
     columns = (
         figures("period", (s.period for s in rows)),
         words("site", (s.site for s in rows)),
-        words("item", (model(plan, s.item) for s in rows), cut=True),
+        words("item", (model(plan, s.item) for s in rows)),
         figures("in service", (s.needed for s in rows)),
         figures("held", (s.held for s in rows)),
         figures("retired", (s.retired for s in rows)),

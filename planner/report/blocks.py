@@ -1,25 +1,22 @@
-"""Results as blocks, once for the screen, pages and sheets.
+"""Results as blocks, once for screen, page and sheet.
 
-A view turns a record into blocks. Figures keep their values and units, so that each renderer writes
-them as its medium does: aligned text, HTML, cells with a number format.
-
-The first screen of a result leaves out blocks and columns that are `detail` and cuts tables and
-lists to their `first` rows; `--full`, pages and sheets have all.
+A view turns a record into blocks; each medium lays them out. Figures keep their values, so that a
+sheet has numbers. A first screen leaves out blocks and columns that are `detail` and shows the
+`first` rows of tables and lists; `--full`, pages and sheets have all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
+from planner.report.charts.model import Chart
 from planner.report.words import Scale, results
 
-Medium = Literal["screen", "page", "sheet"]
 Value = float | int | str | None
-EVERYWHERE: frozenset[Medium] = frozenset(("screen", "page", "sheet"))
-SCREEN: frozenset[Medium] = frozenset(("screen",))
-PAGE: frozenset[Medium] = frozenset(("page",))
+ValueT = TypeVar("ValueT")
+RecordT = TypeVar("RecordT")
 
 
 @dataclass(frozen=True)
@@ -45,22 +42,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs, or points of a list.
-
-    Attributes:
-        most: texts on a full screen.
-        first: texts on a first screen.
-    """
+    """Paragraphs or points of a list, at most ``most``, on a first screen ``first``."""
 
     texts: tuple[str, ...]
     title: str = ""
     points: bool = False
     most: int | None = None
-    on: frozenset[Medium] = EVERYWHERE
     first: int | None = None
     detail: bool = False
     style: Literal["", "answer", "note", "muted"] = ""
-    """Of the page: the sentence that answers, a remark, an aside."""
+    """On the page: the sentence that answers, a remark, an aside."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +59,6 @@ class Tiles:
     """Headline figures, each with its label."""
 
     figures: tuple[tuple[str, str], ...]
-    detail: bool = False
 
 
 class Bar(NamedTuple):
@@ -83,69 +73,85 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars one below the other; the screen has the first ``most``."""
+    """Bars one below the other."""
 
     title: str
     bars: tuple[Bar, ...]
     subtitle: str = ""
-    most: int | None = None
-    detail: bool = False
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: words, or figures in one unit.
+    """A column of a table: words, aligned to the left, or figures in one unit.
 
     Attributes:
-        label: what it is.
-        values: by row; texts are words, figures stand in ``unit``.
-        unit: of the figures.
-        texts: the same as the screen writes them, where not as results in a common unit.
-        head: the lines over it on the screen, where not its label and the unit of its figures.
-        words: whether it is aligned to the left.
-        gives_way: whether the screen cuts it where the table is too wide.
-        under: whether the screen writes it under its row instead of beside.
-        on: the media that have it.
-        spare: how soon a first screen that is too narrow leaves it out, the highest first; 0 never.
+        values: by row, as a sheet holds them.
+        texts: the same for screen and page, by default figures in a common unit.
         detail: whether a first screen leaves it out.
-        foot: its total, in a last row of the screen and the page.
+        foot: its total, in a last row.
     """
 
     label: str
     values: tuple[Value, ...]
     unit: str = ""
     texts: tuple[str, ...] | None = None
-    head: tuple[str, ...] = ()
     words: bool = False
-    gives_way: bool = False
-    under: bool = False
-    on: frozenset[Medium] = EVERYWHERE
-    spare: int = 0
     detail: bool = False
     foot: str = ""
 
     @property
-    def lines(self) -> tuple[str, ...]:
-        """The lines over it on the screen."""
-        if self.head:
-            return self.head
+    def shown_unit(self) -> str:
+        """The unit of its texts, empty where these or the label name it."""
         unit = "" if self.texts is not None else self._scale.unit
-        return (self.label, unit) if unit else (self.label,)
+        return "" if unit.casefold() in self.label.casefold() else unit
 
     @property
     def _scale(self) -> Scale:
-        """How the screen writes its figures: in a common unit."""
         return results([v for v in self.values if isinstance(v, (int, float))], self.unit)
 
     @property
     def written(self) -> tuple[str, ...]:
-        """Its values as the screen writes them."""
+        """Its values as texts."""
         if self.texts is not None:
             return self.texts
         scale = self._scale
-        return tuple(
-            value if isinstance(value, str) else scale.text(value) for value in self.values
-        )
+        return tuple(v if isinstance(v, str) else scale.text(v) for v in self.values)
+
+
+def words(
+    label: str, texts: Iterable[str | None], *, detail: bool = False, foot: str = ""
+) -> Column:
+    """A column of words."""
+    return Column(label, tuple(t or "" for t in texts), words=True, detail=detail, foot=foot)
+
+
+def figures(
+    label: str,
+    values: Iterable[ValueT | None],
+    form: int | str | Callable[[ValueT], str] = "",
+    *,
+    detail: bool = False,
+    foot: str = "",
+) -> Column:
+    """A column of figures.
+
+    Args:
+        form: decimals, a unit to write all of them in, or what writes each.
+    """
+    found = tuple(values)
+    numbers = tuple(v if isinstance(v, (int, float, str)) else None for v in found)
+    if isinstance(form, str):
+        return Column(label, numbers, form, detail=detail, foot=foot)
+    write = form if callable(form) else lambda v: f"{v:,.{form}f}"
+    texts = tuple("-" if v is None else write(v) for v in found)
+    return Column(label, numbers, texts=texts, detail=detail, foot=foot)
+
+
+def values_of(
+    records: Iterable[RecordT | None], read: Callable[[RecordT], ValueT | None]
+) -> list[ValueT | None]:
+    """A figure of each record, None where there is no record."""
+    return [None if each is None else read(each) for each in records]
 
 
 @dataclass(frozen=True)
@@ -153,15 +159,10 @@ class Table:
     """Columns side by side.
 
     Attributes:
-        title: what it shows.
-        columns: from left to right; each medium has those that are on it.
         notes: paragraphs under it.
-        items: what the screen says of its rows under it, each hanging.
-        most: rows of a full screen; evenly chosen, ``kept`` always among them.
-        first: rows of a first screen, chosen in the same way.
+        most: rows of screen and page, evenly chosen; `first`: of a first screen, the leading ones.
         kept: places of rows that are never left out.
         rows: what its rows are called.
-        whole: whether the page has every row.
     """
 
     title: str
@@ -170,19 +171,13 @@ class Table:
     most: int | None = None
     kept: tuple[int, ...] = ()
     rows: str = "rows"
-    items: tuple[str, ...] = ()
     first: int | None = None
     detail: bool = False
-    whole: bool = False
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.columns[0].values) if self.columns else 0
-
-    def on(self, medium: Medium) -> tuple[Column, ...]:
-        """The columns that a medium has."""
-        return tuple(column for column in self.columns if medium in column.on)
 
     def of(self, places: Sequence[int]) -> Table:
         """The table of some of its rows."""
@@ -190,15 +185,14 @@ class Table:
             replace(
                 column,
                 values=tuple(column.values[at] for at in places),
-                texts=None if column.texts is None else tuple(column.texts[at] for at in places),
+                texts=tuple(column.written[at] for at in places) if column.texts else None,
             )
             for column in self.columns
         )
         return replace(self, columns=tuple(columns))
 
 
-Block = Heading | Facts | Text | Tiles | Bars | Table
-
+Block = Heading | Facts | Text | Tiles | Bars | Table | Chart
 
 MOST_NOTES = 5
 """Notes on a first screen."""
@@ -215,11 +209,7 @@ def proof_block(texts: Iterable[str]) -> Text:
 
 
 def choose_rows(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
-    """The places of rows to show: all, or evenly chosen with those kept among them.
-
-    Args:
-        kept: places of rows that are never left out.
-    """
+    """The places of rows to show: all, or evenly chosen with those kept among them."""
     if most is None or count <= most:
         return list(range(count))
     even = most - len(set(kept))

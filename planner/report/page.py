@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from planner.figures import capital
-from planner.report import plan_page
+from planner.currency import bare
+from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
+from planner.report.audience import HIDDEN_OBJECTIVE
 from planner.report.blocks import (
+    Bar,
     Bars,
     Block,
     Column,
@@ -21,22 +25,50 @@ from planner.report.blocks import (
     Text,
     Tiles,
     choose_rows,
+    figures,
+    words,
 )
 from planner.report.charts.model import Chart
 from planner.report.restated import restated
-from planner.report.sensitivity_words import STATUS, as_it_stands, named
-from planner.report.words import clean, counted, fitted, results
+from planner.report.scope import binding_limits, decided_lines, own_lines
+from planner.report.views.plan import (
+    answer_lines,
+    bought_text,
+    limit_bars,
+    storage_alternatives,
+    tiles,
+)
+from planner.report.words import (
+    STATUS_WORDS,
+    about,
+    amount_of,
+    as_it_stands,
+    clean,
+    counted,
+    duration,
+    fitted,
+    gap,
+    given_away,
+    listed,
+    money,
+    named,
+    percent,
+    power,
+    product,
+    proof,
+    so_many,
+    some,
+)
 from planner.schema.comparison import RulesTable
-from planner.schema.plan import Plan
+from planner.schema.plan import JobPlan, Plan, Totals
 from planner.schema.sensitivity import Frontier, Study, Sweep
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 AnyStudy = Study | RulesTable
 Part = dict[str, Any]
 """A block as the template takes it."""
-_LONGEST, _MOST_ROWS = 240, 25
+_LONGEST, _MOST_ROWS = 240, 200
+_TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4
+_MINUTES_PER_DAY = 1440
 _STYLED = re.compile(' style="([^"]*)"')
 
 
@@ -48,7 +80,7 @@ class ShownPlan(NamedTuple):
 
 
 class ShownStudy(NamedTuple):
-    """The record of a study, what its view says, and its charts."""
+    """The record of a study, its blocks, and its charts."""
 
     record: AnyStudy
     blocks: tuple[Block, ...]
@@ -86,11 +118,13 @@ def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]
     return _shared_styles(text)
 
 
-def _shared_styles(text: str) -> str:
-    """A page whose drawings share their styles: written once each, they take a third less.
+def fragment(blocks: Iterable[Block]) -> str:
+    """Blocks as a piece of HTML, for a notebook."""
+    return str(_template().render(parts=list(_parts(blocks)), fragment=True))
 
-    Elements of drawings have no class of their own.
-    """
+
+def _shared_styles(text: str) -> str:
+    """A page whose drawings have classes for the styles that they share: a third smaller."""
     counts = Counter(_STYLED.findall(text))
     shared = [style for style, n in counts.items() if n > 2 and "url(" not in style]
     names = {style: f"s{at}" for at, style in enumerate(shared)}
@@ -101,13 +135,8 @@ def _shared_styles(text: str) -> str:
     return text.replace("</style>", f"{rules}</style>", 1)
 
 
-def fragment(blocks: Iterable[Block]) -> str:
-    """Blocks as a piece of HTML, for a notebook."""
-    return str(_template().render(parts=list(_parts(blocks)), fragment=True))
-
-
 @cache
-def _environment() -> Environment:
+def _template() -> Any:
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -117,50 +146,34 @@ def _environment() -> Environment:
 
     found = Environment(autoescape=True, finalize=cleaned, trim_blocks=True)
     found.filters["one_line"] = lambda text: fitted(" ".join(text.split()), _LONGEST)
-    return found
+    return found.from_string(files("planner.report").joinpath("page.html").read_text("utf-8"))
 
 
-@cache
-def _template() -> Any:
-    return _environment().from_string(
-        files("planner.report").joinpath("page.html").read_text("utf-8")
-    )
+# Sections.
 
 
 def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list[Section]:
     inputs = frozenset(shown.plan.provenance.input_sha256 for shown in plans)
-    told = [_study(at, each, inputs) for at, each in enumerate(studies, 1)]
+    found = [_study(at, each, inputs) for at, each in enumerate(studies, 1)]
     if not plans:
-        about = studies[0].record if studies else None
-        if not isinstance(about, AnyStudy):  # of no single problem, or with its plan
-            return told
-        rows = plan_page.facts_of_study(about)
-        return [*told, Section("asked", "Problem", tuple(_parts([Facts(tuple(rows))])))]
+        return found
     if len(plans) == 1:
         first, *rest = _plan(plans[0])
-        curve = [one for one, each in zip(told, studies, strict=True) if _is_curve(each.record)]
-        others = [one for one in told if one not in curve]
+        curve = [one for one, each in zip(found, studies, strict=True) if _is_curve(each.record)]
+        others = [one for one in found if one not in curve]
         return [first, *curve, *rest[:-2], *others, *rest[-2:]]
-    money = plans[0].plan.shown_in
-    side = plan_page.side_by_side([(each.name, restated(each.plan, money)) for each in plans])
+    shown_in = plans[0].plan.shown_in
+    side = _side_by_side([(each.name, restated(each.plan, shown_in)) for each in plans])
     currencies = Text((_currencies(plans),), style="muted")
     whole = [Section("plans", "Plans side by side", tuple(_parts([side, currencies])))]
     for number, shown in enumerate(plans, 1):
         place = f"plan-{number}"
         whole.append(Section(place, shown.name, (), tuple(_plan(shown, f"{place}-"))))
-    return [*whole, *told]
+    return [*whole, *found]
 
 
 def _is_curve(study: AnyStudy) -> bool:
     return isinstance(study, Frontier) and study.x_name == "storage"
-
-
-def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
-    of = shown.name if before else ""
-    return [
-        Section(before + place, title, tuple(_parts(blocks)), of=of)
-        for place, title, blocks in plan_page.sections(restated(shown.plan))
-    ]
 
 
 def _currencies(plans: Sequence[ShownPlan]) -> str:
@@ -182,15 +195,15 @@ def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
     finding = Text((_finding(parts) or _ended(study),), style="note")
-    about = Text((_about(study, inputs),), style="muted")
+    remark = Text((_about(study, inputs),), style="muted")
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
-    found = (*_parts([finding, about]), *drawn, *parts)
+    found = (*_parts([finding, remark]), *drawn, *parts)
     return Section(place, shown.title, found, of=f"study {number}")
 
 
 def _finding(parts: Sequence[Part]) -> str:
-    """The first fact or paragraph, and take it out."""
+    """The first fact or paragraph, taken out of the parts."""
     for part in parts:
         if part["kind"] == "facts" and part["rows"]:
             label, text = part["rows"].pop(0)
@@ -203,24 +216,21 @@ def _finding(parts: Sequence[Part]) -> str:
 def _ended(study: AnyStudy) -> str:
     """The status of a study without blocks."""
     message = getattr(study, "message", None)
-    return message or capital(STATUS.get(getattr(study, "status", ""), "No result"))
+    return message or capital(STATUS_WORDS.get(getattr(study, "status", ""), "No result"))
 
 
 def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
-    """The problem of a study; a note where the plan beside it has other inputs."""
-    if not isinstance(study, AnyStudy):
+    """The problem of a study and its objective, and whether the plan beside it has other inputs."""
+    if not isinstance(study, AnyStudy):  # of no single problem
         return ""
-    laid_over = "".join(f", --set {setting}" for setting in study.overrides)
+    text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
     # A sweep need not have been asked for the problem as it stands.
-    stands = ""
     if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
-        stands = f"; {as_it_stands(study)}"
+        text += f" {as_it_stands(study)}"
     made_of = getattr(study, "input_sha256", None)
     if made_of and inputs and made_of not in inputs:
-        stands += "; made from other inputs than " + (
-            "the plan's" if len(inputs) == 1 else "those of any plan here"
-        )
-    return f"{named(study)}{laid_over}{stands}."
+        text += f" Made from other inputs than {'the plan' if len(inputs) == 1 else 'any plan'}."
+    return text
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
@@ -233,59 +243,203 @@ def _chart(place: str, chart: Chart, titled: bool) -> Part:
         label = f"{panel.title or chart.title}. {chart.subtitle}"
         panels.append({"place": inner, "label": label, "svg": svg_element(chart, panel, inner)})
     title = chart.title if titled else ""
-    return {
-        "kind": "chart",
-        "place": place,
-        "title": title,
-        "subtitle": chart.subtitle,
-        "panels": panels,
-    }
+    words = {"title": title, "subtitle": chart.subtitle}
+    return {"kind": "chart", "place": place, "panels": panels, **words}
 
 
 def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
     for block in blocks:
         if isinstance(block, Facts) and block.shown:
             yield {"kind": "facts", "rows": block.shown}
-        elif isinstance(block, Text) and "page" in block.on and any(block.texts):
-            texts = [text for text in block.texts if text]
-            yield {"kind": "text", "texts": texts, "block": block}
+        elif isinstance(block, Text) and any(block.texts):
+            yield {"kind": "text", "texts": [text for text in block.texts if text], "block": block}
         elif isinstance(block, Tiles):
             yield {"kind": "tiles", "figures": block.figures}
         elif isinstance(block, Bars) and block.bars:
             yield {"kind": "bars", "block": block}
-        elif isinstance(block, Table) and block.count and block.on("page"):
+        elif isinstance(block, Table) and block.count:
             yield _table(block)
 
 
 def _table(block: Table) -> Part:
-    """A table; of many rows the first ones, or evenly chosen where its screen cuts it so."""
-    which, places = "the first", list(range(min(block.count, _MOST_ROWS)))
-    if block.whole:
-        places = list(range(block.count))
-    elif block.most is not None:
-        which, places = "evenly chosen", choose_rows(block.count, _MOST_ROWS, block.kept)
-    columns = block.of(places).on("page")
-    heads, texts = zip(*map(_column, columns), strict=True)
-    cut = f": {which} {len(places)} of {counted(block.count, 'row')}"
+    most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
+    places = choose_rows(block.count, most, block.kept)
+    columns = block.of(places).columns
+    cut = f": {len(places)} of {counted(block.count, 'row')}"
     return {
         "kind": "table",
         "title": block.title,
         "which": cut if len(places) < block.count else "",
-        "heads": heads,
+        "heads": [", ".join(filter(None, (c.label, c.shown_unit))) for c in columns],
         "words": [column.words for column in columns],
-        "rows": list(zip(*texts, strict=True)),
+        "rows": list(zip(*(column.written for column in columns), strict=True)),
         "foot": [column.foot for column in columns] if any(c.foot for c in columns) else [],
         "notes": [note for note in block.notes if note],
     }
 
 
-def _column(column: Column) -> tuple[str, tuple[str, ...]]:
-    """The head and the texts of a column; figures are in one unit, which the head names."""
-    texts = tuple(value for value in column.values if isinstance(value, str))
-    if len(texts) == len(column.values):
-        return column.label, texts
-    figures = [None if isinstance(value, str) else value for value in column.values]
-    scale = results(figures, column.unit)
-    named = scale.unit.casefold() in column.label.casefold()
-    head = column.label if named else f"{column.label}, {scale.unit}"
-    return head, tuple("" if value is None else scale.text(value) for value in figures)
+# A plan: the blocks of its screen, shares of money, power and time, the whole bill.
+
+
+def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
+    return [
+        Section(before + place, title, tuple(_parts(blocks)), of=shown.name if before else "")
+        for place, title, blocks in plan_sections(restated(shown.plan))
+    ]
+
+
+def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
+    """Place, title and blocks of each part: the answer first, the bill and the problem last."""
+    totals = plan.totals
+    if totals is None or not plan.jobs:
+        text = capital(plan.message or STATUS_WORDS[plan.status])
+        yield "answer", "The plan", [Text((text,), style="note")]
+    else:
+        yield "answer", "The plan", _answer(plan, totals)
+        yield "shares", "Money, power and time", _shares(plan, totals)
+        for block in storage_alternatives(plan):
+            yield "storage", "Storage alternatives", [replace(block, title="")]
+        yield "bill", "Bill of materials", [_bill(plan)]
+    yield "asked", "Problem", [Facts(tuple(_facts_of_plan(plan)))]
+
+
+def _answer(plan: Plan, totals: Totals) -> list[Block]:
+    job, goal = plan.jobs[0], plan.objective
+    shown = goal.name != HIDDEN_OBJECTIVE and goal.value is not None and goal.bound is not None
+    rows = [
+        *answer_lines(plan, totals, job),
+        ("Tolerance", given_away(plan)),
+        ("Proof", proof(goal) if shown else ""),
+    ]
+    return [
+        Text((_sentence(plan, totals, job),), style="answer"),
+        Tiles(tuple(tiles(totals, job, _TILES))),
+        Facts(tuple(rows)),
+        limit_bars(plan, _MOST_LIMITS),
+    ]
+
+
+def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
+    """Purchase, work, power and money in a sentence."""
+    lines = decided_lines(plan)
+    text = some([so_many(line.working, product(line)) for line in lines], _MOST_NAMED)
+    text += f": {job.gpus_used:,} GPUs in use"
+    if job.useful_pflops is not None:
+        text += f", {about(job.useful_pflops)} PFLOP/s of useful training work"
+    else:
+        text += f", {job.useful_gpus:,.0f} effective GPUs"
+    text += f", {power(round(totals.it_power_kw))} of IT load" if totals.it_power_kw else ""
+    return text + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
+
+
+def _shares(plan: Plan, totals: Totals) -> list[Block]:
+    kw: dict[str, float] = {}
+    for line in own_lines(plan):
+        kw[line.section] = kw.get(line.section, 0.0) + (line.it_power_kw or 0.0)
+    found: list[Block] = [
+        Bars("Capex by section", _by_section(totals.capex_by_section_usd, money)),
+        Bars("IT load by section", _by_section(kw, power)),
+    ]
+    for job in plan.jobs:
+        under = f"Goodput {percent(job.goodput, 2)}, an interruption every "
+        under += f"{duration(job.mtti_s)}; minutes of a day lost to:"
+        found.append(Bars(f"Lost time of {job.name or 'the job'}", _losses(job), under))
+    return found
+
+
+def _by_section(amounts: dict[str, float], write: Callable[[float], str]) -> tuple[Bar, ...]:
+    whole = sum(amounts.values())
+    ranked = sorted(amounts.items(), key=lambda pair: -pair[1])
+    return tuple(
+        Bar(name, value / whole, f"{write(value)}, {percent(value / whole)}")
+        for name, value in ranked
+        if value > 0
+    )
+
+
+def _losses(job: JobPlan) -> tuple[Bar, ...]:
+    ranked = sorted(job.losses.items(), key=lambda pair: -pair[1])
+    most = ranked[0][1] if ranked else 0.0
+    return tuple(
+        Bar(
+            FIGURES[f"loss.{name}"].label,
+            share / most,
+            f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}",
+        )
+        for name, share in ranked
+        if most > 0
+    )
+
+
+def _bill(plan: Plan) -> Table:
+    """Every line, with sums; money has no column where the edition shows none."""
+    lines, code = own_lines(plan), plan.shown_in.code
+    kws = [line.it_power_kw for line in lines]
+    columns = [
+        words("item", map(product, lines), foot="Total"),
+        words("part number, else id", (line.part_number or line.sku for line in lines)),
+        words("section", (line.section for line in lines)),
+        figures("quantity", (line.quantity for line in lines), 0),
+    ]
+    if any(line.unit_net_usd is not None for line in lines):
+        nets = [line.extended_net_usd for line in lines]
+        columns.append(figures("bought", (line.purchased for line in lines), 0))
+        if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
+            columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
+        if any(line.discount for line in lines):
+            columns.append(figures("discount", (x.discount or None for x in lines), percent))
+        columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
+        columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
+    total = _total(kws, lambda kw: f"{kw:,.2f}")
+    columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
+    notes = [f"{product(line)}: {note}" for line in lines for note in line.public_notes]
+    return Table("Bill", tuple(columns), notes=(*plan.public_notes, *notes))
+
+
+def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
+    return figures(label, amounts, lambda usd: bare(usd, None), foot=foot)
+
+
+def _total(values: Sequence[float | None], write: Callable[[float], str]) -> str:
+    known = [value for value in values if value is not None]
+    return write(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
+
+
+def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
+    made = plan.provenance
+    yield "Problem", plan.problem + (f" ({made.problem_file})" if made.problem_file else "")
+    yield "About", plan.description or ""
+    yield "Scenario", made.scenario or ""
+    yield "Changed", ", ".join(made.overrides)
+    if plan.shown_in.source:  # outside nobody is told whose rate it is
+        yield "Currency", plan.shown_in.rate_text()
+
+
+# Several plans.
+
+
+def _side_by_side(plans: Sequence[tuple[str, Plan]]) -> Table:
+    """The figures of several plans, a column for each, by name."""
+    found = [_of_plan_by_name(plan) for _, plan in plans]
+    rows = list(dict.fromkeys(name for each in found for name in each))
+    columns = (
+        Column(name, tuple(each.get(row, "") for row in rows))
+        for (name, _), each in zip(plans, found, strict=True)
+    )
+    return Table("Figures", (words("figure", map(capital, rows)), *columns))
+
+
+def _of_plan_by_name(plan: Plan) -> dict[str, str]:
+    goal = plan.objective
+    found = {"problem": plan.problem, "status": STATUS_WORDS[plan.status]}
+    if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
+        name = f"{goal.sense} {objective_label(goal.name)}"
+        found[name] = f"{amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})"
+    if plan.totals is None or not plan.jobs:
+        return found
+    goal_figure = OBJECTIVES[goal.name].figure.label if goal.name in OBJECTIVES else ""
+    shown = tiles(plan.totals, plan.jobs[0], _TILES)
+    found |= {"purchase": bought_text(plan)}
+    found |= {label: value for value, label in shown if label != goal_figure}
+    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
+    return found | {"binding limits": listed(binding) or "none"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
+from planner.report.charts.model import ROW_MIDDLE, Chart
+from planner.report.charts.model import Bars as Drawn
 from planner.report.words import fitted
 from planner.terminal import harmless, width
 
@@ -26,17 +29,12 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
     from rich.text import Text as Words
 
-_WIDE, _VERY_WIDE = 72, 100
-"""Widths from which a screen has boxes and less important columns, and long bars."""
+_WIDE, _VERY_WIDE, _BAR = 72, 100, 20
+"""Widths from which a screen has boxes and long bars, and the characters of these."""
 
-_BAR = 20
-"""Characters of a long bar."""
-
-_LEAST = 10
-"""Characters left of a column that gives way."""
-
-_READABLE = 30
-"""Characters that a column of words should keep; wider tables are split."""
+_HEAD, _LEAST, _READABLE = 12, 12, 30
+"""Characters of a line over a column, and those that a column of words keeps on a first screen and
+on a full one, where wider tables are split."""
 
 _NOTE_LINES = 2
 """Lines of a point on a first screen."""
@@ -106,7 +104,7 @@ def _grid(heads: Sequence[str], rows: Iterable[Sequence[str | Words]], left: Seq
 
 
 def _detail(block: Block) -> bool:
-    return not isinstance(block, Heading) and block.detail
+    return isinstance(block, Facts | Text | Table) and block.detail
 
 
 def _block(block: Block, *, full: bool) -> Iterator[RenderableType]:
@@ -118,11 +116,13 @@ def _block(block: Block, *, full: bool) -> Iterator[RenderableType]:
             yield from [_heading(block.title)] if block.title else []
             yield _grid(("", ""), rows, (0, 1))
     elif isinstance(block, Text):
-        yield from _text(block, full=full) if "screen" in block.on else ()
+        yield from _text(block, full=full)
     elif isinstance(block, Tiles):
         yield _tiles(block)
     elif isinstance(block, Bars):
         yield from _bars(block)
+    elif isinstance(block, Chart):
+        yield from _chart(block, full=full)
     elif block.count:
         yield from _table(block, full=full)
 
@@ -193,7 +193,7 @@ def _bars(block: Bars) -> Iterator[RenderableType]:
         yield _heading(block.title)
     length = _BAR if width() >= _VERY_WIDE else _BAR * 2 // 3 if width() >= _WIDE else _BAR // 2
     rows = []
-    for each in block.bars[: block.most]:
+    for each in block.bars:
         drawn = round(length * min(1.0, max(0.0, each.share)))
         colour = "bold red" if each.full else "cyan"
         bar = Words.assemble(("━" * drawn, colour), ("·" * (length - drawn), "dim"))
@@ -203,106 +203,128 @@ def _bars(block: Bars) -> Iterator[RenderableType]:
     yield grid
 
 
+_CELLS, _MOST_DRAWN = 33, 12
+
+
+def _chart(chart: Chart, *, full: bool) -> Iterator[RenderableType]:
+    """The bars of a list, about where they start; other charts are for pages and sheets."""
+    panels = [panel for panel in chart.panels if panel.rows]
+    bars = [layer for panel in panels[:1] for layer in panel.layers if isinstance(layer, Drawn)]
+    if not bars or width() < _WIDE:
+        return
+    ends = [end for layer in bars for side in (layer.starts, layer.ends) for end in side]
+    low, span = min(ends), (max(ends) - min(ends)) or 1.0
+    rows = []
+    for at, label in enumerate(panels[0].rows[: None if full else _MOST_DRAWN]):
+        drawn = []
+        for mark, layer in zip("━╌", bars, strict=False):
+            for place, start, end in zip(layer.rows, layer.starts, layer.ends, strict=True):
+                if round(place - ROW_MIDDLE) == at:
+                    drawn.append((start, end, mark))
+        rows.append((fitted(label, width() - _CELLS - 6), _bar_text(drawn, low, span)))
+    yield _heading(chart.title)
+    yield _grid(("", ""), rows, (0, 1))
+    named = [f"{mark} {layer.name}" for mark, layer in zip("━╌", bars, strict=False) if layer.name]
+    yield _words("   ".join(named), "dim")
+
+
+def _bar_text(drawn: Sequence[tuple[float, float, str]], low: float, span: float) -> Words:
+    cells = ["·"] * _CELLS
+    for start, end, mark in sorted(drawn, key=lambda bar: -abs(bar[1] - bar[0])):
+        ends = sorted(round((_CELLS - 1) * (value - low) / span) for value in (start, end))
+        for at in range(ends[0], ends[1] + 1):
+            cells[at] = mark
+    for start, _, _ in drawn:
+        cells[round((_CELLS - 1) * (start - low) / span)] = "┃"
+    return _words("".join(cells), "cyan")
+
+
 def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
     from rich.padding import Padding
 
-    most = table.most if full or table.first is None else table.first
-    places = choose_rows(table.count, most, table.kept)
+    most, kept = table.most, table.kept
+    if not full and table.first is not None:
+        most, kept = table.first, kept or tuple(range(table.first))
+    places = choose_rows(table.count, most, kept)
     title = table.title
     if len(places) < table.count:
         which = f"{len(places)} of {table.count:,} {table.rows}"
         title += f": {which}" + ("; the files have all" if full else "")
-    columns = [
-        column
-        for column in table.of(places).on("screen")
-        if not column.under and (full or not (column.detail or (column.spare and width() < _WIDE)))
-    ]
-    under = [column.written for column in table.of(places).on("screen") if column.under]
+    columns = [each for each in table.of(places).columns if full or not each.detail]
     if title:
         yield _heading(title)
-    for at, group in enumerate(_groups(columns) if full else [columns]):
+    for at, group in enumerate(_groups(columns) if full else [_fitting(columns)]):
         yield from [""] if at else []
-        yield Padding(_columns(group, [] if at else under, full=full), (0, 0, 0, 2))
-    for text in (*table.items, *table.notes):
-        if text:
-            yield _indented(text)
+        yield Padding(_columns(group, full=full), (0, 0, 0, 2))
+    yield from (_indented(text) for text in table.notes if text)
+
+
+def _lines(column: Column) -> list[str]:
+    """The lines over a column: its label, then the unit of its figures."""
+    lines = textwrap.wrap(column.label, _HEAD) or [""]
+    return [*lines, column.shown_unit] if column.shown_unit else lines
+
+
+def _room(column: Column, least: int) -> int:
+    """The characters that a column needs; words give way down to a number of them."""
+    longest = max(map(len, (*_lines(column), *column.written, column.foot)))
+    return 2 + (min(longest, least) if column.words else longest)
+
+
+def _fitting(columns: list[Column]) -> list[Column]:
+    """The columns that fit a first screen: the last figures are left out."""
+    while sum(_room(each, _LEAST) for each in columns) > width():
+        last = next((at for at in range(len(columns) - 1, 1, -1) if not columns[at].words), None)
+        if last is None:
+            break
+        columns = [*columns[:last], *columns[last + 1 :]]
+    return columns
 
 
 def _groups(columns: Sequence[Column]) -> list[list[Column]]:
     """Columns in groups that fit the width, each with the leading column of words."""
     at = next((place for place, column in enumerate(columns) if column.words), 0)
     lead, rest = list(columns[: at + 1]), list(columns[at + 1 :])
-
-    def wide(column: Column) -> int:
-        longest = max(map(len, (*column.lines, *column.written)))
-        return 2 + (min(longest, _READABLE) if column.words else longest)
-
     groups = [lead]
     for column in rest:
-        if len(groups[-1]) > len(lead) and sum(map(wide, [*groups[-1], column])) > width():
+        wide = sum(_room(each, _READABLE) for each in [*groups[-1], column])
+        if len(groups[-1]) > len(lead) and wide > width():
             groups.append([*lead, column])
         else:
             groups[-1] = [*groups[-1], column]
     return groups
 
 
-def _columns(
-    columns: Sequence[Column], under: Sequence[Sequence[str]], *, full: bool
-) -> RenderableType:
-    """Columns side by side; texts ``under`` a row follow in its first column of words."""
-    heads = ["\n".join(column.lines) for column in columns]
+def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
+    heads = ["\n".join(_lines(column)) for column in columns]
     high = max(head.count("\n") for head in heads)
     heads = ["\n" * (high - head.count("\n")) + head for head in heads]
     cells = [column.written for column in columns]
-    if not full:
-        cells = _cut(columns, cells)
     left = [at for at, column in enumerate(columns) if column.words]
-    rows = list(zip(*cells, strict=True))
-    if under:
-        at = left[0] if left else len(columns) - 1
-        rows = [
-            (
-                *row[:at],
-                "\n".join(filter(None, (row[at], *(each[place] for each in under)))),
-                *row[at + 1 :],
-            )
-            for place, row in enumerate(rows)
-        ]
-    found = _grid(heads, rows, left)
+    if not full and left:  # the widest words give way
+        widths = [_room(column, 10_000) for column in columns]
+        at = max(left, key=lambda place: widths[place])
+        room = max(_LEAST, width() - 4 - sum(widths) + widths[at])
+        cells[at] = tuple(fitted(text, room) for text in cells[at])
+    found = _grid(heads, list(zip(*cells, strict=True)), left)
     if any(column.foot for column in columns):
         found.add_row(*(_words(column.foot, "bold") for column in columns))
     return found
-
-
-def _cut(columns: Sequence[Column], cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Cells with the column that gives way cut to the width."""
-    at = next((place for place, column in enumerate(columns) if column.gives_way), None)
-    if at is None:
-        return cells
-    pairs = zip(columns, cells, strict=True)
-    widths = [max(map(len, (*column.lines, *texts))) for column, texts in pairs]
-    room = max(_LEAST, width() - 2 - sum(widths) - 2 * len(widths) + widths[at])
-    return [
-        tuple(fitted(text, room) for text in texts) if place == at else texts
-        for place, texts in enumerate(cells)
-    ]
 
 
 def _more(blocks: Iterable[Block]) -> str:
     """Titles of what a first screen leaves out."""
     found: list[str] = []
     for block in blocks:
-        if isinstance(block, (Heading, Tiles, Bars)):
-            continue
-        if block.detail:
+        if isinstance(block, Facts | Text | Table) and block.detail:
             there = block.count if isinstance(block, Table) else len(_texts_of(block))
             found += [re.split("[:,;]", block.title)[0]] if there and block.title else []
         elif isinstance(block, Text) and block.first is not None:
             texts = _texts_of(block)
             found += [f"all {len(texts)} {block.title}"] if len(texts) > block.first else []
-        elif isinstance(block, Table):
+        elif isinstance(block, Table) and block.count:
             cut = block.first is not None and block.count > block.first
-            columns = any(column.detail for column in block.on("screen"))
+            columns = any(column.detail for column in block.columns)
             found += [f"all {block.count:,} {block.rows}"] if cut else []
             found += ["more columns"] if columns and not cut else []
     return ", ".join(dict.fromkeys(f"{each[:1].lower()}{each[1:]}" for each in found))

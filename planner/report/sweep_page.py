@@ -14,9 +14,8 @@ from typing import Any
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
-from planner.report.sensitivity_words import STATUS, named
-from planner.report.sweep_rows import Rows, bought, cell, length, numeric, varied, write_value
-from planner.report.words import results, scale
+from planner.report.views.sweep import Rows, bought, cell, length, numeric, varied, write_value
+from planner.report.words import STATUS_WORDS, named, results, scale
 from planner.schema.sensitivity import PLANNED, Column, Sweep
 
 MOST_BYTES = 1_000_000
@@ -56,8 +55,15 @@ def page(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> bytes:
 def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
     """Data of the script: axes, and columns of rows in the order of the grid."""
     axes, order = _axes(study, rows, now)
-    buys, reasons = _Texts(), _Texts()
-    planned = [str(cell(rows, "status", at)) in PLANNED for at in order]
+    texts: dict[str, int] = {}  # many rows share them
+    reasons: dict[str, int] = {}
+    buys, ends = [], []
+    for at in order:
+        status, reason = str(cell(rows, "status", at)), cell(rows, "reason", at)
+        text = bought(study, rows, at) if status in PLANNED else ""
+        buys.append(texts.setdefault(text, len(texts)) if text else -1)
+        ended = STATUS_WORDS[status] + (f": {reason}" if reason else "")
+        ends.append(reasons.setdefault(ended, len(reasons)))
     tiles = [_tile(rows, order, "objective", capital(objective_label(study.objective)), study.unit)]
     for name, figure in _TILES.items():
         known = [cell(rows, name, at) for at in order]
@@ -69,37 +75,11 @@ def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
         "about": f"{length(rows):,} scenarios, each solved; nothing is interpolated",
         "axes": axes,
         "tiles": tiles,
-        "buys": [
-            buys.place(bought(study, rows, at)) if there else -1
-            for at, there in zip(order, planned, strict=True)
-        ],
-        "texts": buys.texts,
-        "ends": [
-            reasons.place(STATUS[str(cell(rows, "status", at))] + _why(rows, at)) for at in order
-        ],
-        "reasons": reasons.texts,
+        "buys": buys,
+        "texts": list(texts),
+        "ends": ends,
+        "reasons": list(reasons),
     }
-
-
-def _why(rows: Rows, at: int) -> str:
-    reason = cell(rows, "reason", at)
-    return f": {reason}" if reason else ""
-
-
-class _Texts:
-    """Texts that many rows share, each kept once."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def place(self, text: str) -> int:
-        """The place of a text."""
-        return self._places.setdefault(text, len(self._places))
-
-    @property
-    def texts(self) -> list[str]:
-        """All of them, by place."""
-        return list(self._places)
 
 
 def _tile(rows: Rows, order: Sequence[int], name: str, label: str, unit: str) -> dict[str, Any]:
@@ -148,10 +128,8 @@ def _axis(
     if not numeric(rows, column):
         texts = [write_value(value) for value in values]
         start = values.index(own) if own in values else 0
-        return {
-            "label": label, "unit": "", "texts": texts, "at": list(range(len(values))),
-            "now": start,
-        }  # fmt: skip
+        places = list(range(len(values)))
+        return {"label": label, "unit": "", "texts": texts, "at": places, "now": start}
     shown = scale(values, column.unit)
     near = own if isinstance(own, (int, float)) else values[0]
     return {

@@ -1,4 +1,4 @@
-"""What storage telemetry shows, in words and figures: names of jobs, medians, counts."""
+"""Measured figures of storage telemetry in words: names of jobs, figures with ranges, moments."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def labels(record: Characterization, jobs: Sequence[JobFound], width: int) -> li
 def median_overlap(jobs: Sequence[JobFound]) -> float | None:
     """The overlap that half of all checkpoints do not pass, each taken as its job's."""
     order = sorted(jobs, key=lambda job: job.overlap.value)
-    half = sum(job.checkpoints for job in order) / 2
-    passed = 0
+    half, passed = sum(job.checkpoints for job in order) / 2, 0
     for job in order:
         passed += job.checkpoints
         if job.checkpoints and passed >= half:
@@ -54,28 +53,17 @@ def median_overlap(jobs: Sequence[JobFound]) -> float | None:
     return None
 
 
-def within(jobs: Sequence[JobFound], limit: float = USUAL_OVERLAP) -> int:
-    """The number of jobs under an overlap."""
-    return sum(job.overlap.value < limit for job in jobs)
-
-
-Unit = str
-"""GB, GB/s, s, share (of one), parameters; any other is written as it is."""
-
-_SIZES: dict[Unit, tuple[tuple[float, float, str], ...]] = {
+_SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "GB": ((1e6, 1e6, "PB"), (1e3, 1e3, "TB")),
     "parameters": ((1e12, 1e12, "T"), (1e9, 1e9, "B"), (1e6, 1e6, "M")),
     "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
     "share": ((0.0, 0.01, "%"),),
 }
 _BARE = {"parameters": "", "1": "", "share": "%"}
-_LEAST_DIGITS, _MORE_DIGITS = 3, 2
-_SKEWED = 1.5
-_TINY_PERCENT, _WHOLE_PERCENT = 0.1, 0.95
-UNKNOWN = "not known"
+_LEAST_DIGITS, _MORE_DIGITS, _SKEWED = 3, 2, 1.5
 
 
-def suited(value: float, unit: Unit) -> Scale:
+def suited(value: float, unit: str) -> Scale:
     """The size of unit that suits a figure, with three digits of it at least."""
     for least, size, name in _SIZES.get(unit, ()):
         if abs(value) >= least:
@@ -83,46 +71,40 @@ def suited(value: float, unit: Unit) -> Scale:
     return Scale(1.0, _BARE.get(unit, unit), _decimals(value))
 
 
-def figure(value: float | None, unit: Unit) -> str:
+def figure(value: float | None, unit: str) -> str:
     """A figure with its unit."""
     if value is None or not math.isfinite(value):
-        return UNKNOWN
+        return "not known"
     return suited(value, unit).with_unit(value)
 
 
-def measured(found: Measured | None, unit: Unit) -> str:
-    """A figure with its range: ``13.8 TB ±0.3 %``, or its ends where uneven; a dash for
-    none."""
+def measured(found: Measured | None, unit: str) -> str:
+    """A figure with its range: ``13.8 TB ±0.3 %``, or its ends where uneven; a dash for none."""
     if found is None or not math.isfinite(found.value):
         return "-"
-    written = suited(found.value, unit)
-    text = written.with_unit(found.value)
+    written, value = suited(found.value, unit), found.value
+    text = written.with_unit(value)
     low, high = _ends(found)
     if low is None or high is None:
         bound = "" if low is None else f" (≥ {written.text(low)})"
         return f"{text}{bound}" if high is None else f"{text} (≤ {written.text(high)})"
-    below, above = max(found.value - low, 0.0), max(high - found.value, 0.0)
-    half = max(below, above)
-    if not half:
+    half, least = max(value - low, high - value), min(value - low, high - value)
+    if half <= 0:
         return text
-    uneven = half > 0.1 * found.value and half > _SKEWED * min(below, above)
-    if found.value <= 0 or half > found.value or uneven:
-        ends = f"{written.text(low)} to {written.text(high)}"
-        return f"{written.text(found.value)} ({ends}) {written.unit}".rstrip()
+    if half > value or (half > 0.1 * value and half > _SKEWED * least):
+        return f"{written.text(value)} ({written.text(low)} to {written.with_unit(high)})"
     if written.unit == "%":
-        digits = 1 if half / written.size >= _TINY_PERCENT / 2 else 2
-        return f"{found.value / written.size:.{digits}f} ±{half / written.size:.{digits}f} %"
-    share = max(100 * half / found.value, _TINY_PERCENT)
-    return f"{text} ±{share:.{1 if share < _WHOLE_PERCENT else 0}f} %"
+        return f"{100 * value:.1f} ±{max(100 * half, 0.1):.1f} %"
+    return f"{text} ±{max(100 * half / value, 0.1):.1g} %"
 
 
-def most(found: Measured, unit: Unit) -> str:
+def most(found: Measured, unit: str) -> str:
     """A figure that is only known to be no more than this."""
     top = found.value if found.high is None else max(found.value, found.high)
     return f"< {figure(top, unit)}"
 
 
-def span(found: Measured, unit: Unit) -> str:
+def span(found: Measured, unit: str) -> str:
     """The range of a figure in its unit, with digits that tell its ends apart."""
     low, high = _ends(found)
     written = exact(found, unit)
@@ -133,7 +115,7 @@ def span(found: Measured, unit: Unit) -> str:
     return "range not known" if low is None else f"at least {written.with_unit(low)}"
 
 
-def exact(found: Measured, unit: Unit) -> Scale:
+def exact(found: Measured, unit: str) -> Scale:
     """The unit and decimals of a figure that its range justifies.
 
     Times are in seconds, as a problem file has them.
@@ -142,7 +124,7 @@ def exact(found: Measured, unit: Unit) -> Scale:
     return _refined(found, seconds if unit == "s" else suited(found.value, unit))
 
 
-def stated(found: Measured, unit: Unit) -> str:
+def stated(found: Measured, unit: str) -> str:
     """A figure as a problem file takes it, without separators."""
     written = exact(found, unit)
     text = f"{found.value / written.size:.{written.digits}f}"

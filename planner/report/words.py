@@ -1,9 +1,8 @@
 """Numbers, changes and lists as people read them; strings of users fit for files that others open.
 
-Bidirectional embeddings, overrides and isolates (U+202A to U+202E, U+2066 to U+2069) are stripped
-like control characters: they change the order in which letters are shown, so that a part number or
-an amount can read otherwise than it is. Marks (U+200E, U+200F, U+061C) can do that to digits; they
-stay where there are letters of Arabic or Hebrew, which need them.
+What reorders letters (U+202A to U+202E, U+2066 to U+2069) is stripped like control characters: a
+part number or an amount could read otherwise than it is. Marks of direction (U+200E, U+200F,
+U+061C) stay beside letters of Arabic or Hebrew, which need them.
 """
 
 from __future__ import annotations
@@ -11,15 +10,17 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
-from planner.figures import OBJECTIVES, RATIOS, objective_unit
-from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan, StepNeed
+from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
+from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan
 
 if TYPE_CHECKING:
+    from planner.schema.comparison import RulesTable
+    from planner.schema.sensitivity import Study
     from planner.schema.verification import Breach
 
 CELL_LIMIT = 32_767
@@ -65,8 +66,6 @@ def _utf16_length(text: str) -> int:
     return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
 
 
-INDENT = "  "
-
 NETWORKS = {
     "compute": "compute fabric",
     "storage": "storage fabric",
@@ -74,9 +73,11 @@ NETWORKS = {
     "in_band": "in-band network",
     "out_of_band": "out-of-band network",
 }
-"""What a plan's networks are called."""
+"""Names of a plan's networks."""
 
 DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
+
+# Numbers.
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -89,24 +90,23 @@ def about(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.2g}"
 
 
+def plain(value: float, unit: str = "") -> str:
+    """A number with as many digits as its size needs."""
+    size = abs(value)
+    if 0 < size < 0.01:
+        return f"{value:.3g} {unit}".rstrip()
+    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
+    return f"{value:,.{digits}f} {unit}".rstrip()
+
+
 def years(count: float) -> str:
     """A number of years."""
     return "1 year" if count == 1 else f"{count:g} years"
 
 
-def ratio(amount: float) -> str:
-    """Money per useful work, which is small, with digits that tell plans apart."""
-    return f"{amount:.4g} {currency_of(amount).code}"
-
-
-def money(amount: float | None) -> str:
-    """An amount in thousands or millions of its currency."""
-    return currency.short(amount)
-
-
-def millions(amount: float | None) -> str:
-    """An amount in millions, or the large unit of its currency, for tables with the unit above."""
-    return "" if amount is None else f"{amount / currency_of(amount).large[0]:,.2f}"
+def days(count: float) -> str:
+    """A number of days, whole weeks as weeks."""
+    return f"{count / 7:,.0f} weeks" if count >= 14 and count % 7 == 0 else f"{count:,.0f} days"
 
 
 def duration(seconds: float) -> str:
@@ -115,59 +115,6 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:,.1f} s" if seconds >= 0.05 else f"{seconds:.2g} s"
-
-
-def too_low(understated: float, by: str = "by") -> str | None:
-    """The note on a goodput that a slowdown makes too low by so much, None where no digit
-    that is shown would change."""
-    if understated < 5e-5:
-        return None
-    return (
-        f"goodput is too low {by} {100 * understated:.2g} points: drains slow the GPUs, but not in "
-        "the first interval after a restart"
-    )
-
-
-def days(count: float) -> str:
-    """A number of days, whole weeks as weeks."""
-    return f"{count / 7:,.0f} weeks" if count >= 14 and count % 7 == 0 else f"{count:,.0f} days"
-
-
-def product(line: Line) -> str:
-    """Manufacturer and model, without naming the manufacturer twice."""
-    return with_vendor(line.vendor, line.model)
-
-
-def with_vendor(vendor: str, name: str) -> str:
-    """A name after its vendor's, which stands once."""
-    return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
-
-
-def so_many(count: int, name: str) -> str:
-    """Units with their name, set apart where that begins with a number itself."""
-    return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """A share in percent."""
-    return f"{100 * share:.{digits}f} %"
-
-
-def gap(share: float | None) -> str:
-    """A gap, or what is given away, as percent; small ones by their power of ten."""
-    if share is None:
-        return "no bound"
-    return "0 %" if share == 0 else f"{100 * share:.2g} %"
-
-
-def small_share(share: float) -> str:
-    """A share in percent as a person writes it: never with a power of ten."""
-    if share == 0:
-        return "0 %"
-    if abs(share) < 1e-5:
-        return "less than 0.001 %"
-    digits = 1 if abs(share) >= 0.01 else 2 if abs(share) >= 1e-3 else 3
-    return f"{100 * share:.{digits}f} %"
 
 
 def size(gigabytes: float) -> str:
@@ -193,6 +140,21 @@ def megawatts(kw: float) -> str:
     return f"{text.rstrip('0').rstrip('.')} MW"
 
 
+def ratio(amount: float) -> str:
+    """Money per useful work, which is small, with digits that tell plans apart."""
+    return f"{amount:.4g} {currency_of(amount).code}"
+
+
+def money(amount: float | None) -> str:
+    """An amount in thousands or millions of its currency."""
+    return currency.short(amount)
+
+
+def millions(amount: float | None) -> str:
+    """An amount in millions, or the large unit of its currency, for tables with the unit above."""
+    return "-" if amount is None else f"{amount / currency_of(amount).large[0]:,.2f}"
+
+
 COUNTED = {
     "systems": "system",
     "units": "unit",
@@ -214,49 +176,189 @@ def quantity(value: float, unit: str) -> str:
         return duration(value)
     if unit == "kW" and value > MW_FROM_KW:
         return power(value)
-    if value == 1 and unit in COUNTED:
-        unit = COUNTED[unit]
-    if "USD" in unit:
-        unit = currency_of(value).named(unit)
+    unit = COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit)
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f} {unit}"
 
 
+# Shares and changes.
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share in percent."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def gap(share: float | None) -> str:
+    """A gap in percent."""
+    if share is None:
+        return "no bound"
+    if 0 < share < 1e-6:
+        return "< 0.0001 %"
+    return "0 %" if share == 0 else f"{100 * share:.2g} %"
+
+
+LEAST_TOLD = 5e-7
+"""Relative difference that counts as none."""
+
+
+def relative(share: float) -> str:
+    """The size of a relative difference, with more digits the smaller it is."""
+    size = abs(share)
+    if size < LEAST_TOLD:
+        return "0 %"
+    digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
+    return f"{100 * size:,.{digits}f} %"
+
+
+def signed(share: float | None) -> str:
+    """A relative difference with its sign, a dash where it is unknown."""
+    if share is None:
+        return "-"
+    sign = "" if abs(share) < LEAST_TOLD else "+" if share > 0 else "-"
+    return f"{sign}{relative(share)}"
+
+
+def changed_by(change: float | None, unit: str) -> str:
+    """A change with its sign, a dash where it is unknown; shares in points."""
+    if change is None:
+        return "-"
+    if change == 0:
+        return "="
+    size = write_figure(abs(change), unit)
+    if unit == "share":
+        size = size.removesuffix(" %") + " pt"
+    return f"{'+' if change > 0 else '-'}{size}"
+
+
+# Figures with the unit of a record.
+
+_BY_ITSELF = ("USD", "USD/year", "s", "share", "")
+"""Units that a figure brings along; all others stand with the label."""
+
+
+def titled(label: str, unit: str, money: Currency = USD) -> str:
+    """A label with its unit, where neither the figures nor the label tell it."""
+    unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
+    return label if unit_is_clear else f"{label}, {money.named(unit)}"
+
+
+def write_figure(value: float | str | None, unit: str) -> str:
+    """A figure as a table shows it, without its unit where titles have that."""
+    if value is None or isinstance(value, str):
+        return value or "-"
+    if unit in ("USD", "USD/year"):
+        return money(value)
+    if unit == "s":
+        return duration(value)
+    if unit == "share":
+        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
+    return plain(value)
+
+
+def valued(value: float | str, unit: str) -> str:
+    """A figure with its unit, as a sentence states it."""
+    text = write_figure(value, unit)
+    if isinstance(value, str) or unit in _BY_ITSELF:
+        return text
+    return f"{text} {currency_of(value).named(unit)}"
+
+
+def write_in(money: Currency, value: float | str | None, unit: str) -> str:
+    """A figure as a table shows it, amounts of USD in a currency."""
+    if "USD" in unit and isinstance(value, (int, float)):
+        value = money.of(value)
+    return write_figure(value, unit)
+
+
+def exact_amount(value: float, unit: str) -> str:
+    """A figure with its unit, of seven digits at most."""
+    written = scale([value], unit.replace("1/", "per "))
+    size = abs(value / written.size)
+    before = math.floor(math.log10(size)) + 1 if size > 0 and math.isfinite(size) else 0
+    return written._replace(digits=min(written.digits, max(0, 7 - before))).with_unit(value)
+
+
+def breach_text(breach: Breach) -> str:
+    """The value of a broken limit, its bound and the excess."""
+    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
+    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
+    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+
+
+# Lists and names.
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence lists them."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def some(words: Sequence[str], most: int) -> str:
+    """The first words of a list, and the number of the others."""
+    more = len(words) - most
+    return listed([*words[:most], *([f"{more:,} more"] if more > 0 else [])])
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def units(counts: Mapping[str, int], names: Mapping[str, str], most: int = 3) -> str:
+    """A purchase by its first items, ``counts`` and ``names`` by id."""
+    there = [f"{count:,.0f} × {names.get(sku, sku)}" for sku, count in counts.items() if count]
+    more = len(there) - most
+    return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
+
+
+def fitted(text: str, width: int) -> str:
+    """A text cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def short(text: str, most: int) -> str:
+    """A text from a file on one line, cut to a number of characters."""
+    return fitted(" ".join(clean(text, limit=None).split()), most)
+
+
+def product(line: Line) -> str:
+    """Manufacturer and model; of a generic product the model."""
+    generic = line.vendor.casefold() == "generic"
+    return line.model if generic else with_vendor(line.vendor, line.model)
+
+
+def with_vendor(vendor: str, name: str) -> str:
+    """A name after its vendor's, unless it begins with it."""
+    return name if name.casefold().startswith(vendor.casefold()) else f"{vendor} {name}"
+
+
+def so_many(count: int, name: str) -> str:
+    """Units with their name, set apart where that begins with a number itself."""
+    return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
+
+
+# The quality of a plan.
+
 STATUS_WORDS = {
     "optimal": "proven best",
-    "feasible": "best found so far, not proven",
-    "infeasible": "no plan is possible",
-    "unbounded": "nothing limits the plan",
-    "no_solution": "no plan found in time",
+    "feasible": "not proven",
+    "infeasible": "no plan",
+    "unbounded": "no limit",
+    "no_solution": "none in time",
+    "invalid": "refused",
+    "failed": "failed",
 }
+"""How a problem or a scenario ended."""
 
 LEAST_GIVEN_AWAY = 5e-6
-"""A share of the objective that is not worth telling: what breaking ties takes."""
+"""Share of the objective that counts as none: breaking ties takes it."""
 
 
 def gives_away(goal: ObjectiveReport) -> bool:
     """Whether a plan is knowingly worse than the best that was found."""
     return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
-
-
-def status(plan: Plan) -> str:
-    """How good a plan is: what speaks against it, or that it is proven, and how far it is
-    below the best on purpose."""
-    words, goal = STATUS_WORDS[plan.status], plan.objective
-    against = [each.text for each in plan.verdict if each.code != "search"]
-    cut = [each.text for each in plan.verdict if each.code == "search"]
-    if against:
-        unproven = [] if plan.status == "optimal" else [words]
-        return (
-            f"not to be built: {'; '.join([*unproven, *against, *(cut if not unproven else [])])}"
-        )
-    if cut and plan.status == "optimal":
-        words = f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
-    if plan.status != "optimal" or cut or not gives_away(goal) or goal.given_away is None:
-        return words
-    side = "below" if goal.sense == "maximize" else "above"
-    best = "" if goal.best is None else f" of {six_digits(goal, goal.best)}"
-    return f"{gap(goal.given_away)} {side} the {words}{best}"
 
 
 def amount_of(name: str, value: float) -> str:
@@ -267,28 +369,39 @@ def amount_of(name: str, value: float) -> str:
     return money(value) if unit == "USD" else f"{value:,.2f} {unit}".rstrip()
 
 
-def six_digits(goal: ObjectiveReport, value: float) -> str:
-    """A value of an objective with its unit, in six digits but for money."""
-    if goal.unit == "USD":
-        return money(value)
-    return f"{value:,.6g} {goal.unit}".strip()
+def status(plan: Plan) -> str:
+    """The quality of a plan: faults, or its proof and the distance from the best."""
+    words, goal = STATUS_WORDS[plan.status], plan.objective
+    against = [each.text for each in plan.verdict if each.code != "search"]
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    if against:
+        unproven = [] if plan.status == "optimal" else [words]
+        faults = [*unproven, *against, *(cut if not unproven else [])]
+        return f"not to be built: {'; '.join(faults)}"
+    if cut and plan.status == "optimal":
+        return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
+    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+        return words
+    side = "below" if goal.sense == "maximize" else "above"
+    best = "" if goal.best is None else f" of {amount_of(goal.name, goal.best)}"
+    return f"{gap(goal.given_away)} {side} the {words}{best}"
 
 
 def proof(goal: ObjectiveReport) -> str:
     """Incumbent, bound and gap of the objective."""
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
     assert best is not None
-    if goal.bound is None:
-        return f"{name}: incumbent {amount_of(goal.name, best)}, no bound"
-    bound = f"bound {amount_of(goal.name, goal.bound)}, gap {gap(goal.gap)}"
+    bound = "no bound"
+    if goal.bound is not None:
+        bound = f"bound {amount_of(goal.name, goal.bound)}, gap {gap(goal.gap)}"
     return f"{name}: incumbent {amount_of(goal.name, best)}, {bound}"
 
 
-def program_proof(goal: ObjectiveReport) -> str | None:
-    """Bound and least capex by the integer program; None where none was run."""
+def program_proof(goal: ObjectiveReport) -> str:
+    """Bound and least capex by the integer program; empty where none was run."""
     found = goal.program
     if found is None:
-        return None
+        return ""
     solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
     text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
     if found.form == "demands":
@@ -302,11 +415,11 @@ def program_proof(goal: ObjectiveReport) -> str | None:
     return f"{text}; least capex {money(found.capex_bound_usd)} for these demands"
 
 
-def given_away(plan: Plan) -> str | None:
-    """Loss within the near-optimal tolerance and the money it saves; None where there is none."""
+def given_away(plan: Plan) -> str:
+    """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
     goal = plan.objective
     if not gives_away(goal) or goal.given_away is None:
-        return None
+        return ""
     less = "less" if goal.sense == "maximize" else "more"
     text = f"within tolerance: {gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
     capex = None if plan.totals is None else plan.totals.capex_usd
@@ -319,128 +432,59 @@ def given_away(plan: Plan) -> str | None:
     return f"{text} (policy.prefer, objective.indifference)"
 
 
-_BY_ITSELF = ("USD", "USD/year", "s", "share", "")
-"""Units that a figure brings along; all others stand with the label."""
-
-
-def titled(label: str, unit: str, money: Currency = USD) -> str:
-    """A label with its unit, where neither the figures nor the label tell it."""
-    unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
-    return label if unit_is_clear else f"{label}, {money.named(unit)}"
-
-
-def valued(value: float | str, unit: str) -> str:
-    """A figure with its unit, as a sentence states it."""
-    text = write_figure(value, unit)
-    if isinstance(value, str) or unit in _BY_ITSELF:
-        return text
-    return f"{text} {currency_of(value).named(unit)}"
-
-
-def write_figure(value: float | str | None, unit: str) -> str:
-    """A figure as a table shows it, a dash where there is none."""
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value or "-"
-    if unit in ("USD", "USD/year"):
-        return money(value)
-    if unit == "s":
-        return duration(value)
-    if unit == "share":
-        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(value, currency_of(value).named(unit)) if "USD" in unit else plain(value)
-
-
-def write_in(money: Currency, value: float | str | None, unit: str) -> str:
-    """A figure as a table shows it, amounts of USD in a currency."""
-    if "USD" in unit and isinstance(value, (int, float)):
-        value = money.of(value)
-    return write_figure(value, unit)
-
-
-def plain(value: float, unit: str = "") -> str:
-    """A number with as many digits as its size asks for, grouped as its unit has it."""
-    size = abs(value)
-    if 0 < size < 0.01:
-        return f"{value:.3g}"
-    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f}"
-
-
-def changed_by(change: float | None, unit: str) -> str:
-    """A change with its sign, a dash where there is none to tell; shares in points."""
-    if change is None:
-        return "-"
-    if change == 0:
-        return "="
-    size = write_figure(abs(change), unit)
-    if unit == "share":
-        size = size.removesuffix(" %") + " pt"
-    return f"{'+' if change > 0 else '-'}{size}"
-
-
-LEAST_TOLD = 5e-7
-"""A share of which no digit would be told."""
-
-
-def relative(share: float) -> str:
-    """The size of a relative difference, with more digits the smaller it is."""
-    size = abs(share)
-    digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
-    return f"{100 * size:,.{digits}f} %"
-
-
-def signed(share: float | None) -> str:
-    """A relative difference with its sign, a dash where there is none to tell."""
-    if share is None:
-        return "-"
-    return "0 %" if abs(share) < LEAST_TOLD else f"{'+' if share > 0 else '-'}{relative(share)}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a sentence lists them."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """A count with its noun."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def breach_text(breach: Breach) -> str:
-    """The value of a broken limit, its bound and the excess."""
-    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
-    bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
-    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
-    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
-
-
-def fitted(text: str, width: int) -> str:
-    """A text cut to a width."""
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
 def next_step(plan: Plan, step: NextStep) -> str:
-    """The next useful number of GPU systems: its needs and its gain."""
+    """The next useful number of GPU systems: its gain and its needs."""
     goal = plan.objective
     models = {line.sku: product(line) for line in plan.lines}
     gain = step.value - (goal.value or 0.0)
     amount = money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
-    needs = listed([_need(need) for need in step.needs])
-    return f"+{step.systems:,} {models[step.sku]}: {amount}, needs {needs}"
+    needs = [
+        quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
+        for need in step.needs
+    ]
+    return f"+{step.systems:,} {models[step.sku]}: {amount}, needs {listed(needs)}"
 
 
-def _need(need: StepNeed) -> str:
-    value = quantity(need.value, need.unit)
-    return value if need.unit == "racks" else f"{value} {need.label}"
+# Studies.
 
+
+def named(study: Study | RulesTable) -> str:
+    """The problem's name with its scenario."""
+    return study.problem + ("" if study.scenario is None else f", scenario {study.scenario}")
+
+
+def goal(study: Study) -> str:
+    """The label of the objective."""
+    return objective_label(study.objective)
+
+
+def amount(study: Study, value: float) -> str:
+    """A value of the objective with its unit."""
+    return amount_of(study.objective, value)
+
+
+def as_it_stands(study: Study) -> str:
+    """The objective of the unchanged problem with its bound, as a sentence."""
+    if study.base is None:
+        return "The unchanged problem is infeasible."
+    text = f"Unchanged problem: {goal(study)} {amount(study, study.base)}"
+    bound = "no bound" if study.base_bound is None else f"bound {amount(study, study.base_bound)}"
+    return f"{text}; {bound}."
+
+
+def ended(statuses: Mapping[str, int]) -> str:
+    """Scenarios by status."""
+    parts = [f"{statuses[k]:,} {text}" for k, text in STATUS_WORDS.items() if statuses.get(k)]
+    return listed(parts) if parts else "no scenario"
+
+
+# Figures of one kind, written alike.
 
 _SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
     "share": ((0.0, 0.01, "%"),),
 }
-"""Per unit: from which largest figure on it is written in parts of which size and name."""
+"""By unit: largest figure from which a larger unit is used, its size and name."""
 
 BARE = ("", "1", "number")
 """Units of figures that have none."""

@@ -12,10 +12,10 @@ from planner.report.restated import restated
 from planner.report.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
-from planner.workbook import basis, limit_rows, quote, racks_fabric
+from planner.workbook import basis, quote
 from planner.workbook.book import Book, Place, Sheet
 from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, of, round_
-from planner.workbook.performance import Performance
+from planner.workbook.performance import Performance, write_limits
 from planner.workbook.power_cost import PowerCost
 from planner.workbook.quote import Bill, Tile
 
@@ -23,7 +23,7 @@ SHEETS = ("Quote", "Performance", "Power & cost", "Racks & fabric", "Basis")
 """The sheets of a plan; `Basis` is for the inside."""
 
 More = Callable[[Book], None]
-"""What adds a further sheet."""
+"""Adds a further sheet."""
 
 
 def write(
@@ -43,7 +43,7 @@ def write(
     Returns the cells as written.
 
     Args:
-        plan: what to show; one without lines gives the reason why there is no plan.
+        plan: one without lines gives the reason why there is no plan.
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
@@ -57,10 +57,15 @@ def write(
     """
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
-    inside, shown = audience == "internal", prices or PRICES[audience]
+    inside, edition = audience == "internal", prices or PRICES[audience]
     solved, plan = plan, restated(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
-    _sheets(book, plan, shown)
+    if plan.jobs and plan.lines:
+        _sheets(book, plan, edition)
+    else:
+        sheet = Sheet(book, quote.NAME, (100,))
+        sheet.head(plan.problem, f"No plan: {plan.status}")
+        sheet.text(plan.message or "There is no plan.")
     if inside:
         basis.write(book, plan, solved, inputs)
         for add in more:
@@ -70,24 +75,15 @@ def write(
 
 
 def _sheets(book: Book, plan: Plan, prices: Prices) -> None:
-    if not plan.jobs or not plan.lines:
-        _no_plan(book, plan)
-        return
     bill = quote.begin(book, plan, prices)
     job, power = Performance(book, plan, bill), PowerCost(book, plan, bill)
     job.write_inputs()
     job.write_results()
     power.write(job)
-    limit_rows.write(job, power.cells)
+    write_limits(job, power.cells)
     job.finish()
     quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
-    racks_fabric.write(book, plan)
-
-
-def _no_plan(book: Book, plan: Plan) -> None:
-    sheet = Sheet(book, quote.NAME, (100,))
-    sheet.head(plan.problem, f"No plan: {plan.status}")
-    sheet.text(plan.message or "There is no plan.")
+    basis.write_racks(book, plan)
 
 
 def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
@@ -110,9 +106,8 @@ def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
 
 def _sentence(bill: Bill, job: Performance) -> Term:
     """Purchase and work in a sentence that follows edits."""
-    parts: list[Term] = [quote.bought(quote.decided(bill, "Compute"))]
-    stores = quote.decided(bill, "Storage")
-    parts += [" with ", quote.bought(stores)] if stores else []
+    stores = quote.bought(bill, "Storage")
+    parts = [*quote.bought(bill, "Compute"), *([" with ", *stores] if stores else [])]
     parts += [": goodput ", round_(100 * job["goodput"], 1), " %"]
     if "days_to_train" in job:
         parts += [", trains the model in ", grouped(job["days_to_train"]), " days"]

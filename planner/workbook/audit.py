@@ -1,7 +1,7 @@
 """An edited workbook, read back: each edit found, the plan it describes, the best one in its place.
 
-What was edited is found against the workbook as planner writes it of the plan that the file
-carries. Edits of inputs go into the problem (`planner.workbook.edits`); anything else is refused.
+Edits are found against the workbook as planner writes it of the plan that the file carries. Edits
+of inputs go into the problem; anything else is refused.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,36 +23,47 @@ from openpyxl.workbook import Workbook
 from pydantic import ValidationError
 
 from planner.api import Options, solve_with
-from planner.errors import Finding, InputError
-from planner.inputs import Inputs, inputs_from_text
+from planner.case import Case
+from planner.case.model import Mode
+from planner.case.ways import ways_in_plan
+from planner.errors import Finding, InputError, VerificationError
+from planner.inputs import Inputs, changed, inputs_from_text
+from planner.limits import COUNTED_IN, named, path_of
+from planner.optimizer.bill import bill
+from planner.optimizer.objective import measure
+from planner.optimizer.operate import Run, run_at
+from planner.optimizer.optimise import Certificate
+from planner.paths import job_path
+from planner.plan import assemble
+from planner.plan.ways import enlarged
 from planner.report import plan_json
 from planner.report.restated import restated
+from planner.schema.catalog import Figure, Item
 from planner.schema.plan import JobPlan, Plan
+from planner.schema.prices import AS_LISTED, Discount, Price
+from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Quantity
+from planner.schema.running import FailureRate
+from planner.schema.site import Pue
 from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
-from planner.verifier import faults
+from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
 from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
-from planner.workbook.edits import Draft, NothingRunsError, apply, case_of, evaluate
 from planner.workbook.live import Scalar
 
-_MOST_FINDINGS = 8
-_CLOSE = 1e-9
-_INTERVAL = "jobs.interval_s"
+_MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
 _FIRST_ONLY = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
+_TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
 
 
-class Opened(NamedTuple):
-    """A workbook that came back: its formulas, the values it last showed, what it carries."""
+class EditError(ValueError):
+    """An edit that does not fit the problem; the text says what would be right."""
 
-    name: str
-    cells: Workbook
-    shown: Workbook
-    plan: Plan
-    inputs: Inputs
-    created: datetime
+
+class NothingRunsError(ValueError):
+    """The edited purchase cannot run the job at all; the text says why."""
 
 
 def audit(path: Path, options: Options | None = None, *, solve_again: bool = True) -> Audit:
@@ -66,55 +79,61 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         VerificationError: a figure disagrees with its independent re-computation.
     """
     with reading(str(path)):
-        opened = read(path)
+        opened = _read(path)
         solved = opened.plan
-        edits, added = find_edits(opened)
+        edits, added = _find_edits(opened)
     sheet = _sheet(opened, {(edit.sheet, edit.cell): edit.after for edit in edits})
     edits = _in_usd(edits, solved)
-    draft = apply(opened.name, opened.inputs, solved, edits, _quantities(sheet))
+    entries = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
+    counts = {e.of.key: round(sheet.at[e.sheet, e.cell].number) for e in entries}
+    draft = _draft(opened, edits, counts)
     draft.gpus = round(sheet.names["gpus_used"].number)
+    best: Plan | None = solved
+    if not all(_is_decision(edit, solved.jobs[0]) for edit in edits):
+        best = solve_with(draft.inputs, options or Options()) if solve_again else None
     found = Audit(
         workbook=opened.name,
         problem=solved.problem,
         edits=edits,
         solved=solved,
         edited=solved,
-        best=solved,
+        best=best if best is not None and best.jobs else None,
         added_sheets=added,
+        reason=best.message if best is not None and not best.jobs else None,
     )
-    best: Plan | None = solved
-    if not all(_is_decision(edit, solved.jobs[0]) for edit in edits):
-        best = solve_with(draft.inputs, options or Options()) if solve_again else None
-    return _judged(found, opened, draft, sheet, best)
+    return _judged(found, opened, draft, sheet)
 
 
-# The file: what it carries, and what differs from the workbook as written.
+# The file: its formulas, the values it last showed, and the plan that it carries.
 
 
-def read(path: Path) -> Opened:
-    """A workbook that planner wrote.
+class _Opened(NamedTuple):
+    name: str
+    cells: Workbook
+    shown: Workbook
+    plan: Plan
+    inputs: Inputs
+    created: datetime
 
-    Raises:
-        InputError: it cannot be read, planner did not write it, or it carries no sound plan.
-    """
+
+def _read(path: Path) -> _Opened:
+    """A workbook that planner wrote; raises InputError for any other."""
     name, without = str(path), "verify a copy without what was added to it"
     cells = open_xlsx(path, without=without)
     if basis.NAME not in cells.sheetnames:
         raise InputError(_not_ours(name, cells))
     texts = [cell.value for cell in _filled(cells[basis.NAME]) if cell.column == 2]
-    carried = "".join(text for text in texts if isinstance(text, str) and _is_chunk(text))
+    chunks = [t for t in texts if isinstance(t, str) and len(t) > 100 and " " not in t]
     try:
-        found = basis.unpack(carried)
+        found = basis.unpack("".join(chunks))
         plan = plan_json.from_bytes(found.plan.encode())
     except basis.UnreadableError as error:
         raise InputError(_broken(name, f"the plan it carries cannot be read: {error}")) from None
     except ValidationError:
         raise InputError(_broken(name, "what it carries is no plan")) from None
     if found.tool != (here := f"planner {__version__}"):
-        fix = "verify it with the version that wrote it, or solve again"
-        raise InputError(
-            Finding("version", f"written by {found.tool}, this is {here}", name, fix=fix)
-        )
+        message, fix = f"written by {found.tool}, this is {here}", "use that version or solve again"
+        raise InputError(Finding("version", message, name, fix=fix))
     inputs = inputs_from_text(found.inputs)
     if not plan.jobs:
         raise InputError(_broken(name, "it holds no plan, only the reason why there is none"))
@@ -122,11 +141,7 @@ def read(path: Path) -> Opened:
         message = f"the plan it carries does not hold: {wrong[0]}"
         raise InputError(Finding("verify", message, name, fix="solve the problem again"))
     shown = open_xlsx(path, without=without, shown=True)
-    return Opened(name, cells, shown, plan, inputs, found.created)
-
-
-def _is_chunk(text: str) -> bool:
-    return len(text) > 100 and " " not in text
+    return _Opened(name, cells, shown, plan, inputs, found.created)
 
 
 def _broken(name: str, message: str) -> Finding:
@@ -140,9 +155,8 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
     if {"About", "BOM", "Checkpoint"} <= set(cells.sheetnames):
         message = "an earlier version of planner wrote this workbook"
         return Finding("version", message, name, fix="solve the problem again")
-    return Finding(
-        "workbook", "planner did not write this workbook as that of a plan", name, fix=_BY_SOLVE
-    )
+    message = "planner did not write this workbook as that of a plan"
+    return Finding("workbook", message, name, fix=_BY_SOLVE)
 
 
 def _filled(sheet: Any) -> list[Any]:
@@ -151,27 +165,26 @@ def _filled(sheet: Any) -> list[Any]:
     return sorted(cells, key=lambda cell: (cell.row, cell.column))
 
 
-def _sheet(opened: Opened, typed: Mapping[Place, Scalar] | None = None) -> Book:
+def _sheet(opened: _Opened, typed: Mapping[Place, Scalar] | None = None) -> Book:
     """The workbook as planner writes it, with values typed into its cells."""
     return write(opened.plan, io.BytesIO(), created=opened.created, typed=typed, keep=True)
 
 
-def find_edits(opened: Opened) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
-    """The edits of inputs, and the sheets that were added.
+# Differences from the workbook as written.
 
-    Raises:
-        InputError: anything else was changed, or an input holds what it cannot hold.
-    """
+
+def _find_edits(opened: _Opened) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+    """The edits of inputs, and the sheets that were added; raises InputError for other changes."""
     written, there = _sheet(opened), opened.cells.sheetnames
     sheets = sorted({sheet for sheet, _ in written.cells})
-    if gone := [sheet for sheet in sheets if sheet not in there]:
-        message = "the sheet is gone"
-        raise InputError(
-            [Finding("sheet", message, opened.name, path=each, fix="undo it") for each in gone]
-        )
-    findings = [
-        each for sheet in sheets if sheet != basis.NAME for each in _fixed(opened, written, sheet)
+    found = [
+        Finding("sheet", "the sheet is gone", opened.name, path=each, fix="undo it")
+        for each in sheets
+        if each not in there
     ]
+    if found:
+        raise InputError(found)
+    found = [f for sheet in sheets if sheet != basis.NAME for f in _fixed(opened, written, sheet)]
     edits: list[Edit] = []
     for entry in written.inputs:
         try:
@@ -179,21 +192,17 @@ def find_edits(opened: Opened) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
         except ValueError as error:
             place, fix = f"{entry.sheet}!{entry.cell}", f"write {entry.allowed.expected}"
             message = f"{entry.of.label}: {error}"
-            findings.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
-    if findings:
-        raise InputError(_clipped(opened.name, findings))
+            found.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
+    if len(found) > _MOST_FINDINGS:  # one slip can touch thousands of cells
+        more = f"and {len(found) - _MOST_FINDINGS:,} more cells that were changed"
+        more_ = Finding("edited-cell", more, opened.name, fix=_FIRST_ONLY)
+        found = [*found[:_MOST_FINDINGS], more_]
+    if found:
+        raise InputError(found)
     return tuple(edits), tuple(each for each in there if each not in {*sheets, basis.NAME})
 
 
-def _clipped(name: str, found: list[Finding]) -> list[Finding]:
-    """The first findings: one slip can touch thousands of cells."""
-    if len(found) <= _MOST_FINDINGS:
-        return found
-    more = f"and {len(found) - _MOST_FINDINGS:,} more cells that were changed"
-    return [*found[:_MOST_FINDINGS], Finding("edited-cell", more, name, fix=_FIRST_ONLY)]
-
-
-def _edit(opened: Opened, entry: Input) -> Iterator[Edit]:
+def _edit(opened: _Opened, entry: Input) -> Iterator[Edit]:
     """Yield the edit of an input; raise ValueError where it holds what it cannot hold."""
     cell = opened.cells[entry.sheet][entry.cell]
     value = cell.value
@@ -201,7 +210,10 @@ def _edit(opened: Opened, entry: Input) -> Iterator[Edit]:
         value = opened.shown[entry.sheet][entry.cell].value
         if value in (None, "", NO_VALUE):
             raise ValueError(f"holds the formula {_short(cell.value)}, which was never computed")
-    after = _scalar(value)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float, str))):
+        raise ValueError(f"holds {str(value)[:40]}, which is no number")
+    after: float | str | None = value.strip() or None if isinstance(value, str) else value
+    after = float(after) if isinstance(after, (int, float)) else after
     if entry.of.kind is None or _alike(entry.value, after):
         return
     if not entry.allowed.takes(after):
@@ -210,21 +222,13 @@ def _edit(opened: Opened, entry: Input) -> Iterator[Edit]:
     yield entry.edit(after)
 
 
-def _scalar(value: Any) -> float | str | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError(f"holds {str(value)[:40]}, which is no number")
-    return value.strip() or None if isinstance(value, str) else float(value)
-
-
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
         return math.isclose(one, other, rel_tol=1e-12, abs_tol=0.0)
     return bool((one or None) == (other or None)) if 0 not in (one, other) else bool(one == other)
 
 
-def _fixed(opened: Opened, written: Book, sheet: str) -> Iterator[Finding]:
+def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
     """Yield the cells of a sheet, inputs apart, that hold something else than was written."""
     opens = {(entry.sheet, entry.cell) for entry in written.inputs} | written.free
     there = {cell.coordinate: cell.value for cell in _filled(opened.cells[sheet])}
@@ -243,9 +247,8 @@ def _changed(before: Scalar, after: Any) -> str | None:
     """The fault of a locked cell; None without one."""
     now = "is blank" if after in (None, "") else f"holds {_short(after)}"
     if isinstance(before, str) and before.startswith("="):
-        if same_formula(before, _text(after)):
-            return None
-        return f"held the formula {_short(before)}, now {now}"
+        same = _same_formula(before, str(getattr(after, "text", after)))
+        return None if same else f"held the formula {_short(before)}, now {now}"
     one, other = (
         text.replace("\r\n", "\n").strip() if isinstance(text, str) else text
         for text in (before, after)
@@ -255,20 +258,15 @@ def _changed(before: Scalar, after: Any) -> str | None:
     return f"was empty, now {now}" if before is None else f"held {_short(before)}, now {now}"
 
 
-def _text(value: Any) -> str:
-    """A value as the sheet has it; formulas over several cells come as objects."""
-    return str(getattr(value, "text", value))
-
-
 def _short(value: Any) -> str:
-    text = " ".join(_text(value).split())
+    text = " ".join(str(getattr(value, "text", value)).split())
     return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"
 
 
 _QUOTED = re.compile(r"^'([A-Za-z_][A-Za-z0-9_.]*)'!")
 
 
-def same_formula(one: str, other: str) -> bool:
+def _same_formula(one: str, other: str) -> bool:
     """Whether two formulas are the same token by token.
 
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
@@ -282,20 +280,19 @@ def same_formula(one: str, other: str) -> bool:
         return False
 
 
-def _tokens(formula: str) -> tuple[str, ...]:
-    items = Tokenizer(formula).items
-    return tuple(_spelled(token) for token in items if token.type != Token.WSPACE)
+def _tokens(formula: str) -> list[str]:
+    return [_spelled(token) for token in Tokenizer(formula).items if token.type != Token.WSPACE]
 
 
 def _spelled(token: Token) -> str:
     value = str(token.value)
-    if token.type == Token.OPERAND and token.subtype == Token.NUMBER:
+    if token.type != Token.OPERAND:
+        return value.upper().removeprefix("_XLFN.")
+    if token.subtype == Token.NUMBER:
         return f"{float(value):.15g}"
-    if token.type == Token.OPERAND and token.subtype == Token.TEXT:
+    if token.subtype == Token.TEXT:
         return value
-    if token.type == Token.OPERAND:
-        return _QUOTED.sub(r"\1!", value).removeprefix("$").lower()
-    return value.upper().removeprefix("_XLFN.")
+    return _QUOTED.sub(r"\1!", value).removeprefix("$").lower()
 
 
 def _in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
@@ -313,13 +310,411 @@ def _in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
     )
 
 
-def _quantities(sheet: Book) -> dict[str, int]:
-    """Units in place by catalog id."""
-    entries = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
-    return {entry.of.key: round(sheet.at[entry.sheet, entry.cell].number) for entry in entries}
+# Edits laid over the problem.
 
 
-# The verdict: what the edited plan breaks and lacks, and how far it is from the best.
+@dataclass
+class Draft:
+    """The inputs with edits, and what the edited workbook decides itself.
+
+    ``quantities`` are the units in place by catalog id, companions included, ``gpus`` those in use,
+    None for as many as planned; ``hot`` systems of a type are not used by the job. ``spares`` are
+    the cold spares that were typed in, ``own`` what was typed into each line of one's own.
+    """
+
+    inputs: Inputs
+    plan: Plan
+    quantities: dict[str, int]
+    gpus: int | None = None
+    interval_s: float = 0.0
+    hot: dict[str, int] = field(default_factory=dict)
+    spares: dict[str, int] = field(default_factory=dict)
+    own: dict[int, dict[str, float | str | None]] = field(default_factory=dict)
+
+    def working(self, sku: str) -> int:
+        """Units of an item in the cluster: all but owned ones that stay idle."""
+        idle = next((line.idle for line in self.plan.lines if line.sku == sku and line.idle), 0)
+        return max(0, self.quantities.get(sku, 0) - idle)
+
+    def set(self, path: str, value: Any) -> None:
+        """Put a value, in its canonical unit, in the problem's path."""
+        self.inputs = changed(self.inputs, path, value)
+
+    def change_problem(self, **changes: Any) -> None:
+        """Replace fields of the problem."""
+        self.inputs = replace(self.inputs, problem=self.inputs.problem.model_copy(update=changes))
+
+    def change_job(self, **changes: Any) -> None:
+        """Replace fields of the job."""
+        self.change_problem(jobs=(self.inputs.problem.job.model_copy(update=changes),))
+
+    def change_checkpoint(self, **changes: Any) -> None:
+        """Replace fields of the job's checkpoint."""
+        self.change_job(checkpoint=self.inputs.problem.job.checkpoint.model_copy(update=changes))
+
+    def change_item(self, sku: str, **changes: Any) -> None:
+        """Replace the rule of an item's count."""
+        rule = self.inputs.problem.items.get(sku, Quantity()).model_copy(update=changes)
+        self.change_problem(items={**self.inputs.problem.items, sku: rule})
+
+    def set_price(self, sku: str, price: Price) -> None:
+        """Set the price of an item."""
+        self.inputs = replace(self.inputs, prices={**self.inputs.prices, sku: price})
+
+    def set_discount(self, sku: str, share: float) -> None:
+        """Set the discount of an item, whatever else applies to it."""
+        others = tuple(each for each in self.inputs.discounts if each.item != sku)
+        own = Discount.model_construct(discount=share, item=sku, vendor=None, category=None)
+        self.inputs = replace(self.inputs, discounts=(*others, own))
+
+
+def _draft(opened: _Opened, edits: Sequence[Edit], quantities: dict[str, int]) -> Draft:
+    """The problem with the edits, amounts in USD; raises InputError where one does not fit."""
+    plan, job = opened.plan, opened.plan.jobs[0]
+    draft = Draft(opened.inputs, plan, quantities, interval_s=job.interval_s)
+    types = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
+    draft.hot = {line.sku: line.working - job.systems_by_type.get(line.sku, 0) for line in types}
+    steps: list[tuple[str, str, Callable[[], None]]] = [
+        (f"{edit.sheet}!{edit.cell}", f"{edit.label}: ", partial(_apply, draft, edit))
+        for edit in edits
+    ]
+    steps += [("Quote", "", partial(finish, draft)) for finish in (_finish_spares, _finish_own)]
+    findings = []
+    for place, label, step in steps:
+        try:
+            step()
+        except EditError as error:
+            findings.append(Finding("input-cell", f"{label}{error}", opened.name, path=place))
+    if findings:
+        raise InputError(findings)
+    return draft
+
+
+def _apply(draft: Draft, edit: Edit) -> None:
+    value = edit.after
+    if edit.kind == "own_line":
+        _, number, part = edit.key.split("|")
+        draft.own.setdefault(int(number), {})[part] = value
+        return
+    assert not isinstance(value, str)
+    if edit.kind == "limit":
+        large = value is not None and edit.unit == "MW"
+        _set_limit(draft, edit.key, 1000.0 * (value or 0.0) if large else value)
+    elif value is None:
+        raise EditError("is blank")
+    elif edit.kind == "figure":
+        _set_figure(draft, edit.key, value)
+    elif edit.kind == "unit_list":
+        draft.set_price(edit.key, _priced(draft.inputs.prices.get(edit.key), value))
+    elif edit.kind == "discount":
+        draft.set_discount(edit.key, value)
+    elif edit.kind == "spares":
+        draft.spares[edit.key] = round(value)
+    else:
+        draft.quantities[edit.key] = round(value)
+
+
+def _priced(price: Price | None, list_usd: float) -> Price:
+    """A price that was typed into the workbook; what comes with the price stays."""
+    if price is None:
+        return Price.model_construct(list_usd=list_usd, **_TYPED)
+    cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
+    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
+
+
+def _set_limit(draft: Draft, name: str, value: float | None) -> None:
+    """Set a limit of the problem, in the limit's unit; None removes it."""
+    row = named(name)
+    if not row.editable:
+        raise EditError("this limit follows from a product or a rule and is no input")
+    path, group, sku = path_of(name), *name.partition(".")[::2]
+    if value is not None and row.file_unit in COUNTED_IN:
+        value = round(value)
+    draft.set(path, 1.0 if value is None and group == "split" else value)
+    if name == "facility_power":  # what the feeds leave is the same limit
+        draft.change_problem(site=draft.inputs.problem.site.model_copy(update={"feeds": None}))
+    if value is None and row.name == "items.*.min":
+        draft.set(path.removesuffix("min") + "required", False)
+    price = draft.inputs.prices.get(sku)
+    if value is None and group == "stock" and price is not None:
+        draft.set_price(sku, price.model_copy(update={"stock": None}))
+
+
+# What each figure of the sheets means in the problem.
+
+_PATHS: dict[str, tuple[str, float]] = {
+    "async_stall_s": (job_path("checkpoint.stall"), 1.0),
+    "drain_slowdown": (job_path("checkpoint.drain_slowdown"), 1.0),
+    "delivered_fraction_write": ("storage.delivered_fraction.write", 1.0),
+    "delivered_fraction_read": ("storage.delivered_fraction.read", 1.0),
+    "fill_limit": ("storage.fill_limit", 1.0),
+    "mfu": (job_path("training.mfu"), 1.0),
+    "tokens_trillion": (job_path("training.tokens"), 1e12),
+    "active_parameters_billion": (job_path("training.active_parameters"), 1e9),
+    "max_overlap": (job_path("checkpoint.max_overlap"), 1.0),
+    "max_blocking": (job_path("checkpoint.max_blocking"), 1.0),
+    "max_restore_s": (job_path("restore.max_time"), 1.0),
+    "electricity_usd_per_kwh": ("term.electricity", 1.0),
+    "years": ("term.years", 1.0),
+    "discount_rate": ("term.discount_rate", 1.0),
+    "colocation_usd_per_kw_month": ("term.colocation", 1.0),
+}
+"""By the key of the input: its path in the problem, and how many of its unit one is."""
+
+
+def _set_figure(draft: Draft, key: str, value: float) -> None:
+    if key.startswith("hot_spares."):
+        draft.hot[key.removeprefix("hot_spares.")] = round(value)
+        _hot_spares(draft)
+    elif key in _PATHS:
+        path, scale = _PATHS[key]
+        draft.set(path, value * scale if scale != 1.0 else value)
+    else:
+        _SETTERS[key](draft, value)
+
+
+def _hot_spares(draft: Draft) -> None:
+    """Set the hot spares, where the problem gives their number."""
+    asked, planned = draft.inputs.problem.job.repair, draft.plan.jobs[0].repair
+    if asked is None or planned is None or planned.decided or planned.in_rack:
+        return
+    if planned.unit == "system":
+        draft.change_job(repair=asked.model_copy(update={"spares": sum(draft.hot.values())}))
+
+
+def _checkpoint(draft: Draft, value: float) -> None:
+    """Set the size; its bytes per parameter stay, from which the problem would derive it."""
+    draft.change_checkpoint(size_gb=value)
+    if draft.plan.jobs[0].bytes_per_parameter is not None:
+        draft.change_job(bytes_per_parameter=draft.plan.jobs[0].bytes_per_parameter)
+
+
+def _interval(draft: Draft, value: float) -> None:
+    """Set the interval; where the problem does not leave it to the planner, in the problem too."""
+    draft.interval_s = value
+    if draft.inputs.problem.job.checkpoint.interval.policy != "optimal":
+        fixed = FixedInterval.model_construct(policy="fixed", every_s=value)
+        draft.change_checkpoint(interval=fixed)
+
+
+def _failures(draft: Draft, value: float) -> None:
+    shares = draft.inputs.problem.job.failure_shares
+    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value, shares=shares))
+
+
+def _restart(draft: Draft, value: float) -> None:
+    """Set the restart from storage, where the problem has it."""
+    remote = draft.inputs.problem.job.restart.remote_s is not None
+    draft.set(job_path("restart.remote" if remote else "restore.restart"), value)
+
+
+def _lost_time(draft: Draft, value: float) -> None:
+    draft.change_job(lost_time=value)
+
+
+def _repair(name: str, draft: Draft, value: float) -> None:
+    """Set a figure of repairs; classes become one share and one time."""
+    asked, stated = draft.inputs.problem.job.repair, draft.plan.jobs[0].repair
+    if asked is None or stated is None:
+        return
+    one: dict[str, Any] = {"share": stated.hardware_share, "time_s": stated.repair_s}
+    if asked.share is not None:
+        one = {"share": asked.share, "time_s": asked.time_s}
+    draft.change_job(repair=asked.model_copy(update={**one, "classes": (), name: value}))
+
+
+def _client(kind: str, draft: Draft, value: float) -> None:
+    serving = draft.plan.jobs[0].storage_families
+    known = [each.client_factor for each in draft.inputs.families if each.id in serving]
+    factors = [getattr(factor, kind).value for factor in known if factor is not None]
+    draft.set(f"storage.client_limit.{kind}", value / min(factors, default=1.0))
+
+
+def _tflops(draft: Draft, value: float) -> None:
+    name = f"{draft.inputs.problem.job.training.precisions[0]}_dense"
+    rate = Figure[float].model_construct(value=value, source="workbook", confidence="low")
+
+    def rated(item: Item) -> Item:
+        return item.model_copy(update={"gpu": item.gpu.model_copy(update={name: rate})})
+
+    types = draft.plan.jobs[0].gpu_types
+    items = tuple(rated(item) if item.id in types else item for item in draft.inputs.items)
+    draft.inputs = replace(draft.inputs, items=items)
+
+
+def _pue(side: str, draft: Draft, value: float) -> None:
+    site = draft.inputs.problem.site
+    if isinstance(site.pue, Pue):
+        draft.change_problem(
+            site=site.model_copy(update={"pue": site.pue.model_copy(update={side: value})})
+        )
+    elif side == "liquid":
+        raise EditError("the problem has one PUE")
+    else:
+        draft.change_problem(site=site.model_copy(update={"pue": value}))
+
+
+_SETTERS: dict[str, Callable[[Draft, float], None]] = {
+    "checkpoint_gb": _checkpoint,
+    "interval_s": _interval,
+    "failures_per_gpu_day": _failures,
+    "restart_s": _restart,
+    "lost_time": _lost_time,
+    "hardware_share": partial(_repair, "share"),
+    "swap_s": partial(_repair, "swap_s"),
+    "client_write_gb_per_s": partial(_client, "write"),
+    "client_read_gb_per_s": partial(_client, "read"),
+    "tflops_per_gpu": _tflops,
+    "pue": partial(_pue, "air"),
+    "pue_liquid": partial(_pue, "liquid"),
+}
+
+
+def _finish_spares(draft: Draft) -> None:
+    """Let the cold spares be the share of what is in place that comes to what was typed."""
+    parts = {line.sku: line for line in draft.plan.lines if line.parent is None}
+    for sku, count in draft.spares.items():
+        whole = draft.working(sku)
+        if parts[sku].quantity == 0:  # spare parts: a share of what is in the bundles
+            whole = sum(
+                part.quantity * draft.working(item.id)
+                for item in draft.inputs.items
+                for part in item.components
+                if part.id == sku
+            )
+        if count and not whole:
+            raise EditError(f"cold spares of {parts[sku].model}: nothing of it is in place")
+        share = count / whole if whole else 0.0
+        if share > MOST_SPARES:
+            most = f"more than {MOST_SPARES:g} for each in place"
+            raise EditError(f"cold spares of {parts[sku].model}: {most}")
+        draft.change_item(sku, spares=share)
+
+
+def _finish_own(draft: Draft) -> None:
+    """Add the lines of one's own to the problem, as services that are counted once."""
+    for number, parts in sorted(draft.own.items()):
+        quantity, model, price = (parts.get(key) for key in ("quantity", "model", "unit_list"))
+        if quantity == 0 or (price is None and quantity is None and parts.get("discount") is None):
+            continue
+        if model is None:
+            raise EditError(f"own line {number}: it has no description; say what it is")
+        if price is None:
+            raise EditError(f"own line {number}: it has no price; give one, 0 for nothing")
+        count = 1 if quantity is None else round(float(quantity))
+        sku = f"own_line_{number}"
+        item = Item(
+            id=sku,
+            vendor="not named",
+            model=str(model),
+            part_number=None,
+            category="service",
+            description="added to the bill",
+        )
+        draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
+        draft.change_problem(extras={**draft.inputs.problem.extras, sku: Extra(count=count)})
+        draft.set_price(sku, Price.model_construct(list_usd=float(price), **_TYPED))
+        draft.change_item(sku, spares=0.0, support_level=AS_LISTED, support_years=_MOST_YEARS)
+        draft.set_discount(sku, float(parts.get("discount") or 0.0))
+        draft.quantities[sku] = count
+
+
+# The plan that the edited workbook describes, computed and verified again.
+
+
+def case_of(draft: Draft) -> Case:
+    """The case of the edited inputs, with fabrics as large as the edited counts need."""
+    # What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
+    targets = draft.inputs.problem.targets.model_copy(update={"max_lead_time_days": None})
+    inputs = replace(
+        draft.inputs, problem=draft.inputs.problem.model_copy(update={"targets": targets})
+    )
+    chosen = (item.id for item in inputs.items if item.category in ("gpu_system", "storage"))
+    return enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+
+
+def _evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
+    """The edited plan with the companions it needs, and which limits it breaks.
+
+    Raises:
+        NothingRunsError: without progress there is no plan to compute.
+        VerificationError: a figure disagrees with its independent re-computation.
+    """
+    operation = _operation(case, draft)
+    value = measure(case, case.objective)(operation)
+    answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)
+    made, gap = draft.plan.provenance, draft.plan.objective.gap_asked
+    plan = assemble(draft.inputs, case, answer, solver=made.solver, gap=gap)
+    plan = plan.model_copy(update={"provenance": made})
+    found = recheck(draft.inputs, plan)
+    if found.disagreements:
+        raise VerificationError(found.disagreements)
+    return plan, found
+
+
+def _operation(case: Case, draft: Draft) -> Run:
+    units = {offer.id: draft.working(offer.id) for offer in case.offers()}
+    _check_units(case, units)
+    ways, job = ways_in_plan(case, draft.plan), draft.plan.jobs[0]
+    gpus = job.gpus_used if draft.gpus is None else draft.gpus
+    used = _used(case, draft, units, gpus)
+    running = case.in_use(used, ways)
+    if gpus <= 0 or not running:
+        raise NothingRunsError("no GPUs are in use")
+    most = sum(way.most_gpus(used[system.id]) for system, way in running)
+    if gpus > most:
+        raise NothingRunsError(f"{gpus:,} GPUs in use, and the systems hold {most:,} of the job")
+    every = 1 if job.local is None else job.local.every
+    mode: Mode = "sync" if job.mode == "sync" else "async" if job.local is None else "local"
+    repair = case.job.repair
+    if repair is not None and repair.spares is not None and len(running) == 1:
+        system, way = running[0]
+        short = -repair.standing_by(way.spare_unit, units[system.id], gpus)
+        if short > 0:
+            asked = f"{repair.spares:,} hot spares are asked for"
+            raise NothingRunsError(f"{asked}, and the GPUs in use leave {repair.spares - short:,}")
+    operation = run_at(case, mode, units, used, gpus, draft.interval_s, ways, every)
+    try:
+        bill(case, units, ways)
+    except ValueError as error:  # a fabric larger than three tiers can be
+        raise NothingRunsError(str(error)) from None
+    if operation is None:
+        reason = "the job makes no progress: no storage bandwidth, or stalls fill the interval"
+        raise NothingRunsError(reason)
+    return operation
+
+
+def _used(case: Case, draft: Draft, units: Mapping[str, int], gpus: int) -> dict[str, int]:
+    """The systems in use by type."""
+    types = [s for s in case.systems if s.id in draft.plan.jobs[0].gpu_types and units[s.id]]
+    if not types:
+        raise NothingRunsError("no GPU system of a type that the job uses is left")
+    if len(draft.plan.jobs[0].gpu_types) == 1:
+        way = types[0].way(ways_in_plan(case, draft.plan))
+        return {types[0].id: max(0, way.systems_for(gpus))}
+    used = {s.id: max(0, units[s.id] - draft.hot.get(s.id, 0)) for s in types}
+    return {sku: count for sku, count in used.items() if count}
+
+
+def _check_units(case: Case, units: Mapping[str, int]) -> None:
+    """Raise where a count cannot be: outside known sizes, without a price, of no use."""
+    for item in case.storage:
+        count = units[item.id]
+        if count and item.segments:
+            low, high = item.segments[0].low, item.segments[-1].high
+            if not low <= count <= high:
+                known = f"the bandwidth of {item.id} is known for {low} to {high} units"
+                raise NothingRunsError(f"{known}, not {count}")
+    for offer in case.standing:
+        if units[offer.id]:
+            raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
+    for offer in case.offers():
+        if offer.unit_net_usd is None and offer.purchased(units[offer.id]):
+            lacks = f"the price of {offer.id} is not known and more of it is bought"
+            raise NothingRunsError(f"{lacks}: fill in its price")
+
+
+# The verdict: limits broken, counts that lack, figures that are stale, distance from the best.
 
 
 def _is_decision(edit: Edit, job: JobPlan) -> bool:
@@ -331,46 +726,36 @@ def _is_decision(edit: Edit, job: JobPlan) -> bool:
     return edit.kind == "quantity"
 
 
-def _judged(found: Audit, opened: Opened, draft: Draft, sheet: Book, best: Plan | None) -> Audit:
+def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
     """Re-compute the edited plan and compare it."""
-    solved = best is not None and best.jobs
-    changes: dict[str, object] = {"best": best if solved else None}
-    if best is not None and not solved:
-        changes["reason"] = best.message
     try:
-        edited, checked = evaluate(draft, case_of(draft))
+        edited, checked = _evaluate(draft, case_of(draft))
     except NothingRunsError as error:
-        return found.model_copy(update=changes | {"edited": None, "reason": str(error)})
-    lacking = _shortages(draft, edited)
-    changes |= {
-        "edited": edited,
-        "breaches": breaches_of(edited.limits, {name for name, _ in checked.breaches}),
-        "remarks": tuple(_rounded(text) for name, text in checked.breaches if name == _INTERVAL),
-        "shortages": lacking,
-        "sheet_capex_usd": sheet.names["bill_amount"].number * found.solved.shown_in.usd,
-        "stale": tuple(_stale(opened, sheet, edited, whole=not lacking)),
-        "shortfall": None if best is None else _shortfall(edited, best),
-    }
-    return found.model_copy(update=changes)
-
-
-def _rounded(text: str) -> str:
-    """A text of the verifier with figures as long as people want them."""
-    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.6g}", text)
-
-
-def _shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
-    """The lines whose count in the workbook is not the need of the edited cluster."""
+        return found.model_copy(update={"edited": None, "reason": str(error)})
+    models = {item.id: item.model for item in draft.inputs.items}
     needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
-    models, listed = {item.id: item.model for item in draft.inputs.items}, draft.quantities
-    return tuple(
+    listed = draft.quantities
+    lacking = tuple(
         Shortage(sku=sku, model=models[sku], listed=listed.get(sku, 0), needed=needed.get(sku, 0))
         for sku in dict.fromkeys((*listed, *needed))
         if listed.get(sku, 0) != needed.get(sku, 0)
     )
+    remarks = [text for name, text in checked.breaches if name == "jobs.interval_s"]
+    return found.model_copy(
+        update={
+            "edited": edited,
+            "breaches": breaches_of(edited.limits, {name for name, _ in checked.breaches}),
+            "remarks": tuple(_LONG.sub(lambda n: f"{float(n[0]):.6g}", text) for text in remarks),
+            "shortages": lacking,
+            "sheet_capex_usd": sheet.names["bill_amount"].number * found.solved.shown_in.usd,
+            "stale": tuple(_stale(opened, sheet, edited, whole=not lacking)),
+            "shortfall": None if found.best is None else _shortfall(edited, found.best),
+        }
+    )
 
 
-_OF_JOB = (
+_LONG = re.compile(r"\d+\.\d{3,}")
+_JOB_FIGURES = (
     "gpus_used",
     "drain_s",
     "overlap",
@@ -382,7 +767,7 @@ _OF_JOB = (
     "days_to_train",
     "capacity_needed_tb",
 )
-_OF_TOTALS = (
+_SUMS = (
     "it_power_kw",
     "facility_power_kw",
     "usable_tb",
@@ -395,16 +780,17 @@ _OF_TOTALS = (
 )
 
 
-def _stale(opened: Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterator[Stale]:
+def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterator[Stale]:
     """Yield figures that the file shows otherwise than they are: stale, or as planned.
 
     Args:
-        whole: whether the workbook lists what the edited cluster needs, so that totals compare.
+        whole: whether the workbook lists the counts that the edited cluster needs, so that totals
+            compare.
     """
     stated = restated(edited)
-    expected = {name: getattr(stated.jobs[0], name) for name in _OF_JOB}
+    expected = {name: getattr(stated.jobs[0], name) for name in _JOB_FIGURES}
     if whole and stated.totals is not None:
-        expected |= {name: getattr(stated.totals, name) for name in _OF_TOTALS}
+        expected |= {name: getattr(stated.totals, name) for name in _SUMS}
     for name, computed in expected.items():
         if name not in sheet.places or computed is None:
             continue

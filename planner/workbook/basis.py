@@ -1,21 +1,21 @@
-"""The sheet Basis, for the inside: how the plan was made, sources, exclusions, notes, the plan."""
+"""The sheets Racks & fabric, and Basis for the inside: sources, exclusions, notes, the plan."""
 
 from __future__ import annotations
 
 import base64
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from planner.report import scope
-from planner.report.blocks import Value
-from planner.report.words import proof
-from planner.schema.plan import Line, Plan
+from planner.report.blocks import Column, Table, Value
+from planner.report.words import NETWORKS, product, proof
+from planner.schema.plan import FabricReport, Line, Plan, RackGroup
 from planner.workbook.book import GREY, THIN, Book, Sheet
-from planner.workbook.columns import named
-from planner.workbook.racks_fabric import table_of
+from planner.workbook.tables import write_table
 
 NAME = "Basis"
 _WIDTHS = (40, 20, 13, 44, 11, 12, 60)
@@ -91,7 +91,7 @@ def _parts(plan: Plan) -> Iterator[tuple[str, Sequence[str]]]:
     yield "Installed units that stay idle", idle
     yield (
         "Notes on lines",
-        [f"{named(line)}: {note}" for line in scope.own_lines(plan) for note in line.notes],
+        [f"{product(line)}: {note}" for line in scope.own_lines(plan) for note in line.notes],
     )
 
 
@@ -116,7 +116,7 @@ def _prices(plan: Plan) -> Iterator[tuple[Value, ...]]:
         if (price := line.price) is not None:
             source = f"{price.source} ({price.book})" if price.book else price.source
             rest = (source, price.date, price.confidence, price.note)
-            yield named(line), line.unit_list_usd, _range(line), *rest
+            yield product(line), line.unit_list_usd, _range(line), *rest
 
 
 def _range(line: Line) -> str:
@@ -168,3 +168,80 @@ def unpack(text: str) -> Carried:
         raise
     except Exception:  # somebody else's data may break a reader in any way
         raise UnreadableError("it was changed") from None
+
+
+# Racks & fabric.
+
+RACKS = "Racks & fabric"
+_RACK_WIDTHS = (30, 60, 10, 11, 11, 11, 12, 12, 15)
+_FABRIC = (
+    "Network", "Switch", "Planes", "Leaf", "Spine", "Core", "Ports used", "Links",
+    "Oversubscription",
+)  # fmt: skip
+_RACKS = (
+    "Racks", "Content of each", "Count", "Power each, kW", "Power limit, kW", "Weight each, kg",
+    "Height, RU", "PDUs", "Used, RU",
+)  # fmt: skip
+
+
+def write_racks(book: Book, plan: Plan) -> None:
+    """Write both tables; they stand as planned, as only a new plan can tell them."""
+    sheet = Sheet(book, RACKS, _RACK_WIDTHS, landscape=True)
+    under = "As planned: counts of switches, links and racks follow a new plan, not an edit here."
+    sheet.head("Racks and fabric", under)
+    names = {line.sku: product(line) for line in plan.lines}
+    fabrics = [_fabric(report, names) for report in plan.fabrics]
+    table_of(sheet, "Fabric", _FABRIC, fabrics, "No network is part of this plan.")
+    racks = [_racks(group, names) for group in plan.racks]
+    table_of(sheet, "Racks", _RACKS, racks, "No racks are part of this plan.")
+    if plan.totals is not None and plan.totals.racks is not None:
+        weight = plan.totals.weight_kg
+        total = f"{plan.totals.racks:,} racks in all"
+        total += f", {weight:,.0f} kg of equipment" if weight is not None else ""
+        sheet.text(f"{total}.", font_color=GREY)
+    sheet.area(0, sheet.at)
+
+
+def table_of(
+    sheet: Sheet, title: str, heads: Sequence[str], rows: Sequence[Sequence[Value]], empty: str
+) -> None:
+    """Write rows under heads, or a text where there are none."""
+    if rows:
+        columns = map(Column, heads, zip(*rows, strict=True))
+        write_table(sheet, Table(title, tuple(columns)))
+        return
+    sheet.heading(title)
+    sheet.text(empty, font_color=GREY)
+    sheet.at += 1
+
+
+def _fabric(report: FabricReport, names: Mapping[str, str]) -> tuple[Value, ...]:
+    network = NETWORKS[report.network]
+    return (
+        network[:1].upper() + network[1:],
+        names.get(report.switch_sku, report.switch_sku),
+        report.planes,
+        report.leaf_switches,
+        report.spine_switches,
+        report.core_switches,
+        report.endpoints / report.parts_per_port,
+        report.system_links + report.leaf_spine_links + report.spine_core_links,
+        report.oversubscription,
+    )
+
+
+def _racks(group: RackGroup, names: Mapping[str, str]) -> tuple[Value, ...]:
+    last = group.first + group.count - 1
+    counts = Counter(device.sku for device in group.devices)
+    where = f"{group.first}" if last == group.first else f"{group.first} to {last}"
+    return (
+        f"{where} ({group.rack_class})",
+        ", ".join(f"{count} x {names.get(sku, sku)}" for sku, count in counts.items()),
+        group.count,
+        group.it_power_kw,
+        group.power_limit_kw,
+        group.weight_kg,
+        group.height_ru,
+        group.pdus,
+        sum(device.rack_units for device in group.devices),
+    )

@@ -1,9 +1,9 @@
-"""A workbook in the making: sheets filled from the top, cells that may be edited, their looks."""
+"""A workbook in the making: sheets filled from the top, open cells, lists of figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -13,20 +13,20 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
-from planner.report.words import clean
+from planner.figures import FIGURES as COMMON
+from planner.report.words import MW_FROM_KW, clean
 from planner.schema.verification import Edit
-from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of
+from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
 INK, BAND, PALE, SOFT, RULE = "#16324F", "#16324F", "#C9D6E3", "#EEF3F8", "#D5DDE6"
-GREY, TEXT, INPUT, BLUE, RED, GREEN = (
+GREY, TEXT, INPUT, BLUE, RED, BAR = (
     "#5B6B7B",
     "#1F2933",
     "#FFF8DC",
     "#0B3FD1",
     "#B42318",
-    "#1B5E20",
+    "#7FB2E5",
 )
-BAR = "#7FB2E5"
 THIN: Mapping[str, Any] = {"bottom": 1, "bottom_color": RULE}
 OPEN: Mapping[str, Any] = {"bg_color": INPUT, "font_color": BLUE, "locked": False, **THIN}
 """The look of a cell that may be edited."""
@@ -443,3 +443,116 @@ def height(text: str, width: float, size: float = 10) -> float:
 def constant(value: Scalar) -> V:
     """A constant as a term of a formula, as a cell keeps it."""
     return of(float(f"{value:.15g}") if isinstance(value, float) else value)
+
+
+# Lists of figures: label, value, unit and note; some may be edited.
+
+LABEL, VALUE, UNIT, NOTE = range(4)
+"""The columns of a list."""
+
+
+class Figure(NamedTuple):
+    """A figure's label, its unit and the look of its number; without a label that of its name."""
+
+    label: str
+    unit: str = ""
+    look: str = "n1"
+
+
+FIGURES = {
+    # Inputs of the job.
+    "async_stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
+    "drain_slowdown": Figure("", "", "pct"),
+    "failures_per_gpu_day": Figure("", "1/day", "small"),
+    "lost_time": Figure("", "", "pct"),
+    "hardware_share": Figure("Interruptions with hardware out", "", "pct"),
+    "swap_s": Figure("Replacement time", "s"),
+    "hot_spares": Figure("Hot spares", "systems", "n0"),
+    "delivered_fraction_write": Figure("", "", "pct"),
+    "delivered_fraction_read": Figure("", "", "pct"),
+    "client_write_gb_per_s": Figure("Client write limit", "GB/s", "n2"),
+    "client_read_gb_per_s": Figure("Client read limit", "GB/s", "n2"),
+    "fill_limit": Figure("", "", "pct"),
+    "mfu": Figure("", "", "pct"),
+    "tokens_trillion": Figure("Training tokens", "trillion", "n2"),
+    "active_parameters_billion": Figure("Active parameters per token", "billion"),
+    # How the job runs.
+    "systems_used": Figure("", "systems", "n0"),
+    "gpus_used": Figure("", "GPUs", "n0"),
+    "nameplate_write": Figure("Nameplate write bandwidth", "GB/s"),
+    "nameplate_read": Figure("Nameplate read bandwidth", "GB/s"),
+    "stall_s": Figure("", "s", "n2"),
+    "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
+    "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
+    # Power and cost.
+    "pue": Figure("", "", "n2"),
+    "pue_liquid": Figure("", "", "n2"),
+    "electricity_usd_per_kwh": Figure("", "USD/kWh", "n4"),
+    "years": Figure("", "years", "n2"),
+    "discount_rate": Figure("", "per year", "pct"),
+    "colocation_usd_per_kw_month": Figure("", "USD/kW/month", "n2"),
+    "heat_btu_per_h": Figure("", "BTU/h", "n0"),
+    "support_over_term": Figure("Support over the term", "USD", "usd"),
+    "tco_usd": Figure("Total cost of ownership (TCO)", "USD", "usd"),
+    "usd_per_useful_gpu_hour": Figure("", "USD", "n4"),
+    "usd_per_million_tokens": Figure("", "USD", "n4"),
+}
+"""By their name in formulas; all others are named as everywhere, with the look of their unit."""
+
+_LOOKS = {"share": "pct2", "USD": "usd", "USD/year": "usd"}
+
+
+def _figure(name: str) -> Figure:
+    found = FIGURES.get(name) or FIGURES.get(name.partition(".")[0])
+    if found is None:
+        unit = COMMON[name].unit
+        found = Figure("", "" if unit == "share" else unit, _LOOKS.get(unit, "n1"))
+    return found if found.label else found._replace(label=COMMON[name].heading)
+
+
+class Fact(NamedTuple):
+    """A figure that follows from others, or stands as planned; the note says how."""
+
+    name: str
+    value: Term
+    note: str = ""
+
+
+class Given(NamedTuple):
+    """A figure that may be edited; its key, to the first dot, is its name."""
+
+    key: str
+    value: Scalar
+    note: str = ""
+    allowed: Allowed = Allowed()
+    more: str = ""
+    """What the label says besides."""
+
+
+def write_figures(sheet: Sheet, rows: Iterable[Fact | Given], cells: dict[str, V]) -> None:
+    """Write figures one below the other; add each cell by name before the next is made."""
+    for row in rows:
+        name = row.key if isinstance(row, Given) else row.name
+        cells[name] = _write(sheet, row, name)
+
+
+def _write(sheet: Sheet, row: Fact | Given, name: str) -> V:
+    book, at = sheet.book, sheet.at
+    label, unit, look = _figure(name)
+    if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
+        unit, look = "MW", "mega"
+    if isinstance(row, Given) and row.more:
+        label = f"{label}, {row.more}"
+    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
+    sheet.put(at, UNIT, book.currency.named(unit), book.look(font_color=GREY, **THIN))
+    quiet = book.look("wrap", font_color=GREY, font_size=9, **THIN)
+    sheet.over(at, NOTE, sheet.last, row.note, quiet)
+    room = sum(sheet.widths[NOTE:])
+    high = max(height(label, sheet.widths[LABEL]), height(row.note, room, 9))
+    sheet.page.set_row(at, high)
+    sheet.at += 1
+    if isinstance(row, Given):
+        meaning = Meaning("figure", row.key, label, unit)
+        return sheet.input(at, VALUE, row.value, look, row.allowed, meaning, row.key)
+    value = or_na(row.value) if isinstance(row.value, V) else row.value
+    return sheet.put(at, VALUE, value, book.look(look, align="right", **THIN), name)

@@ -277,13 +277,6 @@ def count_if(cells: Iterable[V], span: str, text: str) -> V:
     return V(found, f'COUNTIF({span},"{text}")')
 
 
-def sum_if(keys: Iterable[V], span: str, text: str, cells: Iterable[V], summed: str) -> V:
-    """The sum of the cells whose keys are a text."""
-    pairs = zip(keys, cells, strict=True)
-    found = math.fsum(cell.number for key, cell in pairs if key.value == text)
-    return V(found, f'SUMIF({span},"{text}",{summed})')
-
-
 def join(*parts: Term) -> V:
     """Texts one after the other; a number in a text is a whole one."""
     made = [of(part) for part in parts]

@@ -1,17 +1,38 @@
-"""The sheet Performance: how the job runs on the purchase, live, and where its time goes."""
+"""The sheet Performance: how the job runs on the purchase, live, its lost time, its limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from planner.figures import capital
+from planner.limits import COUNTED_IN, known
 from planner.report import scope
-from planner.schema.plan import JobPlan, Plan
-from planner.workbook import facts
-from planner.workbook.book import BAR, COUNT, SHARE, Allowed, Book, Sheet, constant
-from planner.workbook.columns import Row, named
-from planner.workbook.facts import Fact, Given
-from planner.workbook.live import Term, V, exp, if_, int_, ln, max_, min_, of
-from planner.workbook.quote import Bill
+from planner.report.words import MW_FROM_KW, product
+from planner.schema.plan import JobPlan, LimitReport, Plan
+from planner.workbook.book import (
+    BAR,
+    COUNT,
+    GREY,
+    INK,
+    LABEL,
+    NOTE,
+    RED,
+    SHARE,
+    THIN,
+    VALUE,
+    Allowed,
+    Book,
+    Fact,
+    Given,
+    Kind,
+    Meaning,
+    Sheet,
+    constant,
+    height,
+    write_figures,
+)
+from planner.workbook.live import Term, V, exp, if_, int_, is_number, ln, max_, min_, of, or_na
+from planner.workbook.quote import Bill, Row
 
 NAME = "Performance"
 _WIDTHS = (42, 17, 17, 62)
@@ -23,6 +44,7 @@ _NO_LIMIT = 1e9
 _POLICIES = {
     "optimal": "best interval, as planned",
     "fixed": "given by the problem",
+    "lost_work": "by lost work, as planned",
 }
 _GOODPUT = (
     "(1 - stall / interval) x exp(-(drain + restart + restore) / MTTI) x z / (exp(z) - 1), "
@@ -39,31 +61,43 @@ class Performance(dict[str, V]):
         self.job: JobPlan = plan.jobs[0]
         self.sheet = Sheet(book, NAME, _WIDTHS)
         self.factors: dict[str, V] = {}
-
-    @property
-    def types(self) -> list[Row]:
+        types = self.job.gpu_types
+        self.types = [
+            row for row in bill.rows if row.line.sku in types and row.line.working and row.line.gpus
+        ]
         """The lines of the GPU systems that the job uses."""
-        types, rows = self.job.gpu_types, self.bill.rows
-        return [row for row in rows if row.line.sku in types and row.line.working and row.line.gpus]
+        stores = [row for row in bill.rows if row.line.section == "Storage"]
+        self.stores = [row for row in stores if row.line.working]
 
     def systems(self, sku: str) -> int:
         """The systems of a type that the job uses, as planned."""
         alone = {self.job.gpu_type: self.job.systems_used}  # a plan made by hand may not say
         return (self.job.systems_by_type or alone).get(sku, 0)
 
-    @property
-    def stores(self) -> list[Row]:
-        """The lines of storage that serves the job."""
-        return [row for row in self.bill.rows if row.line.section == "Storage" and row.line.working]
-
     def write_inputs(self) -> None:
         """Write the inputs of the job."""
-        self.sheet.head(
-            f"How the job {self.job.name} runs".replace("  ", " "),
-            "Yellow cells may be edited, everything follows.",
-        )
-        self.sheet.heading("Inputs")
-        self.update(facts.write(self.sheet, self._inputs()))
+        title = " ".join(f"How the job {self.job.name} runs".split())
+        self.sheet.head(title, "Yellow cells may be edited, everything follows.")
+        self._part("Inputs", self._inputs())
+
+    def write_results(self) -> None:
+        """Write the operation of the job, and its lost time."""
+        self._part("GPUs and bandwidth", self._gpus(), self._bandwidth())
+        self._part("Checkpoint and restore", self._checkpoint(), self._restore(), self._degraded())
+        self._part("Goodput", self._goodput(), self._work())
+        first = self.sheet.at + 1
+        self._part("Lost time (1 - goodput), by cause", self._losses())
+        self._chart(first, self.sheet.at - 2)
+
+    def finish(self) -> None:
+        """End the sheet: what is printed, on one page."""
+        self.sheet.area(0, self.sheet.at - 1)
+        self.sheet.page.fit_to_pages(1, 1)
+
+    def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
+        self.sheet.heading(title)
+        for each in rows:
+            write_figures(self.sheet, each, self)
         self.sheet.at += 1
 
     def _inputs(self) -> Iterator[Given | Fact]:
@@ -88,7 +122,7 @@ class Performance(dict[str, V]):
         for row in self.types:
             sku, how = row.line.sku, "in place, not used by the job"
             idle = row.line.working - self.systems(sku)
-            yield Given(f"hot_spares.{sku}", idle, how, COUNT, named(row.line))
+            yield Given(f"hot_spares.{sku}", idle, how, COUNT, product(row.line))
         yield Given("delivered_fraction_write", site.delivered_fraction_write, "derating", _PART)
         yield Given("delivered_fraction_read", site.delivered_fraction_read, "derating", _PART)
         for kind, limit, systems in (
@@ -112,79 +146,49 @@ class Performance(dict[str, V]):
             yield Given("tokens_trillion", job.tokens / 1e12, "", _POSITIVE)
             yield Given("active_parameters_billion", job.active_parameters / 1e9, "", _POSITIVE)
 
-    def write_results(self) -> None:
-        """Write the operation of the job, and its lost time."""
-        self.sheet.heading("GPUs and bandwidth")
-        self._take(self._gpus())
-        self._take(self._bandwidth())
-        self.sheet.at += 1
-        self.sheet.heading("Checkpoint and restore")
-        self._take(self._checkpoint())
-        self._take(self._restore())
-        self._take(self._degraded())
-        self.sheet.at += 1
-        self.sheet.heading("Goodput")
-        self._take(self._goodput())
-        self._take(self._work())
-        self.sheet.at += 1
-        self.sheet.heading("Lost time (1 - goodput), by cause")
-        first = self.sheet.at
-        self._take(self._losses())
-        self._chart(first, self.sheet.at - 1)
-        self.sheet.at += 1
-
-    def _take(self, rows: Iterator[Fact]) -> None:
-        """Write figures one by one, so that each may rest on the one before."""
-        for row in rows:
-            self.update(facts.write(self.sheet, [row]))
-
     def _gpus(self) -> Iterator[Fact]:
-        job, used, gpus = self.job, [], []
+        job, used, gpus, most = self.job, [], [], 0
         for row in self.types:
-            systems = max_(0, row.working - self[f"hot_spares.{row.line.sku}"])
+            sku = row.line.sku
+            systems = max_(0, row.working - self[f"hot_spares.{sku}"])
             used.append(systems)
-            gpus.append(systems * job.usable_gpus_by_type[row.line.sku])
+            gpus.append(systems * job.usable_gpus_by_type[sku])
+            most += self.systems(sku) * job.usable_gpus_by_type[sku]
         yield Fact("systems_used", sum_of(used), "in place, less hot spares")
         total, how = sum_of(gpus), "systems in use x GPUs that a replica can fill"
         if job.whole_replicas and job.replica_gpus:
             total = int_(total / job.replica_gpus) * job.replica_gpus
+            most = most // job.replica_gpus * job.replica_gpus
             how = f"in whole replicas of {job.replica_gpus} GPUs"
-        rest = self._most_gpus() - job.gpus_used
+        rest = most - job.gpus_used
         yield Fact("gpus_used", max_(0, total - rest) if rest else total, how)
-
-    def _most_gpus(self) -> int:
-        """The GPUs that the systems in use, as planned, could hold of the job."""
-        job = self.job
-        counts = {row.line.sku: self.systems(row.line.sku) for row in self.types}
-        total = sum(count * job.usable_gpus_by_type[sku] for sku, count in counts.items())
-        step = job.replica_gpus if job.whole_replicas and job.replica_gpus else 1
-        return total // step * step
 
     def _bandwidth(self) -> Iterator[Fact]:
         job = self.job
+        gain, burst = 1.0, job.burst
+        if burst is not None:
+            gain = job.delivered_write_gb_per_s / burst.sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
             ("read", job.reading_systems, job.readers, job.read_limited_by),
         ):
-            rated = {row: getattr(row.line, f"{kind}_gb_per_s") for row in self.stores}
-            each = [row.working * constant(all_ / row.line.working) for row, all_ in rated.items()]
-            yield Fact(f"nameplate_{kind}", sum_of(each), "storage units x nameplate of one")
-            reached, how = self._delivered(kind, self[f"nameplate_{kind}"]), "client limit"
-            if kind == "write" and job.burst is not None:
-                gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
-                reached = reached * constant(gain)
+            bursts = kind == "write" and burst is not None
+            nameplate = self._per_unit(f"{kind}_gb_per_s")
+            yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")
+            reached = self[f"nameplate_{kind}"] * self[f"delivered_fraction_{kind}"]
+            reached = reached * constant(gain) if bursts else reached
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_used"] if role == "all" else acting
                 self[f"clients_{kind}"] = of(systems) * self[f"client_{kind}_gb_per_s"]
                 reached = min_(reached, self[f"clients_{kind}"])
-            if limited == "appliances":
-                how = "nameplate x delivered share"
-                if kind == "write" and job.burst is not None:
-                    how += ", and what bursts add as planned"
+            how = "nameplate x delivered share" + (", and bursts as planned" if bursts else "")
+            how = how if limited == "appliances" else "client limit"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
-    def _delivered(self, kind: str, nameplate: V) -> V:
-        return nameplate * self[f"delivered_fraction_{kind}"]
+    def _per_unit(self, figure: str) -> V:
+        """A figure of the storage in place, by units."""
+        rated = [(row, getattr(row.line, figure) / row.line.working) for row in self.stores]
+        return sum_of([row.working * constant(each) for row, each in rated])
 
     def _checkpoint(self) -> Iterator[Fact]:
         job, how = self.job, "checkpoint size / delivered write bandwidth"
@@ -202,11 +206,8 @@ class Performance(dict[str, V]):
         yield Fact("blocking", self["stall_s"] / self["interval_s"], "stall / interval")
 
     def _restore(self) -> Iterator[Fact]:
-        job, read, how = (
-            self.job,
-            self["checkpoint_gb"],
-            "checkpoint size / delivered read bandwidth",
-        )
+        job, read = self.job, self["checkpoint_gb"]
+        how = "checkpoint size / delivered read bandwidth"
         if job.fan_out != 1.0:
             read = constant(job.fan_out) * read
             how = f"{job.fan_out:.4g} x {how}: restore fan-out as planned"
@@ -219,14 +220,9 @@ class Performance(dict[str, V]):
         held = constant(job.other_data_tb) + self["checkpoint_gb"] * job.checkpoints_held / 1000
         how = f"{job.checkpoints_held:g} checkpoints and {job.other_data_tb:,.4g} TB of other data"
         yield Fact("capacity_needed_tb", held / self["fill_limit"], f"{how} / share in use")
-        sizes = [(row, row.line.usable_tb) for row in self.stores]
-        known = [
-            row.working * constant(size / row.line.working)
-            for row, size in sizes
-            if size is not None
-        ]
-        if known and len(known) == len(sizes):
-            yield Fact("usable_tb", sum_of(known), "storage units x usable capacity of one")
+        if self.stores and all(row.line.usable_tb is not None for row in self.stores):
+            how = "storage units x usable capacity of one"
+            yield Fact("usable_tb", self._per_unit("usable_tb"), how)
 
     def _degraded(self) -> Iterator[Fact]:
         """Yield bandwidth and times with storage units down, as the limits count them."""
@@ -234,14 +230,13 @@ class Performance(dict[str, V]):
         if not job.tolerate_down:
             return
         for kind in ("write", "read"):
-            left = max_(0, self[f"nameplate_{kind}"] - constant(lost_nameplate(self.plan, kind)))
-            reached = self._delivered(kind, left)
+            left = max_(0, self[f"nameplate_{kind}"] - constant(_lost_nameplate(self.plan, kind)))
+            reached = left * self[f"delivered_fraction_{kind}"]
             if f"clients_{kind}" in self:
                 reached = min_(reached, self[f"clients_{kind}"])
             yield Fact(f"degraded_{kind}_gb_per_s", reached, down)
-        yield Fact(
-            "degraded_drain_s", self["checkpoint_gb"] / self["degraded_write_gb_per_s"], down
-        )
+        drain = self["checkpoint_gb"] / self["degraded_write_gb_per_s"]
+        yield Fact("degraded_drain_s", drain, down)
         read = self["checkpoint_gb"] * constant(job.fan_out)
         yield Fact("degraded_restore_s", read / self["degraded_read_gb_per_s"], down)
 
@@ -250,30 +245,29 @@ class Performance(dict[str, V]):
         if job.repair is not None:
             how = "as planned: spares, failures and repair time"
             yield Fact("waiting", 1.0 - job.repair.availability, how)
-        if job.local is not None:
-            how = "as planned: two checkpoint levels are not worked out here"
-            yield Fact("goodput", *self._with_lost_time(of(job.goodput / (1 - job.lost_time)), how))
-            return
+        kept, how = of(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
+        if job.local is None:
+            kept, how = self._kept(), _GOODPUT
+            how += "" if job.repair is None else ", x replacements x (1 - waiting)"
+        if "lost_time" in self:
+            kept, how = kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
+        yield Fact("goodput", kept, how)
+
+    def _kept(self) -> V:
+        """The goodput of one level of checkpoints, without lost time besides failures."""
         stopped, z = self["stall_s"], self["interval_s"] / self["mtti_s"]
-        if job.mode == "async":
+        if self.job.mode == "async":
             stopped = stopped + self["drain_slowdown"] * self["drain_s"]
         left = max_(0, 1 - stopped / self["interval_s"])
         lost = -(self["drain_s"] + self["restart_s"] + self["restore_s"]) / self["mtti_s"]
         self.factors |= {"stall": left, "rework": _rework(z)}
-        result, how = left * exp(lost) * _rework(z), _GOODPUT
-        if job.repair is not None:
+        result = left * exp(lost) * _rework(z)
+        if self.job.repair is not None:
             share = self["hardware_share"]
             swaps = 1 - share + share * exp(-self["swap_s"] / self["mtti_s"])
             self.factors["swaps"] = swaps
             result = result * swaps * (1 - self["waiting"])
-            how += ", x replacements x (1 - waiting)"
-        yield Fact("goodput", *self._with_lost_time(result, how))
-
-    def _with_lost_time(self, kept: V, how: str) -> tuple[V, str]:
-        """Goodput less the lost time besides failures, and how it follows."""
-        if "lost_time" not in self:
-            return kept, how
-        return kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
+        return result
 
     def _work(self) -> Iterator[Fact]:
         job = self.job
@@ -291,28 +285,25 @@ class Performance(dict[str, V]):
             yield Fact("days_to_train", run / self["useful_pflops"], how)
 
     def _losses(self) -> Iterator[Fact]:
+        kept = self["goodput"]
+        kept = kept / (1 - self["lost_time"]) if "lost_time" in self else kept
         for name, share in self.job.losses.items():
-            if name == "other":
-                yield Fact("loss.other", self._kept_otherwise() - self["goodput"])
-                continue
-            yield Fact(f"loss.{name}", share if self.job.local is not None else self._loss(name))
+            value: Term = share if self.job.local is not None else self._loss(name, kept)
+            yield Fact(f"loss.{name}", kept - self["goodput"] if name == "other" else value)
 
-    def _loss(self, name: str) -> V:
+    def _loss(self, name: str, kept: V) -> V:
         """A cause's share of the lost time: by the logarithm of its factor of goodput."""
-        mtti, factors = self["mtti_s"], self.factors
+        factors = self.factors
         if name in factors:
             log = -ln(factors[name])
         elif name == "waiting":
             log = -ln(1 - self["waiting"])
+        elif name == "other":
+            return of(0)
         else:
-            log = self[f"{name}_s"] / mtti
+            log = self[f"{name}_s"] / self["mtti_s"]
             log = log - ln(factors["swaps"]) if name == "restart" and "swaps" in factors else log
-        kept = self._kept_otherwise()
         return log * ((1 - kept) / -ln(kept))
-
-    def _kept_otherwise(self) -> V:
-        """The goodput without lost time besides failures."""
-        return self["goodput"] / (1 - self["lost_time"]) if "lost_time" in self else self["goodput"]
 
     def _chart(self, first: int, last: int) -> None:
         """Draw the lost time as bars beside its figures."""
@@ -320,8 +311,8 @@ class Performance(dict[str, V]):
         chart.add_series(
             {
                 "name": "Lost time",
-                "categories": [NAME, first, facts.LABEL, last, facts.LABEL],
-                "values": [NAME, first, facts.VALUE, last, facts.VALUE],
+                "categories": [NAME, first, LABEL, last, LABEL],
+                "values": [NAME, first, VALUE, last, VALUE],
                 "fill": {"color": BAR},
                 "gap": 40,
                 "data_labels": {"value": True, "num_format": "0.00%", "font": {"size": 8}},
@@ -334,12 +325,7 @@ class Performance(dict[str, V]):
         chart.set_plotarea({"layout": {"x": 0, "y": 0, "width": 0.9, "height": 1}})
         chart.set_chartarea({"border": {"none": True}})
         chart.set_size({"width": 420, "height": 20 * (last - first + 1)})
-        self.sheet.page.insert_chart(first, facts.NOTE, chart, {"object_position": 2})
-
-    def finish(self) -> None:
-        """End the sheet: what is printed, on one page."""
-        self.sheet.area(0, self.sheet.at - 1)
-        self.sheet.page.fit_to_pages(1, 1)
+        self.sheet.page.insert_chart(first, NOTE, chart, {"object_position": 2})
 
 
 def sum_of(parts: Sequence[V]) -> V:
@@ -353,10 +339,10 @@ def _rework(z: V) -> V:
     return if_(z < _SERIES_BELOW, series, z * exp(-z) / (1 - exp(-z)))
 
 
-def lost_nameplate(plan: Plan, kind: str) -> float:
+def _lost_nameplate(plan: Plan, kind: str) -> float:
     """The nameplate bandwidth, GB/s, behind the plan's degraded one.
 
-    Where the clients limit it even so, the plan does not say what is lost: then it is that of whole
+    Where the clients limit it even so, the plan does not state the loss: then it is that of whole
     units, or the most that leaves the clients the limit.
     """
     job, stores = plan.jobs[0], scope.decided_lines(plan, "Storage")
@@ -369,3 +355,143 @@ def lost_nameplate(plan: Plan, kind: str) -> float:
         return most
     units = [rate / count * min(job.tolerate_down, count) for rate, count in rates]
     return max(0.0, min(most, max(units, default=0.0)))
+
+
+# The limits: reached and allowed, with bars of the share used.
+
+_REACHED, _ALLOWED, _USED = range(1, 4)
+_OVER = 1 + 1e-6
+_OF_JOB = {"overlap": "max_overlap", "blocking": "max_blocking", "restore_time": "max_restore_s"}
+"""Limits that are fields of the job, by the key of their edit."""
+_OF_CELLS = {
+    "gpus_min": "gpus_used",
+    "gpus_max": "gpus_used",
+    "min_gpus": "gpus_used",
+    "replica_fits": "gpus_used",
+    "micro_batches": "gpus_used",
+    "min_goodput": "goodput",
+    "min_useful_gpus": "useful_gpus",
+    "min_useful_pflops": "useful_pflops",
+    "max_days_to_train": "days_to_train",
+}
+_OF_LEVELS = ("restore_time", "capacity")
+"""Limits of checkpoints that the sheet follows with a local level, too."""
+
+
+def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
+    """Write the limits below the figures of the job; ``totals`` are sums over the bill by name."""
+    sheet, limits = found.sheet, found.plan.limits
+    if not limits:
+        return
+    sheet.heading("Limits", titles={_REACHED: "Reached", _ALLOWED: "Allowed"})
+    style = found.book.look(bold=True, font_size=9, font_color=GREY, bottom=2, bottom_color=INK)
+    sheet.put(sheet.at - 1, _USED, "Used", style)
+    first = sheet.at
+    for limit in limits:
+        _write_limit(found, limit, reached(found, totals, limit))
+    page, last = sheet.page, sheet.at - 1
+    bold = found.book.file.add_format({"font_color": RED, "bold": True})
+    over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
+    page.conditional_format(first, _USED, last, _USED, over)
+    ends = {"min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}
+    bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
+    page.conditional_format(first, _USED, last, _USED, bars | ends)
+
+
+def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None:
+    sheet, book, at = found.sheet, found.book, found.sheet.at
+    large = limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW
+    size, unit = (1000.0, "MW") if large else (1.0, limit.unit)
+    look = _look(limit, unit)
+    right = book.look(look, align="right", **THIN)
+    label = capital(limit.label)
+    shown = "" if unit in ("share", "1", "") else book.currency.named(unit)
+    sense = "exactly" if limit.exact else {"<=": "at most", ">=": "at least"}[limit.sense]
+    parts = ["" if shown.casefold() in label.casefold().split() else shown, sense]
+    parts += ["as planned"] if cell is None else []
+    label = f"{label}, {', '.join(filter(None, parts))}"
+    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
+    sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
+    cell = cell / size if cell is not None and size != 1.0 else cell
+    value = sheet.put(at, _REACHED, limit.value / size if cell is None else or_na(cell), right)
+    follows = {"capacity": "capacity_needed_tb", "drain_fits": "to_storage_s"}.get(limit.name, "")
+    opened = _opened(found, limit)
+    if follows in found or opened is None:
+        bound = found.get(follows, constant(limit.limit / size))
+        allowed = sheet.put(at, _ALLOWED, bound if follows in found else limit.limit / size, right)
+    else:
+        kind, key, takes = opened
+        meaning = Meaning(kind, key, f"limit on {limit.label}", unit)
+        name = f"limit.{limit.name}"
+        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, takes, meaning, name)
+    used = value / allowed if limit.sense == "<=" else allowed / value
+    share = or_na(if_(is_number(allowed), used, "no limit"))
+    sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
+    sheet.at += 1
+
+
+def _look(limit: LimitReport, unit: str) -> str:
+    if unit in ("share", "1"):
+        return "pct2"
+    if limit.name.startswith("per_"):
+        return "n4"
+    if unit == "MW":
+        return "fine"
+    if "USD" in unit:
+        return "usd"
+    whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
+    return "n0" if whole else "n1"
+
+
+def _opened(found: Performance, limit: LimitReport) -> tuple[Kind, str, Allowed] | None:
+    """As which input a limit may be edited, None where it follows from something else."""
+    row = known(limit.name)
+    if row is None:
+        return None
+    if limit.name in _OF_JOB:
+        highest = 1.0 if limit.unit == "share" else 1e15
+        return "figure", _OF_JOB[limit.name], Allowed(1e-9, highest)
+    if not row.editable:
+        return None
+    whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
+    zero = (whole or limit.unit in ("USD", "USD/year", "kW")) and not limit.name.startswith("per_")
+    highest = 1.0 if limit.unit == "share" else 1e15
+    return "limit", limit.name, Allowed(0.0 if zero else 1e-9, highest, whole, blank=True)
+
+
+def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:
+    """The cell of a limit's value; None where it stands as planned."""
+    row, name = known(limit.name), limit.name
+    if row is None:
+        return None
+    if row.group in ("supply", "ratio"):
+        return totals.get(row.figure)
+    if name in _OF_CELLS:
+        return found.get(_OF_CELLS[name])
+    if row.group == "count":
+        return _counted(found, name.split("."), row.figure)
+    if found.job.local is not None and name not in _OF_LEVELS:
+        return None
+    down = "degraded_drain_s" in found
+    drain, stall = of(found["degraded_drain_s" if down else "drain_s"]), found["stall_s"]
+    if down and found.job.mode == "sync":
+        stall, drain = drain, of(0)
+    of_job: dict[str, V | None] = {
+        "overlap": drain / found["to_storage_s"],
+        "blocking": stall / found["interval_s"],
+        "drain_fits": stall + drain,
+        "restore_time": found["degraded_restore_s" if down else "restore_s"],
+        "capacity": found.get("usable_tb"),
+    }
+    return of_job.get(name)
+
+
+def _counted(found: Performance, parts: Sequence[str], figure: str) -> V | None:
+    rows: dict[str, Row] = {row.line.sku: row for row in found.bill.rows}
+    row = rows.get(parts[1]) if len(parts) > 1 else None
+    if row is None:
+        return None
+    if figure == "idle":
+        return found.get(f"hot_spares.{parts[1]}")
+    cells = {"quantity": row.cells["quantity"], "purchased": row.cells["order"]}
+    return row.working if figure == "working" else cells.get(figure)

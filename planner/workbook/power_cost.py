@@ -8,24 +8,24 @@ from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW
 from planner.report import scope
+from planner.report.words import product
 from planner.schema.plan import Line, Plan
 from planner.sizing.facility import HOURS_PER_YEAR
-from planner.workbook import facts
 from planner.workbook.book import (
     GREY,
     INK,
-    SHARE,
     THIN,
     Allowed,
     Book,
+    Fact,
+    Given,
     Sheet,
     constant,
+    write_figures,
 )
-from planner.workbook.columns import Row, named, paid_span, span_text
-from planner.workbook.facts import Fact, Given
-from planner.workbook.live import Term, V, if_, int_, join, max_, min_, sum_, sum_if
+from planner.workbook.live import Term, V, if_, join, max_, min_, sum_
 from planner.workbook.performance import Performance, sum_of
-from planner.workbook.quote import Bill
+from planner.workbook.quote import Bill, Row
 
 NAME = "Power & cost"
 _WIDTHS = (46, 16, 16, 16, 16, 16, 16)
@@ -58,36 +58,34 @@ class PowerCost:
         """Write inputs, power, cost and spending by year."""
         what = "Power and cost over the term" if self.money else "Power and cooling"
         self.sheet.head(what, "Yellow cells may be edited, everything follows.")
-        self.sheet.heading("Inputs")
-        self.cells |= facts.write(self.sheet, self._inputs())
-        self.sheet.at += 1
+        self._part("Inputs", self._inputs())
         self._lines()
         self.sheet.at += 1
-        self.sheet.heading("Power and heat")
-        self._take(self._power())
+        self._part("Power and heat", self._power())
         if self.money and self.plan.totals is not None:
-            self.sheet.at += 1
-            self.sheet.heading("Cost")
-            self._take(self._cost(job))
+            self._part("Cost", self._cost(job))
         if self.has_term:
-            self.sheet.at += 1
             self._years()
         self.sheet.area(0, self.sheet.at)
 
-    def _take(self, rows: Iterator[Fact]) -> None:
-        for row in rows:
-            self.cells |= facts.write(self.sheet, [row])
+    def _part(self, title: str, rows: Iterator[Fact | Given]) -> None:
+        self.sheet.heading(title)
+        write_figures(self.sheet, rows, self.cells)
+        self.sheet.at += 1
 
-    def _inputs(self) -> Iterator[Given]:
+    def _inputs(self) -> Iterator[Fact | Given]:
         site, ratio = self.plan.site, Allowed(1, 10)
         yield Given("pue", site.pue, "", ratio)
         if scope.two_pues(self.plan):
             yield Given("pue_liquid", site.pue_liquid, "", ratio)
         if self.money and site.electricity_usd_per_kwh is not None and site.years is not None:
             yield Given("electricity_usd_per_kwh", site.electricity_usd_per_kwh)
-            yield Given("years", site.years, "", Allowed(1e-6, 50))
             if scope.over_time(self.plan):
-                yield Given("discount_rate", site.discount_rate, "", SHARE)
+                how = "as planned: payments are discounted or end before the term"
+                yield Fact("years", site.years, how)
+                yield Fact("discount_rate", site.discount_rate)
+            else:
+                yield Given("years", site.years, "", Allowed(1e-6, 50))
             if site.colocation_usd_per_kw_month:
                 yield Given("colocation_usd_per_kw_month", site.colocation_usd_per_kw_month)
 
@@ -115,7 +113,7 @@ class PowerCost:
 
     def _line(self, row: Row, columns: dict[str, list[V]]) -> None:
         sheet, line, at = self.sheet, row.line, self.sheet.at
-        sheet.put(at, 0, f"{row.label}  {named(line)}", self.book.look(**THIN))
+        sheet.put(at, 0, f"{row.label}  {product(line)}", self.book.look(**THIN))
         quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", **THIN))
         power = (line.it_power_kw or 0.0) / line.quantity
         look = self.book.look("n1", **THIN)
@@ -185,18 +183,21 @@ class PowerCost:
         return (cells["typical_kw"] - wet) * cells["pue"] + wet * cells["pue_liquid"]
 
     def _term(self, parts: list[str]) -> Iterator[Fact]:
-        cells = self.cells
+        cells, totals = self.cells, self.plan.totals
         if not scope.over_time(self.plan):
             total = cells["capex_usd"] + cells["years"] * cells["opex_usd_per_year"]
             yield Fact("tco_usd", total, "capex + term x opex")
             return
-        how = "(1 - (1 + rate)^-n) / rate over whole years, the last part year in proportion"
-        yield Fact("discounted_years", annuity(cells["years"], cells["discount_rate"]), how)
-        how = "by the years each line pays it, discounted"
-        yield Fact("support_over_term", self._support(), how)
-        running = cells["discounted_years"] * sum_of([cells[name] for name in parts[1:]])
-        total = cells["capex_usd"] + cells["support_over_term"] + running
-        yield Fact("tco_usd", total, "capex + support over the term + discounted years x the rest")
+        assert totals is not None
+        years = _annuity(self.plan.site.years or 0.0, self.plan.site.discount_rate)
+        running = sum(getattr(totals, name) or 0.0 for name in parts[1:])
+        planned = (totals.tco_usd or 0.0) - (totals.capex_usd or 0.0) - years * running
+        support = cells["support_usd_per_year"]
+        paid = support * constant(planned / support.number if support.number else 0.0)
+        yield Fact("support_over_term", paid, "support per year x discounted years, as planned")
+        rest = sum_of([cells[name] for name in parts[1:]])
+        how = f"capex + support over the term + {years:,.4g} discounted years x the rest"
+        yield Fact("tco_usd", cells["capex_usd"] + paid + constant(years) * rest, how)
 
     def _ratios(self, job: Performance) -> Iterator[Fact]:
         cells, totals = self.cells, self.plan.totals
@@ -210,32 +211,6 @@ class PowerCost:
             tokens = tokens / job["active_parameters_billion"] * cells["years"]
             how = "TCO / tokens trained in the term"
             yield Fact("usd_per_million_tokens", cells["tco_usd"] / tokens, how)
-
-    def spans(self) -> dict[str, tuple[float, float | None]]:
-        """When support is paid, each span once, by its words on the sheet Quote."""
-        found: dict[str, tuple[float, float | None]] = {}
-        for row in self.bill.rows:
-            span = paid_span(self.plan, row.line)
-            found.setdefault(span_text(*span), span)
-        return found
-
-    def _supported(self, text: str) -> V:
-        """The support per year of the lines that pay it in a span."""
-        rows, bill = self.bill.rows, self.bill
-        keys = [row.cells["paid"] for row in rows]
-        amounts = [row.cells["support"] for row in rows]
-        return sum_if(keys, bill.span("paid"), text, amounts, bill.span("support"))
-
-    def _support(self) -> V:
-        years, rate = self.cells["years"], self.cells["discount_rate"]
-        parts = []
-        for text, (since, until) in self.spans().items():
-            end = years if until is None else min_(years, constant(until))
-            factor = annuity(end, rate)
-            if since:
-                factor = max_(0, factor - annuity(min_(years, constant(since)), rate))
-            parts.append(self._supported(text) * factor)
-        return sum_of(parts)
 
     def _years(self) -> None:
         """Write the payments by year of the term, with a chart."""
@@ -269,25 +244,26 @@ class PowerCost:
         later = if_(self.cells["years"] > last, " and later", "")
         return join(f"Year {year}", later) if year == last else f"Year {year}"
 
-    def _counted(self, year: int, last: int, end: V) -> V:
-        """The share of a year before an end; of the last year the rest."""
-        left = end - (year - 1)
-        return max_(0, left) if year == last else max_(0, min_(1, left))
-
     def _paid(self, name: str, year: int, last: int) -> Term:
-        cells, years = self.cells, self.cells["years"]
+        """A payment of a year; the last year has the rest of the term."""
+        cells = self.cells
         if name == "capex_usd" or year == 0:
             return cells[name] if name == "capex_usd" and year == 0 else 0
-        if name != "support_usd_per_year" or not scope.over_time(self.plan):
-            return cells[name] * self._counted(year, last, years)
-        parts = []
-        for text, (since, until) in self.spans().items():
-            end = years if until is None else min_(years, constant(until))
-            counted = self._counted(year, last, end)
-            if since:
-                counted = max_(0, counted - self._counted(year, last, constant(since)))
-            parts.append(self._supported(text) * counted)
-        return sum_of(parts)
+        if name == "support_usd_per_year" and scope.over_time(self.plan):
+            return cells[name] * constant(self._supported(year))
+        left = cells["years"] - (year - 1)
+        return cells[name] * max_(0, left if year == last else min_(1, left))
+
+    def _supported(self, year: int) -> float:
+        """The share of the support per year that is paid in a year, as planned."""
+        term, paid, whole = self.plan.site.years or 0.0, 0.0, 0.0
+        for line in scope.own_lines(self.plan):
+            since = min(line.support_from_years, term)
+            until = term if line.support_years is None else min(term, since + line.support_years)
+            part = max(0.0, min(year, until) - max(year - 1, since))
+            paid += part * (line.support_usd_per_year or 0.0)
+            whole += line.support_usd_per_year or 0.0
+        return paid / whole if whole else 0.0
 
     def _chart(self, first: int, last: int, kinds: list[str]) -> None:
         chart = self.book.file.add_chart({"type": "column", "subtype": "stacked"})
@@ -329,11 +305,9 @@ def _typical(line: Line) -> float:
     return (total or 0.0) / line.quantity
 
 
-def annuity(end: V, rate: V) -> V:
-    """How many years of a yearly payment count today: (1 - (1 + r)^-n) / r over the n whole
-    years before an end, and the last part year in proportion.
-    """
-    whole = int_(end)
-    part = (end - whole) / (1 + rate) ** (whole + 1)
-    later = if_(rate > 0, (1 - (1 + rate) ** -whole) / rate, whole)
-    return later + part
+def _annuity(years: float, rate: float) -> float:
+    """Discounted years of a yearly payment: (1 - (1 + r)^-n) / r over n whole years, the last part
+    year in proportion."""
+    whole = math.floor(years + 1e-9)
+    later = (1 - (1 + rate) ** -whole) / rate if rate > 0 else whole
+    return later + (years - whole) / (1 + rate) ** (whole + 1)

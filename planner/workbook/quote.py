@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.report import scope
+from planner.report.restated import listed
 from planner.report.scope import Entry
-from planner.report.words import counted
+from planner.report.words import counted, product
 from planner.report.words import listed as listed_words
 from planner.schema.base import Prices
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import (
     ANY_TEXT,
@@ -21,27 +23,33 @@ from planner.workbook.book import (
     GREY,
     INK,
     OPEN,
+    RED,
     SHARE,
     SOFT,
     THIN,
+    Allowed,
     Book,
     Kind,
     Meaning,
     Sheet,
+    constant,
     height,
 )
-from planner.workbook.columns import PRICE, Row, columns_of, named, part_number
 from planner.workbook.live import (
+    Scalar,
     Term,
     V,
+    and_,
     count_if,
     differs,
     grouped,
     if_,
     is_number,
     join,
+    max_,
     of,
     round_,
+    round_up,
     same,
     sum_,
 )
@@ -49,12 +57,12 @@ from planner.workbook.live import (
 NAME = "Quote"
 OWN, OWN_LINES = "Own lines", 5
 VALID_DAYS = 30
+PRICE = Allowed(0, 1e12)
 _TILES, _SENTENCE, _BLOCK, _BILL = 3, 6, 8, 11
 """The rows above the bill, and its own first one."""
-_MOST_ROWS_ON_A_PAGE = 62
-_TILE = 20.0
-"""Characters that a headline figure needs."""
-_MARK: dict[str, Any] = {"font_color": "#B42318", "font_size": 9}
+_MOST_ROWS_ON_A_PAGE, _TILE = 62, 20.0
+"""Rows of one printed page, and characters that a headline figure needs."""
+_MARK: dict[str, Any] = {"font_color": RED, "font_size": 9}
 _UNITS: dict[Kind, str] = {
     "quantity": "units",
     "spares": "units",
@@ -63,15 +71,190 @@ _UNITS: dict[Kind, str] = {
 }
 
 
-class Bill:
-    """The bill as it stands on the sheet.
+# The columns of the bill: content of each line, and its formulas.
 
-    ``rows`` are its lines; ``totals`` the sums of columns, ``at`` the places of these, by key.
-    """
+
+class Row:
+    """A line of the bill, its number, and its cells by column; ``opened`` may be edited."""
+
+    def __init__(self, line: Line, label: str, opened: set[str], decimals: int) -> None:
+        self.line, self.label, self.opened, self.decimals = line, label, opened, decimals
+        self.cells: dict[str, V] = {}
+
+    @property
+    def working(self) -> V:
+        """Units in the cluster: those in place without owned ones that are idle."""
+        quantity = self.cells["quantity"]
+        return max_(0, quantity - self.line.idle) if self.line.idle else quantity
+
+    @property
+    def net(self) -> V:
+        """The net price of a unit."""
+        found = self.cells.get("net")
+        return of(_net(self)) if found is None else found
+
+    def paid(self, each: Term) -> V:
+        """An amount for each unit ordered, in cents."""
+        amount = self.cells["order"] * each
+        return amount if self.line.is_percentage else round_(amount, self.decimals)
+
+
+class Column(NamedTuple):
+    """A column of the bill; one with a kind may be edited."""
+
+    key: str
+    title: str
+    width: float
+    look: str
+    of: Callable[[Row], Term]
+    kind: Kind | None = None
+    allowed: Allowed = COUNT
+
+    @property
+    def total(self) -> bool:
+        """Whether it is summed."""
+        return self.key in ("amount", "support", "subscription", "it_kw")
+
+
+def _ordered(row: Row) -> Term:
+    """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
+    line, quantity = row.line, row.working
+    spares: Term = row.cells.get("spares", of(line.spares))
+    if line.quantity and (line.spares or "spares" in row.opened):
+        spares = if_(quantity > 0, spares, 0)
+    need = quantity + spares
+    if line.installed:
+        need = max_(0, need - row.cells.get("owned", of(line.installed)))
+    if line.pack > 1:
+        need = round_up(need / line.pack) * line.pack
+    planned = max(0, line.working + line.spares - line.installed)
+    if line.purchased > line.pack * -(-planned // line.pack):  # the minimum order
+        return if_(need > 0, max_(need, line.purchased), 0)
+    return need
+
+
+def _net(row: Row) -> Term:
+    if "discount" not in row.cells:
+        return row.line.unit_net_usd
+    left = row.cells["unit_list"] * (1 - row.cells["discount"])
+    return left if row.line.is_percentage else round_(left, row.decimals)
+
+
+def _support(row: Row) -> Term:
+    line = row.line
+    if not line.support_share and not line.support_usd_per_year:
+        return 0.0
+    if line.support_share is not None and "unit_list" in row.cells:
+        return row.paid(round_(constant(line.support_share) * row.net, row.decimals))
+    return row.paid(_each(line.support_usd_per_year, line.purchased))
+
+
+def _subscription(row: Row) -> Term:
+    line = row.line
+    if line.subscription_usd_per_year is None:
+        return None
+    if line.unit_subscription_list_usd is None or "discount" not in row.cells:
+        return row.paid(_each(line.subscription_usd_per_year, line.purchased))
+    left = constant(line.unit_subscription_list_usd) * (1 - row.cells["discount"])
+    return row.paid(round_(left, row.decimals))
+
+
+def _power(row: Row) -> Term:
+    line = row.line
+    if not line.it_power_kw:
+        return line.it_power_kw
+    return row.cells["quantity"] * _each(line.it_power_kw, line.quantity)
+
+
+def _each(total: float | None, count: int) -> V:
+    return constant(total / count if total and count else 0.0)
+
+
+def _mark(row: Row) -> Term:
+    """The edited inputs of a line: quantity, price or both."""
+    planned: dict[str, Scalar] = {"quantity": row.line.quantity, "spares": row.line.spares}
+    prices: dict[str, Scalar] = {"unit_list": listed(row.line), "discount": row.line.discount}
+    counts, priced = (
+        [same(row.cells[key], constant(value)) for key, value in part.items() if key in row.opened]
+        for part in (planned, prices)
+    )
+    if not priced:
+        return if_(and_(*counts), "", "quantity")
+    as_priced = and_(*priced)
+    return if_(and_(*counts), if_(as_priced, "", "price"), if_(as_priced, "quantity", "both"))
+
+
+def _described(row: Row) -> Term:
+    more = row.line.description
+    return f"{product(row.line)} – {more}" if more else product(row.line)
+
+
+def _part_number(text: str | None) -> str:
+    return "on request" if text in (None, "", NO_PART_NUMBER) else str(text)
+
+
+_CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
+    "number": ("#", 5, "text", lambda row: row.label),
+    "part": ("Part number", 22, "text", lambda row: _part_number(row.line.part_number)),
+    "what": ("Description", 80, "wrap", _described),
+    "quantity": ("In place", 8.5, "n0", lambda row: row.line.quantity),
+    "spares": ("Spares", 7.5, "n0", lambda row: row.line.spares),
+    "owned": ("Owned", 7.5, "n0", lambda row: row.line.installed),
+    "order": ("Order", 8.5, "n0", _ordered),
+    "unit_list": ("List price {}", 13, "cents", lambda row: listed(row.line)),
+    "discount": ("Discount", 9, "pct0", lambda row: row.line.discount),
+    "net": ("Net price {}", 13, "cents", _net),
+    "amount": ("Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
+    "support": ("Support {}/year", 13, "usd", _support),
+    "subscription": ("Subscription {}/year", 13, "usd", _subscription),
+    "it_kw": ("IT load kW", 9, "n1", _power),
+    "lead": ("Lead time", 13, "text", lambda row: row.line.lead_time),
+    "mark": ("Edited", 9, "text", _mark),
+}
+"""Title, width, look and content by key, from left to right."""
+
+_EDITED: Mapping[str, tuple[Kind, Allowed]] = {
+    "quantity": ("quantity", COUNT),
+    "spares": ("spares", COUNT),
+    "unit_list": ("unit_list", PRICE),
+    "discount": ("discount", SHARE),
+}
+
+
+def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
+    """The columns that a plan and an edition need."""
+    own = scope.own_lines(plan)
+    inside, money = prices == "all", prices != "none"
+    nets = prices in ("net", "list+net", "discount") or any(line.discount for line in own)
+    absent = {
+        "owned": not any(line.installed for line in own),
+        "unit_list": prices in ("none", "net"),
+        "discount": prices not in ("all", "discount"),
+        "net": not (nets and money),
+        "amount": not money,
+        "support": not money,
+        "subscription": not (money and scope.subscribed(plan)),
+    }
+    closed = {"spares": not inside, "unit_list": prices == "list+net"}
+    found = []
+    for key, (title, width, look, content) in _CONTENT.items():
+        title = "Unit price {}" if key == "unit_list" and not nets else title
+        kind, allowed = _EDITED.get(key, (None, COUNT))
+        kind = None if closed.get(key) else kind
+        if not absent.get(key):
+            found.append(Column(key, title.format(code), width, look, content, kind, allowed))
+    return found
+
+
+# The bill on the sheet.
+
+
+class Bill:
+    """The bill on the sheet: its lines as ``rows``, the sums of columns as ``totals`` by key."""
 
     def __init__(self, book: Book, plan: Plan, prices: Prices) -> None:
         self.book, self.plan, self.prices = book, plan, prices
-        self.columns = columns_of(plan, prices, book.code)
+        self.columns = _columns(plan, prices, book.code)
         self.at = {column.key: index for index, column in enumerate(self.columns)}
         self.opened = {column.key for column in self.columns if column.kind is not None}
         self.rows: list[Row] = []
@@ -84,42 +267,34 @@ class Bill:
         self._marks: list[V] = []
         self._subtotals: dict[str, list[V]] = {column.key: [] for column in self.columns}
 
-    def span(self, key: str) -> str:
-        """The address of a column over all lines."""
-        return self.sheet.span(self._first, self._last, self.at[key])
-
     def marked(self, *texts: str) -> V:
         """The number of lines marked with one of some texts."""
-        counts = [count_if(self._marks, self.span("mark"), text) for text in texts]
+        span = self.sheet.span(self._first, self._last, self.at["mark"])
+        counts = [count_if(self._marks, span, text) for text in texts]
         return sum(counts[1:], counts[0])
 
     def write(self) -> None:
         """Write the table from the sheet's next free row on."""
-        self._head()
-        self._first = self.sheet.at
-        for block in scope.blocks(self.plan):
-            top = self._section(block.section)
-            rows = [self._line(entry) for entry in block.entries]
-            self._sum(top, rows)
-        if "amount" in self.at:
-            self._own_lines()
-        self._last = self.sheet.at - 1
-        for column in self.columns:
-            if column.kind is not None:
-                self.sheet.rule(self._first, self._last, self.at[column.key], column.allowed)
-        self._totals()
-
-    def _head(self) -> None:
-        look: dict[str, Any] = {"bold": True, "font_color": "#FFFFFF", "bg_color": INK}
         sheet = self.sheet
+        look: dict[str, Any] = {"bold": True, "font_color": "#FFFFFF", "bg_color": INK}
         sheet.page.set_row(sheet.at, 32)
         for index, column in enumerate(self.columns):
-            left = column.look in ("text", "wrap")
-            style = self.book.look("wrap", **look, align="left" if left else "right")
-            sheet.put(sheet.at, index, column.title, style)
+            side = "left" if column.look in ("text", "wrap") else "right"
+            sheet.put(sheet.at, index, column.title, self.book.look("wrap", **look, align=side))
         sheet.page.repeat_rows(sheet.at)
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
+        self._first = sheet.at
+        for block in scope.blocks(self.plan):
+            top = self._section(block.section)
+            self._sum(top, [self._line(entry) for entry in block.entries])
+        if "amount" in self.at:
+            self._own_lines()
+        self._last = sheet.at - 1
+        for column in self.columns:
+            if column.kind is not None:
+                sheet.rule(self._first, self._last, self.at[column.key], column.allowed)
+        self._totals()
 
     def _section(self, title: str) -> int:
         style = self.book.look(bold=True, bg_color=SOFT, font_color=INK)
@@ -140,7 +315,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> Row:
         sheet, line = self.sheet, entry.line
-        row = Row(line, f"{entry.number}", sheet.at, self.opened, self.book.currency.decimals)
+        row = Row(line, f"{entry.number}", self.opened, self.book.currency.decimals)
         for index, column in enumerate(self.columns):
             value, at, kind = column.of(row), (sheet.at, index), column.look
             kind = "fine" if kind == "cents" and line.is_percentage else kind
@@ -148,40 +323,29 @@ class Bill:
                 look = self.book.look(kind, **(_MARK if column.key == "mark" else THIN))
                 row.cells[column.key] = sheet.put(*at, value, look)
                 continue
-            label, unit = f"{column.title.lower()} of {named(line)}", _UNITS[column.kind]
+            label, unit = f"{column.title.lower()} of {product(line)}", _UNITS[column.kind]
             meaning = Meaning(column.kind, line.sku, label, unit)
-            row.cells[column.key] = sheet.input(
-                *at, value, kind, column.allowed, meaning, rule=False
-            )
-        sheet.page.set_row(sheet.at, self._height(row.cells["what"].value))
+            cell = sheet.input(*at, value, kind, column.allowed, meaning, rule=False)
+            row.cells[column.key] = cell
+        self._set_height(str(row.cells["what"].value))
         self.rows.append(row)
         self._marks.append(row.cells["mark"])
-        sheet.at += 1
         for index, part in enumerate(entry.parts):
-            text, number = f"incl. {named(part)}", part_number(part.part_number)
-            self._under(entry.part_label(index), number, text, self._counts(row, part))
+            number = _part_number(part.part_number)
+            text, counts = f"incl. {product(part)}", _counts(row, part)
+            self._under(entry.part_label(index), number, text, counts)
         for index, each in enumerate(entry.ordered):
             length = "" if each.length_m is None else f", {each.length_m:g} m"
             copper = "" if each.sku == line.sku else f", in place of {each.in_place_of}"
             text = f"of which {each.vendor} {each.model}{length}{copper}"
-            number, label = part_number(each.part_number), entry.ordered_label(index)
+            label, number = entry.ordered_label(index), _part_number(each.part_number)
             self._under(label, number, text, {"quantity": each.quantity})
         return row
 
-    def _height(self, text: object) -> float:
-        return height(str(text), self.columns[self.at["what"]].width)
-
-    def _counts(self, row: Row, part: Line) -> dict[str, Term]:
-        """Units of a component in place and ordered, as its bundle."""
-        found: dict[str, Term] = {}
-        wholes = (
-            ("quantity", part.quantity, row.line.quantity),
-            ("order", part.purchased, row.line.purchased),
-        )
-        for key, count, whole in wholes:
-            follows = whole and count % whole == 0
-            found[key] = row.cells[key] * (count // whole) if follows else count
-        return found
+    def _set_height(self, text: str) -> None:
+        width = self.columns[self.at["what"]].width
+        self.sheet.page.set_row(self.sheet.at, height(text, width))
+        self.sheet.at += 1
 
     def _under(self, label: str, number: str, what: str, counts: dict[str, Term]) -> None:
         """Write a row under a line, which has no money of its own."""
@@ -193,21 +357,18 @@ class Bill:
             sheet.put(sheet.at, self.at[key], text, style)
         for key, count in counts.items():
             sheet.put(sheet.at, self.at[key], count, self.book.look("n0", **quiet))
-        sheet.page.set_row(sheet.at, self._height(f"    {what}"))
-        sheet.at += 1
+        self._set_height(f"    {what}")
 
     def _own_lines(self) -> None:
         """Write open rows: a description, a quantity, a price and a discount each."""
         top = self._section(f"{OWN} (installation, freight, services: type them here)")
-        rows = [self._own_line(number) for number in range(1, OWN_LINES + 1)]
-        self._sum(top, rows)
+        self._sum(top, [self._own_line(number) for number in range(1, OWN_LINES + 1)])
         if "unit_list" not in self.at:
             self.sheet.rule(top + 1, self.sheet.at - 1, self.at["net"], PRICE)
 
     def _own_line(self, number: int) -> Row:
         sheet, decimals = self.sheet, self.book.currency.decimals
-        line = self.plan.lines[0]
-        row = Row(line, "", sheet.at, self.opened, decimals)
+        row = Row(self.plan.lines[0], "", self.opened, decimals)
         cells, paid = row.cells, "unit_list" if "unit_list" in self.at else "net"
         sheet.fill(sheet.at, self.book.look(**THIN), 0, self.wide)
         for key, part, allowed, unit in (
@@ -217,26 +378,22 @@ class Bill:
             ("discount", "discount", SHARE._replace(blank=True), "share"),
         ):
             if key in self.at:
-                look = self.columns[self.at[key]].look
+                at, look = self.at[key], self.columns[self.at[key]].look
                 label = f"own line {number}, {part.replace('_', ' ')}"
                 meaning = Meaning("own_line", f"{OWN}|{number}|{part}", label, unit)
-                cells[key] = sheet.input(
-                    sheet.at, self.at[key], None, look, allowed, meaning, rule=False
-                )
+                cells[key] = sheet.input(sheet.at, at, None, look, allowed, meaning, rule=False)
         quantity, price = cells["quantity"], cells[paid]
         order = if_(is_number(quantity), quantity, if_(is_number(price), 1, 0))
-        cells["order"] = self._plain("order", order, "n0")
+        thin = self.book.look("n0", **THIN)
+        cells["order"] = sheet.put(sheet.at, self.at["order"], order, thin)
         net = price * (1 - cells["discount"]) if "discount" in cells else price
         amount = round_(cells["order"] * round_(net, decimals), decimals)
-        cells["amount"] = self._plain("amount", amount, "usd")
+        thin = self.book.look("usd", **THIN)
+        cells["amount"] = sheet.put(sheet.at, self.at["amount"], amount, thin)
         edited = if_(same(cells["amount"], 0), "", "own line")
         self._marks.append(sheet.put(sheet.at, self.at["mark"], edited, self.book.look(**_MARK)))
         sheet.at += 1
         return row
-
-    def _plain(self, key: str, value: Term, look: str) -> V:
-        style = self.book.look(look, **THIN)
-        return self.sheet.put(self.sheet.at, self.at[key], value, style)
 
     def _totals(self) -> None:
         sheet, totals = self.sheet, self.plan.totals
@@ -257,30 +414,27 @@ class Bill:
         sheet.at += 1
 
 
+def _counts(row: Row, part: Line) -> dict[str, Term]:
+    """Units of a component in place and ordered, as its bundle."""
+    found: dict[str, Term] = {}
+    for key, count, whole in (
+        ("quantity", part.quantity, row.line.quantity),
+        ("order", part.purchased, row.line.purchased),
+    ):
+        follows = whole and count % whole == 0
+        found[key] = row.cells[key] * (count // whole) if follows else count
+    return found
+
+
+# The parts above and below the bill.
+
+
 class Tile(NamedTuple):
     """A headline figure."""
 
     label: str
     value: V
     look: str
-
-
-def _tiles(sheet: Sheet, found: Sequence[Tile], wide: int) -> None:
-    """Write headline figures side by side."""
-    ends = list(accumulate(sheet.widths[: wide + 1]))
-    starts = [0]
-    for place in range(1, len(found)):
-        target, begun = ends[-1] * place / len(found), starts[-1]
-        before = ends[begun] - sheet.widths[begun]
-        room = [at for at in range(begun + 1, wide + 1) if ends[at - 1] - before >= _TILE]
-        starts.append(min(room, key=lambda at: abs(ends[at - 1] - target)))
-    ground: dict[str, Any] = {"bg_color": SOFT, "align": "left", "indent": 1}
-    for tile, first, after in zip(found, starts, [*starts[1:], wide + 1], strict=True):
-        big = sheet.book.look(tile.look, bold=True, font_size=17, font_color=INK, **ground)
-        small = sheet.book.look(font_color=GREY, font_size=9, **ground)
-        sheet.over(_TILES, first, after - 1, tile.value, big)
-        sheet.over(_TILES + 1, first, after - 1, tile.label, small)
-    sheet.page.set_row(_TILES, 30)
 
 
 def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
@@ -320,8 +474,26 @@ def finish(bill: Bill, found: Sequence[Tile], sentence: Term, banner: V) -> None
     sheet.page.fit_to_pages(1, 1 if sheet.at <= _MOST_ROWS_ON_A_PAGE else 0)
 
 
+def _tiles(sheet: Sheet, found: Sequence[Tile], wide: int) -> None:
+    """Write headline figures side by side, over columns that are wide enough."""
+    ends = list(accumulate(sheet.widths[: wide + 1]))
+    starts = [0]
+    for place in range(1, len(found)):
+        target, begun = ends[-1] * place / len(found), starts[-1]
+        before = ends[begun] - sheet.widths[begun]
+        room = [at for at in range(begun + 1, wide + 1) if ends[at - 1] - before >= _TILE]
+        starts.append(min(room, key=lambda at: abs(ends[at - 1] - target)))
+    ground: dict[str, Any] = {"bg_color": SOFT, "align": "left", "indent": 1}
+    for tile, first, after in zip(found, starts, [*starts[1:], wide + 1], strict=True):
+        big = sheet.book.look(tile.look, bold=True, font_size=17, font_color=INK, **ground)
+        small = sheet.book.look(font_color=GREY, font_size=9, **ground)
+        sheet.over(_TILES, first, after - 1, tile.value, big)
+        sheet.over(_TILES + 1, first, after - 1, tile.label, small)
+    sheet.page.set_row(_TILES, 30)
+
+
 def _customer_block(bill: Bill) -> None:
-    """Write for whom the quote is and until when it is good: open cells."""
+    """Write open cells: customer, reference, date of the quote and its end."""
     sheet, book = bill.sheet, bill.book
     label = book.look(font_color=GREY, font_size=9)
     for row, text in enumerate(("Prepared for", "Reference"), start=_BLOCK):
@@ -342,10 +514,10 @@ def _customer_block(bill: Bill) -> None:
 
 def _terms(bill: Bill) -> Iterator[str]:
     """Yield the terms of the quote, a sentence each."""
-    plan = bill.plan
+    plan, code = bill.plan, bill.book.code
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.code}, "
+            f"Prices: {code}, "
             f"net of discounts, {scope.taxes(plan)}. Budgetary estimates until vendors' quotes "
             "replace them; not an offer."
         )
@@ -353,12 +525,10 @@ def _terms(bill: Bill) -> Iterator[str]:
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."
-    lead = plan.totals.lead_time_days if plan.totals else None
-    if lead is not None and plan.totals is not None:
-        late = [
-            named(line) for line in scope.own_lines(plan) if line.sku in plan.totals.critical_skus
-        ]
-        weeks = counted(round(lead / 7), "week")
+    totals = plan.totals
+    if totals is not None and totals.lead_time_days is not None:
+        late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
+        weeks = counted(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."
     left = [*plan.not_counted]
@@ -366,33 +536,27 @@ def _terms(bill: Bill) -> Iterator[str]:
         "Not included unless listed: building works, installation, freight, duties and taxes"
         f"{'; ' + listed_words(left) if left else ''}."
     )
-    for note in plan.public_notes:
-        yield note
+    yield from plan.public_notes
     for row in bill.rows:
         for note in row.line.public_notes:
-            yield f"Line {row.label}, {named(row.line)}: {note}"
+            yield f"Line {row.label}, {product(row.line)}: {note}"
 
 
-def decided(bill: Bill, section: str) -> list[Row]:
-    """The lines of a section that count for the job, largest first."""
+def bought(bill: Bill, section: str) -> list[Term]:
+    """The lines of a section that count for the job as a sentence lists them, largest first."""
     rows = [row for row in bill.rows if row.line.section == section and row.line.working]
-    return sorted(rows, key=lambda row: -row.line.working)
-
-
-def bought(rows: Sequence[Row]) -> V:
-    """Lines as a sentence counts them."""
+    rows.sort(key=lambda row: -row.line.working)
     parts: list[Term] = []
     for place, row in enumerate(rows):
         parts += ["" if not place else " and " if place == len(rows) - 1 else ", "]
-        parts += [grouped(row.cells["quantity"]), f" {named(row.line)}"]
-    return join(*parts)
+        parts += [join(grouped(row.cells["quantity"]), f" {product(row.line)}")]
+    return parts
 
 
 def changed_quantities(bill: Bill) -> V:
     """The number of lines of GPU systems and storage with an edited quantity."""
     rows = [row for row in bill.rows if row.line.section in ("Compute", "Storage")]
-    tests = [differs(row.cells["quantity"], row.line.quantity) for row in rows]
-    return count_of(tests)
+    return count_of([differs(row.cells["quantity"], row.line.quantity) for row in rows])
 
 
 def count_of(tests: Sequence[V]) -> V:

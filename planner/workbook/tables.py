@@ -48,7 +48,7 @@ def add(book: Book, name: str, blocks: Iterable[Block], pictures: Sequence[bytes
     sheet.head(title, "A record of a study: it follows no edit.")
     waiting = list(pictures)
     for block in found:
-        if isinstance(block, Text) and "sheet" in block.on:
+        if isinstance(block, Text):
             _texts(sheet, block)
         elif isinstance(block, Facts):
             _texts(sheet, Text(tuple(f"{a}: {b}" if a else b for a, b in block.shown), block.title))
@@ -65,7 +65,7 @@ def _widths(tables: Sequence[Table]) -> list[float]:
     """The widths of the columns that all tables of a sheet share."""
     found = [_FIRST, *[_FIGURE] * 5]
     for table in tables:
-        for at, column in enumerate(table.on("sheet")[:_MOST_COLUMNS]):
+        for at, column in enumerate(table.columns[:_MOST_COLUMNS]):
             texts = [len(each) for each in column.values if isinstance(each, str)]
             width = min(_WIDEST, max([_FIGURE, *(1.1 * length + 2 for length in texts)]))
             if at < len(found):
@@ -88,7 +88,7 @@ def _texts(sheet: Sheet, block: Text) -> None:
 
 def write_table(sheet: Sheet, table: Table, *, alone: bool = False) -> None:
     """Write a table from the sheet's next free row; one that is alone there has a filter."""
-    book, columns = sheet.book, table.on("sheet")
+    book, columns = sheet.book, table.columns
     if table.title:
         sheet.heading(table.title)
     top = sheet.at
@@ -114,7 +114,7 @@ def write_table(sheet: Sheet, table: Table, *, alone: bool = False) -> None:
         _row(sheet, row, looks)
     if alone and sheet.at > top + 1:
         sheet.page.autofilter(top, 0, sheet.at - 1, len(columns) - 1)
-    for text in (*table.items, *table.notes):
+    for text in filter(None, table.notes):
         sheet.text(text, font_size=9, font_color=GREY)
     sheet.at += 1
 

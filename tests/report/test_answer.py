@@ -46,7 +46,7 @@ def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
     lines = shown.splitlines()
     assert len(lines) <= PAGE
     assert max(map(len, lines)) <= STANDARD
-    for label in ("Objective", "Power", "Checkpoint", "More"):
+    for label in ("Objective", "Facility power", "Checkpoint", "More"):
         assert [line for line in lines if line.startswith(f"{label} ")], label
     assert "HiGHS" not in shown
     assert "--show lines" in " ".join(lines[-2:])

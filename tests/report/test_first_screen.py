@@ -79,21 +79,21 @@ def test_a_command_answers_on_a_page(words: tuple[str, ...], small: str) -> None
 
 
 def test_a_column_of_figures_says_their_unit() -> None:
-    """The one they are written in, below the label; words and what has a head of its own do not."""
+    """The one they are written in, below the label; words do not."""
     table = Table(
         "What it costs",
         (
-            Column("years", (1.0, 2.0), head=("for so", "many years")),
+            Column("years of the term", (1.0, 2.0)),
             Column("TCO", (28_294_532.7, 31_067_628.6), "USD"),
             Column("note", ("dear", "dearer"), words=True),
         ),
     )
     assert show([table]).splitlines() == [
         "What it costs",
-        "      for so    TCO",
-        "  many years   MUSD  note",
-        "           1  28.29  dear",
-        "           2  31.07  dearer",
+        "  years of the    TCO",
+        "          term   MUSD  note",
+        "             1  28.29  dear",
+        "             2  31.07  dearer",
     ]
 
 

@@ -12,9 +12,10 @@ import pytest
 from xlsxwriter.worksheet import Worksheet
 
 from planner.report.restated import restated
-from planner.schema.plan import Plan
-from planner.workbook import limit_rows, write
+from planner.schema.plan import LimitReport, Plan
+from planner.workbook import performance, write
 from planner.workbook.book import Book
+from planner.workbook.live import V
 from tests.workbook.conftest import CREATED, SOLVABLE, Made, made, shipped
 from tests.workbook.excel import unlike
 from tests.workbook.office import convert, needs_office, values
@@ -104,15 +105,15 @@ def test_limits_are_those_of_the_plan(
     books: dict[str, Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: dict[str, tuple[float, object]] = {}
-    reached = limit_rows.Reached.of
+    reached = performance.reached
 
-    def noted(self: limit_rows.Reached, limit: object) -> object:
-        cell = reached(self, limit)  # type: ignore[arg-type]
+    def noted(sheet: performance.Performance, totals: dict[str, V], limit: LimitReport) -> V | None:
+        cell = reached(sheet, totals, limit)
         if cell is not None:
-            found[limit.name] = (limit.value, cell.value)  # type: ignore[attr-defined]
+            found[limit.name] = (limit.value, cell.value)
         return cell
 
-    monkeypatch.setattr(limit_rows.Reached, "of", noted)
+    monkeypatch.setattr(performance, "reached", noted)
     for name, each in books.items():
         found.clear()
         write(each.plan, io.BytesIO(), created=CREATED)

@@ -48,7 +48,7 @@ from planner.schema.problem import Objective
 from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.verifier import recheck, verify
-from planner.workbook.edits import Draft, case_of
+from planner.workbook.audit import Draft, case_of
 
 _OF_JOB = ("jobs.", "storage.")
 _FACTS = (

@@ -1,2 +1,1 @@
-"""Charts: one specification (``model``), drawn panel by panel (``panel``) as PNG or SVG
-(``picture``); ``telemetry`` has the chart of a trace, the views of studies have their own."""
+"""Charts: one specification (``model``), drawn as PNG or SVG (``picture``)."""

@@ -1,4 +1,4 @@
-"""What a chart shows, in no drawing library's terms: panels, layers, axes and their round places.
+"""What a chart shows, in no drawing library's terms: panels of layers on two axes.
 
 Texts are plain: whoever draws them escapes them. A line feed starts a new line.
 """
@@ -6,46 +6,15 @@ Texts are plain: whoever draws them escapes them. A line feed starts a new line.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from statistics import median
 from typing import Literal, TypeAlias
 
-from planner.report.charts.words import plain
-from planner.report.words import DAY_S, HOUR_S, MINUTE_S
+from planner.report.words import gap, scale
 
 Tone = Literal["main", "second", "third", "quiet", "pale", "bad"]
-"""What a colour says; shape, dash or hatching always say it, too."""
-
-TONES: dict[Tone, str] = {
-    "main": "#0072B2",
-    "second": "#D55E00",
-    "third": "#007A5A",
-    "quiet": "#5F6B7A",
-    "pale": "#9CCBE8",
-    "bad": "#8A2B5B",
-}
-"""Colours that stay apart for colour-blind eyes and in grey, the same in every drawing."""
-
-INK, MUTED, GRID, SHADE = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1"
-CROSSES = "#C3CAD3"
-ON_LIGHT, ON_DARK = "#1F2932", "#FEFEFE"
-"""Letters on the scale of a map, the same where a page is dark, as the map is."""
-
-ROW_MIDDLE = 0.14
-"""The middle of the first row of a list, on its y axis."""
-
-HATCH, CROSSED = "/", "x"
-"""Patterns, of bars and of what is not possible."""
-
-MAP = (
-    (0.0, "#00224E"), (0.25, "#414D6B"), (0.5, "#7D7C78"), (0.75, "#BCAF6F"), (1.0, "#FEE838"),
-)  # fmt: skip
-"""A scale whose lightness grows evenly (cividis)."""
-
-LIGHT_FROM = 0.55
-"""From which share of the scale on dark letters are read on it."""
+"""A colour; shape, dash or hatching always tell it apart, too."""
 
 Shape = Literal[
     "circle", "diamond", "star", "square", "triangle", "down", "left", "right", "pentagon"
@@ -53,10 +22,13 @@ Shape = Literal[
 Gap = float | None
 """A coordinate; None breaks a line."""
 
+ROW_MIDDLE = 0.14
+"""The middle of the first row of a list, on its y axis."""
+
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it counts, in which unit, and places with words of their own."""
+    """An axis: label, unit, and places with words of their own."""
 
     label: str
     unit: str = ""
@@ -78,29 +50,11 @@ class Line:
     y: tuple[Gap, ...]
     tone: Tone = "main"
     dashed: bool = False
-    thin: bool = False
-
-
-@dataclass(frozen=True)
-class Steps:
-    """A height on each of several stretches, in order, each joined to the next."""
-
-    name: str
-    starts: tuple[float, ...]
-    ends: tuple[float, ...]
-    heights: tuple[float, ...]
-    tone: Tone = "main"
-
-    def path(self) -> Iterator[tuple[float, float]]:
-        """Yield the corners."""
-        for start, end, height in zip(self.starts, self.ends, self.heights, strict=True):
-            yield start, height
-            yield end, height
 
 
 @dataclass(frozen=True)
 class Band:
-    """The room between two heights; None in ``x`` breaks it."""
+    """The room between two heights; None breaks it."""
 
     name: str
     x: tuple[Gap, ...]
@@ -111,20 +65,18 @@ class Band:
     def parts(self) -> Iterator[tuple[list[float], list[float], list[float]]]:
         """Yield each unbroken part as its places, lower and upper heights."""
         part: tuple[list[float], list[float], list[float]] = ([], [], [])
-        for x, low, high in zip(self.x, self.low, self.high, strict=True):
+        for x, low, high in (*zip(self.x, self.low, self.high, strict=True), (None, None, None)):
             if x is not None and low is not None and high is not None:
                 for values, value in zip(part, (x, low, high), strict=True):
                     values.append(value)
             elif part[0]:
                 yield part
                 part = ([], [], [])
-        if part[0]:
-            yield part
 
 
 @dataclass(frozen=True)
 class Points:
-    """Plans or scenarios; what is known of each is said where it is pointed at."""
+    """Plans or scenarios, each with a tooltip."""
 
     name: str
     x: tuple[float, ...]
@@ -137,51 +89,8 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Bars that lie in a panel's rows, from ``starts`` to ``ends``, a text behind each end."""
-
-    name: str
-    rows: tuple[float, ...]
-    starts: tuple[float, ...]
-    ends: tuple[float, ...]
-    hovers: tuple[str, ...]
-    texts: tuple[str, ...]
-    tone: Tone = "main"
-    hatched: bool = False
-    thickness: float = 0.34
-
-
-@dataclass(frozen=True)
-class Whiskers:
-    """Thin lines that lie in a panel's rows: where the truth may be."""
-
-    name: str
-    rows: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-    tone: Tone = "quiet"
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    """A value in each cell of a grid; ``values`` and ``hovers`` by row of y, then by x.
-
-    Cells are of one size and stand at 0, 1, ... ; the axes' ticks tell what these are.
-    """
-
-    name: str
-    unit: str
-    values: tuple[tuple[Gap, ...], ...]
-    texts: tuple[tuple[str, ...], ...]
-    hovers: tuple[tuple[str, ...], ...]
-
-
-Layer: TypeAlias = Line | Steps | Band | Points | Bars | Whiskers | HeatMap
-
-
-@dataclass(frozen=True)
 class Mark:
-    """A place that is named on the picture, above what is drawn there or below."""
+    """A place that is named on the picture, above or below it."""
 
     text: str
     x: float
@@ -192,8 +101,46 @@ class Mark:
 
 
 @dataclass(frozen=True)
+class Bars:
+    """Bars that lie in a panel's rows, from ``starts`` to ``ends``, a text behind each end."""
+
+    name: str
+    rows: tuple[float, ...]
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
+    hovers: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    tone: Tone = "main"
+    hatched: bool = False
+    thickness: float = 0.34
+
+
+@dataclass(frozen=True)
+class Whiskers:
+    """Thin lines that lie in a panel's rows: ranges of uncertainty."""
+
+    name: str
+    rows: tuple[float, ...]
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A value in each cell of a grid; ``values`` and ``texts`` by row of y, then by x.
+
+    Cells are of one size and stand at 0, 1, ...; the ticks of the axes name them.
+    """
+
+    name: str
+    unit: str
+    values: tuple[tuple[Gap, ...], ...]
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class ShadedRange:
-    """A stretch of x that is shaded, because there is nothing to draw."""
+    """A range of x in which there is nothing to draw."""
 
     name: str
     start: float
@@ -202,12 +149,14 @@ class ShadedRange:
 
 @dataclass(frozen=True)
 class Reference:
-    """A straight line through the panel at a value of one axis."""
+    """A straight line through the panel at a value of y, or of x where not ``across``."""
 
     name: str
     value: float
     across: bool = True
-    """Whether it runs from left to right, at a value of y."""
+
+
+Layer: TypeAlias = Line | Band | Points | Mark | Bars | Whiskers | HeatMap | ShadedRange | Reference
 
 
 @dataclass(frozen=True)
@@ -222,15 +171,12 @@ class Panel:
     y: Axis
     layers: tuple[Layer, ...]
     title: str = ""
-    marks: tuple[Mark, ...] = ()
-    stretches: tuple[ShadedRange, ...] = ()
-    references: tuple[Reference, ...] = ()
     rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One picture: what it shows in words, and its panels. Without panels the words are all."""
+    """A picture: its words, and its panels. Without panels the words are all."""
 
     name: str
     title: str
@@ -243,65 +189,46 @@ _WIDE = 50.0
 
 
 def is_wide(values: Sequence[float], least: float = _WIDE) -> bool:
-    """Whether values are spread as on a logarithmic axis.
-
-    Args:
-        values: what stands on the axis.
-        least: how many times the smallest the largest must be.
-    """
+    """Whether values are spread as on a logarithmic axis, over a factor of ``least``."""
     if not values or min(values) <= 0 or max(values) / min(values) < least:
         return False
     middle, low, high = median(values), min(values), max(values)
     return math.log(middle) < (math.log(low * high) / 2 + math.log((low + high) / 2)) / 2
 
 
-_MOST_TIMES = 8
-_STEPS_S = (
-    1.0, 5.0, 10.0, 30.0, MINUTE_S, 2 * MINUTE_S, 5 * MINUTE_S, 10 * MINUTE_S, 15 * MINUTE_S,
-    30 * MINUTE_S, HOUR_S, 2 * HOUR_S, 3 * HOUR_S, 6 * HOUR_S, 12 * HOUR_S, DAY_S, 2 * DAY_S,
-    7 * DAY_S, 14 * DAY_S, 28 * DAY_S, 56 * DAY_S,
-)  # fmt: skip
-_FIRST_S, _LAST_S = -62_135_596_800.0, 253_402_300_799.0
-"""The times that have a date of four digits."""
+def sized_axis(
+    label: str, values: Iterable[float | None], unit: str, *, log: bool = False
+) -> tuple[Axis, float]:
+    """An axis in the unit that suits its figures, and the size of that unit."""
+    there = [value for value in values if value is not None]
+    shown = scale([min(there), max(there)] if there else [], unit)
+    return Axis(label, shown.unit, log), shown.size
 
 
-def time_axis(start_s: float, end_s: float, clock: str) -> Axis:
-    """The axis of a stretch of a trace.
-
-    Args:
-        start_s: where it begins, on the trace's clock.
-        end_s: where it ends.
-        clock: ``unix`` for seconds since 1970, else the zero is the trace's own.
-    """
-    dated = clock == "unix" and start_s >= _FIRST_S and end_s <= _LAST_S
-    step = _step(end_s - start_s)
-    places = list(_places(start_s, end_s, step))
-    if not dated:
-        size, unit = _unit(end_s)
-        ticks = tuple((place, plain(place / size)) for place in places)
-        return Axis("time from the zero of the trace", unit, ticks=ticks)
-    layout = "%m-%d" if step >= DAY_S else "%H:%M:%S" if step < MINUTE_S else "%H:%M"
-    days = [datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d") for at in (start_s, end_s)]
-    if step < DAY_S and end_s - start_s > DAY_S:
-        layout = f"%m-%d {layout}"
-    ticks = tuple((at, datetime.fromtimestamp(at, UTC).strftime(layout)) for at in places)
-    return Axis(" to ".join(dict.fromkeys(days)), "UTC", ticks=ticks)
+def in_size(values: Iterable[float], size: float) -> tuple[float, ...]:
+    """Figures in the unit of an axis."""
+    return tuple(value / size for value in values)
 
 
-def _step(span_s: float) -> float:
-    for step in _STEPS_S:
-        if span_s / step <= _MOST_TIMES:
-            return step
-    return _STEPS_S[-1] * math.ceil(span_s / _STEPS_S[-1] / _MOST_TIMES)
+BOUND = "up to the proven bound"
+_SEEN = 0.004
+"""A band thinner than this share of the axis is hidden by the line itself."""
 
 
-def _places(start_s: float, end_s: float, step: float) -> Iterator[float]:
-    for count in range(math.ceil(start_s / step), math.floor(end_s / step) + 1):
-        yield count * step
+def bound_band(x: Sequence[Gap], low: Sequence[Gap], high: Sequence[Gap]) -> tuple[Band, ...]:
+    """The room between a line and its bound, where it can be seen."""
+    pairs = [(a, b) for a, b in zip(low, high, strict=True) if a is not None and b is not None]
+    known = [value for pair in pairs for value in pair]
+    widest = max((abs(b - a) for a, b in pairs), default=0.0)
+    if not pairs or widest <= _SEEN * (max(known) - min(known) or 1.0):
+        return ()
+    return (Band(BOUND, tuple(x), tuple(low), tuple(high)),)
 
 
-def _unit(seconds: float) -> tuple[float, str]:
-    for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
-        if seconds >= 2 * size:
-            return size, unit
-    return 1.0, "s"
+def proven(gaps: Sequence[float | None]) -> str:
+    """The widest of some gaps in a sentence."""
+    known = [share for share in gaps if share is not None]
+    if len(known) < len(gaps):
+        return f"No bound for {len(gaps) - len(known):,}."
+    widest = max(known, default=0.0)
+    return f"Each within {gap(widest)} of its bound." if widest else "Proven exactly."

@@ -3,49 +3,106 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from planner.report.charts.model import (
-    CROSSES,
-    GRID,
-    INK,
-    MUTED,
-    SHADE,
-    TONES,
+    ROW_MIDDLE,
+    Axis,
+    Band,
+    Bars,
     Chart,
     HeatMap,
+    Layer,
+    Line,
+    Mark,
     Panel,
+    Points,
+    Reference,
+    ShadedRange,
+    Shape,
+    Tone,
+    Whiskers,
 )
-from planner.report.charts.panel import HOVER, draw, hover_texts
 from planner.report.words import clean
 
-_DPI = 100
-_LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS = 84, 124, 8
+# The theme: colours that stay apart for colour-blind eyes and in grey, letters, sizes.
+
+TONES: dict[Tone, str] = {
+    "main": "#0072B2",
+    "second": "#D55E00",
+    "third": "#007A5A",
+    "quiet": "#5F6B7A",
+    "pale": "#9CCBE8",
+    "bad": "#8A2B5B",
+}
+INK, MUTED, GRID, SHADE, CROSSES = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1", "#C3CAD3"
+_ON_LIGHT, _ON_DARK, _LIGHT_FROM = "#1F2932", "#FEFEFE", 0.55
+"""Letters on a heat map, and the share of its scale from which they are dark: it is the same where
+a page is dark."""
+_MAP = ("#00224E", "#414D6B", "#7D7C78", "#BCAF6F", "#FEE838")
+"""A scale whose lightness grows evenly (cividis)."""
+_SHAPES: dict[Shape, str] = {
+    "circle": "o",
+    "diamond": "D",
+    "star": "*",
+    "square": "s",
+    "triangle": "^",
+    "down": "v",
+    "left": "<",
+    "right": ">",
+    "pentagon": "p",
+}
+_HATCH, _CROSSED = "////", "xx"
+_DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
+"""Width of a picture, and of one of several panels on a page."""
+_LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS, _LABEL, _MOST_LETTERS = 84, 124, 8, 44, 240
 _TITLE_PT, _TEXT_PT, _SMALL_PT = 14.0, 10.0, 9.0
 _TITLE_IN, _LINE_IN, _EDGE_IN = 0.28, 0.2, 0.18
-_FILE_IN, _PART_IN = 10.0, 5.0
-"""Width of a picture, and of one of several panels on a page."""
 _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 4.3, 2.6, 0.4, 0.75
 _MOST_COLUMNS = 3
+_LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
+_LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
+"""Share of the x axis beyond which the words of a mark are to its left."""
+_HOVER = "values-"
+"""How ids of layers with tooltips begin; their place in the panel follows."""
 _STYLE: Any = {
-    "text.parse_math": False, "svg.hashsalt": "planner", "svg.fonttype": "path",
-    "font.family": ["DejaVu Sans"], "font.size": _SMALL_PT, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.edgecolor": MUTED, "axes.labelcolor": INK,
-    "text.color": INK, "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK, "hatch.linewidth": 0.8, "axes.axisbelow": True, "path.simplify": True,
-    "figure.facecolor": "white", "axes.unicode_minus": False,
-}  # fmt: skip
+    "text.parse_math": False,
+    "svg.hashsalt": "planner",
+    "svg.fonttype": "path",
+    "font.family": ["DejaVu Sans"],
+    "font.size": _SMALL_PT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "hatch.linewidth": 0.8,
+    "axes.axisbelow": True,
+    "path.simplify": True,
+    "figure.facecolor": "white",
+    "axes.unicode_minus": False,
+}
 
 
 def png(chart: Chart) -> bytes:
@@ -69,8 +126,6 @@ def svg_element(chart: Chart, panel: Panel, place: str) -> str:
     """A panel of a chart as an element of a page, which has the chart's words itself.
 
     Args:
-        chart: the chart of the panel, which says whether there is a legend.
-        panel: the panel.
         place: an id of this page, prefix of every id in the drawing.
     """
     alone = replace(chart, panels=(panel,))
@@ -97,21 +152,44 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
     return stream.getvalue()
 
 
+# A figure: title and words, panels, a legend.
+
+
 def _figure(chart: Chart, width_in: float, *, headed: bool = False) -> Figure:
     titles = textwrap.wrap(clean(chart.title, limit=None), _LETTERS)[:2] if headed else []
     words = textwrap.wrap(clean(chart.subtitle, limit=None), _SMALL_LETTERS) if headed else []
     head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN if headed else 0.0
-    columns = _columns(chart.panels)
-    each = [_height(panel, len(chart.panels)) for panel in chart.panels]
-    heights = [max(each[first : first + columns]) for first in range(0, len(each), columns)]
-    lines = _legend_lines(chart, width_in)
+    count = len(chart.panels)
+    columns = max(1, min(count, _MOST_COLUMNS))
+    if any(panel.rows for panel in chart.panels):  # rows of words need room
+        columns = min(count, 2)
+    each = [_height(panel, count) for panel in chart.panels]
+    heights = [max(each[first : first + columns]) for first in range(0, count, columns)]
+    names = [name for panel in chart.panels for each in panel.layers if (name := _name(each))]
+    names = list(dict.fromkeys(names)) if chart.legend else []
+    beside = _legend_columns(names, width_in)
+    lines = -(-len(names) // beside) if names else 0
     height = head + sum(heights) + _LINE_IN * 1.15 * lines + (_EDGE_IN if lines else 0.0)
     figure = Figure(figsize=(width_in, max(height, 0.9)), dpi=_DPI, facecolor="white")
     _write_head(figure, titles, words)
-    if chart.panels:
-        bottom = 1.0 - head / height
-        figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, bottom - 0.012))
-        _draw_panels(figure, chart, width_in, columns, heights)
+    if not chart.panels:
+        return figure
+    bottom = 1.0 - head / height
+    figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, bottom - 0.012))
+    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+    handles: dict[str, Any] = {}
+    for place, panel in enumerate(chart.panels):
+        axes = figure.add_subplot(grid[place // columns, place % columns])
+        handles = {**_draw_panel(axes, panel, width_in * _DPI * 0.9 / columns), **handles}
+    if names:
+        figure.legend(
+            [handles[name] for name in names],
+            [clean(name) for name in names],
+            loc="outside lower left",
+            ncols=beside,
+            frameon=False,
+            fontsize=_SMALL_PT,
+        )
     return figure
 
 
@@ -127,13 +205,6 @@ def _write_head(figure: Figure, titles: Sequence[str], words: Sequence[str]) -> 
         at -= _LINE_IN
 
 
-def _columns(panels: Sequence[Panel]) -> int:
-    """The number of panels side by side: rows of words need the whole width."""
-    if any(panel.rows for panel in panels):
-        return 1 if len(panels) == 1 else 2
-    return max(1, min(len(panels), _MOST_COLUMNS))
-
-
 def _height(panel: Panel, count: int) -> float:
     if panel.rows:
         return len(panel.rows) * _ROW_IN + _AXIS_IN + (0.25 if panel.title else 0.0)
@@ -142,33 +213,8 @@ def _height(panel: Panel, count: int) -> float:
     return _PANEL_IN if count > 1 else _PLOT_IN
 
 
-def _draw_panels(
-    figure: Figure, chart: Chart, width_in: float, columns: int, heights: Sequence[float]
-) -> None:
-    grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
-    handles: dict[str, Any] = {}
-    for place, panel in enumerate(chart.panels):
-        axes = figure.add_subplot(grid[place // columns, place % columns])
-        handles = {**draw(axes, panel, width_in * _DPI * 0.9 / columns), **handles}
-    if chart.legend and handles:
-        figure.legend(
-            list(handles.values()),
-            [clean(name) for name in handles],
-            loc="outside lower left",
-            ncols=_legend_columns(list(handles), width_in),
-            frameon=False,
-            fontsize=_SMALL_PT,
-        )
-
-
-def _legend_names(chart: Chart) -> list[str]:
-    if not chart.legend:
-        return []
-    found: list[str] = []
-    for panel in chart.panels:
-        things = (*panel.layers, *panel.stretches, *panel.references)
-        found += [thing.name for thing in things if thing.name]
-    return list(dict.fromkeys(found))
+def _name(layer: Layer) -> str:
+    return "" if isinstance(layer, Mark) else layer.name
 
 
 def _legend_columns(names: Sequence[str], width_in: float) -> int:
@@ -180,31 +226,256 @@ def _legend_columns(names: Sequence[str], width_in: float) -> int:
     return 1
 
 
-def _legend_lines(chart: Chart, width_in: float) -> int:
-    names = _legend_names(chart)
-    return -(-len(names) // _legend_columns(names, width_in)) if names else 0
+# A panel: layers, then axes, then marks.
 
+
+def _draw_panel(axes: Axes, panel: Panel, width_px: float) -> dict[str, Any]:
+    """Draw a panel; return the handles of its legend by name."""
+    handles: dict[str, Any] = {}
+    marks = [layer for layer in panel.layers if isinstance(layer, Mark)]
+    for number, layer in enumerate(panel.layers):
+        if isinstance(layer, Mark):
+            continue
+        handle = _draw(layer, axes)
+        if isinstance(layer, Points):
+            handle.set_gid(f"{_HOVER}{number}")
+        elif isinstance(layer, Bars):
+            for count, bar in enumerate(axes.containers[-1]):
+                bar.set_gid(f"{_HOVER}{number}-{count}")
+        if layer.name:
+            handles.setdefault(layer.name, handle)
+    _fit(axes, panel, width_px)
+    for mark in marks:
+        _draw(mark, axes)
+    return handles
+
+
+@singledispatch
+def _draw(layer: Layer, axes: Axes) -> Any:
+    """Draw a layer; return its handle for a legend."""
+    raise TypeError(layer)
+
+
+@_draw.register(ShadedRange)
+def _draw_shade(layer: ShadedRange, axes: Axes) -> Any:
+    look: Any = {"facecolor": SHADE, "edgecolor": CROSSES, "hatch": _CROSSED}
+    axes.axvspan(layer.start, layer.end, linewidth=0, zorder=0, **look)
+    return Patch(**look)
+
+
+@_draw.register(Reference)
+def _draw_reference(layer: Reference, axes: Axes) -> Any:
+    place = axes.axhline if layer.across else axes.axvline
+    return place(layer.value, color=INK, linewidth=1.0, linestyle=(0, (5, 3)))
+
+
+@_draw.register(Line)
+def _draw_line(layer: Line, axes: Axes) -> Any:
+    x, y = ([math.nan if v is None else v for v in side] for side in (layer.x, layer.y))
+    style = "--" if layer.dashed else "-"
+    return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
+
+
+@_draw.register(Band)
+def _draw_band(layer: Band, axes: Axes) -> Any:
+    for x, low, high in layer.parts():
+        axes.fill_between(x, low, high, color=TONES[layer.tone], alpha=0.6, linewidth=0.8)
+    return Patch(facecolor=TONES[layer.tone], alpha=0.6)
+
+
+@_draw.register(Points)
+def _draw_points(layer: Points, axes: Axes) -> Any:
+    tone = TONES[layer.tone]
+    (handle,) = axes.plot(
+        layer.x,
+        layer.y,
+        _SHAPES[layer.shape],
+        color=tone,
+        markersize=layer.size * 0.8,
+        markerfacecolor="white" if layer.hollow else tone,
+        markeredgewidth=1.1,
+        zorder=3,
+        alpha=0.7 if layer.hollow and len(layer.x) > 200 else 1.0,
+    )
+    return handle
+
+
+@_draw.register(Bars)
+def _draw_bars(layer: Bars, axes: Axes) -> Any:
+    tone = TONES[layer.tone]
+    look: dict[str, Any] = {"facecolor": tone, "edgecolor": tone}
+    if layer.hatched:
+        look = {"facecolor": "white", "edgecolor": tone, "hatch": _HATCH}
+    widths = [end - start for start, end in zip(layer.starts, layer.ends, strict=True)]
+    axes.barh(layer.rows, widths, layer.thickness, list(layer.starts), linewidth=1.0, **look)
+    for row, width, end, text in zip(layer.rows, widths, layer.ends, layer.texts, strict=False):
+        side = -1 if width < 0 else 1
+        axes.annotate(
+            clean(text),
+            (end, row),
+            (4 * side, 0),
+            textcoords="offset points",
+            ha="right" if side < 0 else "left",
+            va="center",
+            fontsize=8.5,
+        )
+    return Patch(**look)
+
+
+@_draw.register(Whiskers)
+def _draw_whiskers(layer: Whiskers, axes: Axes) -> Any:
+    ends = list(zip(layer.lows, layer.highs, strict=True))
+    middles, halves = [(a + b) / 2 for a, b in ends], [(b - a) / 2 for a, b in ends]
+    look: Any = {"fmt": "none", "ecolor": INK, "elinewidth": 1.1, "capsize": 3}
+    return axes.errorbar(middles, layer.rows, xerr=halves, **look)
+
+
+@_draw.register(HeatMap)
+def _draw_heat_map(layer: HeatMap, axes: Axes) -> Any:
+    colours = LinearSegmentedColormap.from_list("planner", list(_MAP)).with_extremes(bad=SHADE)
+    values = [[math.nan if value is None else value for value in row] for row in layer.values]
+    image = axes.imshow(values, cmap=colours, origin="lower", aspect="auto")
+    norm: Any = image.norm
+    few = any(text for row in layer.texts for text in row)
+    for y, row in enumerate(layer.values):
+        for x, value in enumerate(row):
+            if value is None and not few:
+                look: Any = {"facecolor": "none", "edgecolor": MUTED, "hatch": _CROSSED}
+                axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=0, **look))
+            if text := layer.texts[y][x]:
+                light = value is not None and norm(value) >= _LIGHT_FROM
+                colour = MUTED if value is None else _ON_LIGHT if light else _ON_DARK
+                axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=colour)
+    bar = axes.figure.colorbar(image, ax=axes, pad=0.015, fraction=0.04)
+    bar.outline.set_visible(False)
+    bar.ax.set_title(layer.unit, loc="left", fontsize=9)
+    bar.ax.yaxis.set_major_formatter(lambda value, _place: _tick(float(f"{value:.6g}")))
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return image
+
+
+@_draw.register(Mark)
+def _draw_mark(mark: Mark, axes: Axes) -> None:
+    """Draw a mark with its words above or below, on the side where there is room."""
+    place: Any = axes.transLimits.transform(axes.transScale.transform((mark.x, mark.y)))
+    is_right = place[0] > (_LEFT_ABOVE if mark.above else _LEFT_BELOW)
+    axes.plot(
+        [mark.x],
+        [mark.y],
+        _SHAPES[mark.shape],
+        color=TONES[mark.tone],
+        markersize=15 if mark.shape == "star" else 9,
+        markeredgecolor="white",
+        markeredgewidth=1.2,
+        zorder=4,
+    )
+    if mark.text:
+        axes.annotate(
+            clean(mark.text),
+            (mark.x, mark.y),
+            (-8 if is_right else 8, 10 if mark.above else -10),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            va="bottom" if mark.above else "top",
+            fontsize=9,
+            fontweight="bold",
+            color=TONES[mark.tone],
+            zorder=5,
+        )
+
+
+def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
+    """Give a panel's axes their scales, ends, ticks and words."""
+    is_map = isinstance(panel.layers[0], HeatMap)
+    axes.set_xscale("log" if panel.x.log else "linear")
+    axes.set_yscale("log" if panel.y.log else "linear")
+    if not is_map:
+        _set_ends(axes, panel, width_px)
+        axes.grid(True, axis="x" if panel.rows else "y", color=GRID, linewidth=0.8)
+    _set_ticks(axes.xaxis, panel.x, 8 if width_px > 500 else 5)
+    axes.set_xlabel(clean(panel.x.title, limit=_MOST_LETTERS), fontsize=_SMALL_PT)
+    above = "" if panel.rows else panel.y.title
+    if panel.rows:
+        words = [textwrap.fill(clean(each, limit=_MOST_LETTERS), _LABEL) for each in panel.rows]
+        axes.set_yticks([row + ROW_MIDDLE for row in range(len(words))], words)
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+    else:
+        _set_ticks(axes.yaxis, panel.y, 7)
+    lines = (panel.title if panel.title != panel.x.label else "", above)
+    title = "\n".join(clean(line, limit=_MOST_LETTERS) for line in lines if line)
+    axes.set_title(title, loc="left", fontsize=_SMALL_PT, color=INK)
+
+
+def _set_ends(axes: Axes, panel: Panel, width_px: float) -> None:
+    """Leave room for words of marks and texts behind bars; begin at zero where it is near."""
+    marked = any(isinstance(layer, Mark) for layer in panel.layers)
+    axes.margins(x=_PAD, y=_MARK_PAD if marked else _PAD)
+    bars = [layer for layer in panel.layers if isinstance(layer, Bars)]
+    low, high = axes.get_xlim()
+    sides = [0, 0]
+    for layer in bars:
+        for start, end, text in zip(layer.starts, layer.ends, layer.texts, strict=False):
+            sides[end >= start] = max(sides[end >= start], len(text))
+    room = [min(_MOST_ROOM, (letters + 1) * _LETTER_PX / width_px) for letters in sides]
+    if any(sides):
+        whole = (high - low) / (1.0 - sum(room))
+        low, high = low - room[0] * whole, high + room[1] * whole
+    if bars and not sides[0] and axes.dataLim.x0 == 0.0:
+        low = 0.0
+    axes.set_xlim(low, high)
+    bottom, top = axes.get_ylim()
+    if panel.rows:
+        bottom, top = len(panel.rows) - 0.36, -0.36
+    elif not panel.y.log and axes.dataLim.y0 >= 0 and axes.dataLim.y0 < _NEAR_ZERO * top:
+        bottom = 0.0
+    axes.set_ylim(bottom, top)
+
+
+def _set_ticks(axis: Any, about: Axis, most: int) -> None:
+    axis.set_minor_locator(NullLocator())
+    if about.ticks:
+        axis.set_ticks([place for place, _ in about.ticks], [text for _, text in about.ticks])
+        return
+    low, high = axis.get_view_interval()
+    if about.log and high > low > 0:
+        decades = math.log10(high / low)
+        steps = (1, 2, 5) if decades < most / 3.6 else (1, 3) if decades < most / 2.5 else (1,)
+        axis.set_major_locator(LogLocator(subs=steps, numticks=most))
+    else:
+        axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _place: _tick(value)))
+
+
+def _tick(value: float) -> str:
+    text = f"{round(value, 9):,.9f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+# A drawing within a page.
 
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_NAMES = {"paper": "#FFFFFF", "ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE,
-          "crosses": CROSSES}  # fmt: skip
+_NAMES = {"ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE, "crosses": CROSSES}
 _OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
+_OF_THE_PAGE["#ffffff"] = "paper"
 """Colours that a page has by name, because they differ where it is dark."""
+_SVG = "{http://www.w3.org/2000/svg}"
 
 
 def _embedded(data: str, panel: Panel, place: str) -> str:
     """Matplotlib's SVG for a page: its own ids, the page's colours, values as tooltips."""
     root = ElementTree.fromstring(data)
-    ElementTree.register_namespace("", _SVG)
-    ElementTree.register_namespace("xlink", _XLINK)
-    for child in root.findall(f"{{{_SVG}}}metadata"):
+    ElementTree.register_namespace("", _SVG[1:-1])
+    ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
+    for child in root.findall(f"{_SVG}metadata"):
         root.remove(child)
     _add_tooltips(root, panel)
     for element in root.iter():
         for key, value in element.items():
             element.set(key, _NUMBER.sub(_shorter, value))
         styles = {child.get("style") for child in element}
-        if element.tag == f"{{{_SVG}}}g" and len(styles) == 1 and (style := styles.pop()):
+        if element.tag == f"{_SVG}g" and len(styles) == 1 and (style := styles.pop()):
             element.set("style", style)  # markers of one look repeat it
             for child in element:
                 del child.attrib["style"]
@@ -216,11 +487,7 @@ def _embedded(data: str, panel: Panel, place: str) -> str:
     text = ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
     text = re.sub(r"#[0-9a-f]{6}\b", lambda found: _page_colour(found[0]), text)
     text = re.sub(r'\bid="', f'id="{place}-', text)
-    text = re.sub(r"url\(#", f"url(#{place}-", text)
-    return re.sub(r'href="#', f'href="#{place}-', text)
-
-
-_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+    return re.sub(r'(url\(|href=")#', rf"\1#{place}-", text)
 
 
 def _shorter(found: re.Match[str]) -> str:
@@ -234,13 +501,15 @@ def _page_colour(colour: str) -> str:
 
 def _add_tooltips(root: ElementTree.Element, panel: Panel) -> None:
     """Give each marker and each bar its text."""
-    groups = {each.get("id", ""): each for each in root.iter(f"{{{_SVG}}}g")}
-    for number, hovers in enumerate(hover_texts(panel)):
-        points = groups.get(f"{HOVER}{number}")
-        shapes = [] if points is None else list(points.iter(f"{{{_SVG}}}use"))
-        bars = [groups[name] for place in range(len(hovers))
-                if (name := f"{HOVER}{number}-{place}") in groups]  # fmt: skip
-        for shape, text in zip(shapes or bars, hovers, strict=False):
-            title = ElementTree.Element(f"{{{_SVG}}}title")
+    groups = {each.get("id", ""): each for each in root.iter(f"{_SVG}g")}
+    for number, layer in enumerate(panel.layers):
+        if not isinstance(layer, Points | Bars):
+            continue
+        points = groups.get(f"{_HOVER}{number}")
+        shapes = [] if points is None else list(points.iter(f"{_SVG}use"))
+        names = [f"{_HOVER}{number}-{at}" for at in range(len(layer.hovers))]
+        bars = [groups[name] for name in names if name in groups]
+        for shape, text in zip(shapes or bars, layer.hovers, strict=False):
+            title = ElementTree.Element(f"{_SVG}title")
             title.text = clean(text, limit=None)
             shape.insert(0, title)

@@ -6,11 +6,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, proof_block
-from planner.report.scope import decided_lines
-from planner.report.words import amount_of, counted, millions, number
+from planner.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    figures,
+    proof_block,
+    values_of,
+    words,
+)
+from planner.report.views.plan import bought_text
+from planner.report.words import amount_of, counted, millions, number, relative
 from planner.schema.comparison import Alternative, Alternatives, Direction
-from planner.schema.plan import Plan
 
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
@@ -31,25 +40,24 @@ def view(found: Alternatives) -> list[Block]:
         *_searched(found),
         ("", found.message or ""),
     )
-    texts = (_again(found, each) for each in others)
-    commands = Text(tuple(filter(None, texts)), "Commands", detail=True)
-    return [title, Facts(facts), _plans(found), commands, proof_block((_proof(found),))]
+    commands = tuple(filter(None, (_again(found, each) for each in found.alternatives)))
+    assert found.bound is not None
+    better = "more" if found.sense == "maximize" else "less"
+    label, bound = OBJECTIVES[found.objective].label, amount_of(found.objective, found.bound)
+    return [
+        title,
+        Facts(facts),
+        _plans(found),
+        Text(commands, "Commands", detail=True),
+        proof_block((
+            f"No plan has {label} of {better} than {bound}; 'behind' counts from there. Least and "
+            "most are among all plans within the tolerance.",
+        )),
+    ]  # fmt: skip
 
 
 def _tolerance(found: Alternatives) -> str:
     return f"{100.0 * found.within:.6g} %"
-
-
-def _behind(share: float) -> str:
-    size = 100.0 * abs(share)
-    if size < 5e-5:
-        return "0 %"
-    return f"{size:.{2 if size >= 0.1 else 3 if size >= 0.01 else 4}f} %"
-
-
-def bought_text(plan: Plan) -> str:
-    """The GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
 def _again(found: Alternatives, alternative: Alternative) -> str:
@@ -57,12 +65,11 @@ def _again(found: Alternatives, alternative: Alternative) -> str:
     settings = next((way.setting for way in alternative.ways if way.setting is not None), None)
     if settings is None:
         return ""
-    words = ["planner", "solve", found.problem_file or "PROBLEM.yaml"]
-    if found.scenario is not None:
-        words += ["--scenario", found.scenario]
-    for setting in (*found.overrides, *settings):
-        words += ["--set", setting]
-    return shlex.join(words)
+    scenario = [] if found.scenario is None else ["--scenario", found.scenario]
+    options = [part for text in (*found.overrides, *settings) for part in ("--set", text)]
+    return shlex.join(
+        ["planner", "solve", found.problem_file or "PROBLEM.yaml", *scenario, *options]
+    )
 
 
 def _searched(found: Alternatives) -> Iterator[tuple[str, str]]:
@@ -75,78 +82,49 @@ def _searched(found: Alternatives) -> Iterator[tuple[str, str]]:
     near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
     yield "Not proven", ", ".join(near)
     more = found.found - len(found.alternatives)
-    if more > 0:
-        yield "Omitted", f"{counted(more, 'plan')} alike; planner.alternatives(most=...) has them"
-    if found.found == 1:
-        yield "Result", "every direction leads to the same plan"
+    yield "Omitted", f"{counted(more, 'plan')} alike" if more > 0 else ""
 
 
 def _others(found: Alternatives, mine: Sequence[Direction]) -> Iterator[str]:
-    within = [f"{each.detail} {_behind(each.shortfall or 0.0)} behind"
-              for each in mine if each.ended == "within"]  # fmt: skip
+    within = [
+        f"{each.detail} {relative(each.shortfall or 0.0)} behind"
+        for each in mine
+        if each.ended == "within"
+    ]
     if within:
         yield ", ".join(within)
     if mine and mine[-1].ended == "no_plan":
         yield f"no plan with any {'further one' if within else 'other'}"
     elif mine and mine[-1].ended == "beyond":
         last = mine[-1]
-        least, most = _behind(last.at_least or 0.0), _behind(last.shortfall or 0.0)
-        far = most if least == most else f"{least} to {most}"
+        ends = (relative(last.at_least or 0.0), relative(last.shortfall or 0.0))
+        far = " to ".join(dict.fromkeys(ends))
         proven = " (proven)" if last.proven else ""
         yield f"none within {_tolerance(found)}: {last.detail} is {far} behind{proven}"
 
 
 def _plans(found: Alternatives) -> Table:
-    plans = [each.plan for each in found.alternatives]
+    rows = found.alternatives
+    plans = [each.plan for each in rows]
     jobs = [plan.jobs[0] for plan in plans]
     totals = [plan.totals for plan in plans]
     flops = jobs[0].useful_pflops is not None
-    work = [(job.useful_pflops if flops else job.useful_gpus) or 0.0 for job in jobs]
-    ways = [
+    work = [job.useful_pflops if flops else job.useful_gpus for job in jobs]
+    ways = (
         ", ".join(f"{way.label} ({way.detail})" if way.detail else way.label for way in each.ways)
-        for each in found.alternatives
-    ]
-
-    def units(section: str) -> tuple[str, ...]:
-        sums = (sum(line.working for line in decided_lines(plan, section)) for plan in plans)
-        return tuple(map(number, sums))
-
-    million = found.shown_in.large[1]
-
-    def money_of(name: str, head: str) -> Column:
-        texts = tuple("" if t is None else millions(getattr(t, f"{name}_usd")) for t in totals)
-        return Column(f"{head}, {million}", texts, head=(head, million),
-                      detail=head == "TCO")  # fmt: skip
-
-    behind = tuple(_behind(each.shortfall) for each in found.alternatives)
-    power = tuple("" if t is None or t.it_power_kw is None else number(t.it_power_kw, 1)
-                  for t in totals)  # fmt: skip
-    days = tuple("" if job.days_to_train is None else number(job.days_to_train, 1) for job in jobs)
-    figures = (
-        Column("", tuple(f"{place}" for place in range(1, len(plans) + 1))),
-        Column("buys", tuple(map(bought_text, plans)), words=True, gives_way=True),
-        Column("useful", tuple(number(each, 1) for each in work),
-               head=("useful", "PFLOP/s" if flops else "GPUs"), detail=True),
-        Column("behind, at most", behind, head=("behind",)),
-        Column("GPUs in use", tuple(number(job.gpus_used) for job in jobs),
-               head=("GPUs", "in use"), detail=True),
-        Column("GPU systems", units("Compute"), head=("GPU", "systems"), detail=True),
-        Column("storage units", units("Storage"), head=("storage", "units"), detail=True),
-        money_of("capex", "capex"),
-        money_of("tco", "TCO"),
-        Column(FIGURES["it_power_kw"].title, power, head=("IT kW",)),
-        Column("days to train", days, head=("days to", "train"), detail=True),
-        Column("extreme in", tuple(ways), words=True, under=True),
-    )  # fmt: skip
-    return Table("Plans, the best first", tuple(each for each in figures if any(each.values)))
-
-
-def _proof(found: Alternatives) -> str:
-    assert found.bound is not None
-    amount = amount_of(found.objective, found.bound)
-    better = "more" if found.sense == "maximize" else "less"
-    return (
-        f"No plan has {OBJECTIVES[found.objective].label} of {better} than {amount}; 'behind' "
-        "counts from there. Every plan is verified by independent arithmetic; least and most are "
-        "among all plans within the tolerance."
+        for each in rows
     )
+    million = found.shown_in.large[1]
+    columns = (
+        figures("", range(1, len(plans) + 1), 0),
+        words("buys", map(bought_text, plans)),
+        figures("useful PFLOP/s" if flops else "useful GPUs", work, 1, detail=True),
+        figures("behind", (each.shortfall for each in rows), relative),
+        figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
+        figures(f"capex {million}", values_of(totals, lambda t: t.capex_usd), millions),
+        figures(f"TCO {million}", values_of(totals, lambda t: t.tco_usd), millions, detail=True),
+        figures(FIGURES["it_power_kw"].title, values_of(totals, lambda t: t.it_power_kw), 1),
+        figures("days to train", (job.days_to_train for job in jobs), 1, detail=True),
+        words("extreme in", ways),
+    )
+    return Table("Plans, the best first", columns)

@@ -7,75 +7,56 @@ from collections.abc import Iterator, Sequence
 from planner.currency import amount, bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
 from planner.report.blocks import (
-    PAGE,
     Block,
-    Column,
     Facts,
     Heading,
     Table,
     Text,
+    figures,
     notes_block,
     proof_block,
+    values_of,
+    words,
 )
 from planner.report.scope import decided_lines
-from planner.report.views import storage_options
-from planner.report.views.plan import idle_texts, no_plan
+from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
 from planner.report.words import (
+    about,
     counted,
     gives_away,
     listed,
     millions,
     money,
-    number,
     percent,
     product,
     ratio,
+    relative,
     so_many,
+    some,
 )
-from planner.schema.explanation import (
-    Explanation,
-    Figures,
-    Forced,
-    Item,
-    Marginal,
-    Moved,
-    WhyNot,
-)
+from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.infeasibility import UNDECIDED
 
 _SAME, _FEW, _SMALL = 5e-6, 0.005, 5e-7
 """Shares of the objective within the proof, too small for digits, and too small for a word."""
-_MOST_BINDING, _MOST_GAINS, _MOST_LEVERS, _MOST_IDLE, _FIRST_ITEMS = 3, 3, 3, 5, 8
+_MOST_BINDING, _MOST_GAINS, _MOST_LEVERS, _MOST_IDLE = 3, 3, 3, 5
 _NO_FIGURE = {"no_plan": "no plan", "at_its_end": "-", "not_decided": "not decided"}
-_GROUPS = {"storage_vendor": "storage", "gpu_type": "GPU system"}
 _KINDS = ("as_good", "open", "worse", "no_plan", "left_out")
-_WORSE = {
-    "goodput": "{share} less useful work", "useful_gpus": "{share} fewer useful GPUs",
-    "gpus": "{share} fewer GPUs", "cost": "{share} more capex", "tco": "{share} more TCO",
-    "power": "{share} more power",
-    "usd_per_useful_gpu_hour": "{share} more per useful GPU-hour",
-    "usd_per_million_tokens": "{share} more per million tokens",
-}  # fmt: skip
+_WORSE = {"goodput": "less useful work", "useful_gpus": "fewer useful GPUs", "gpus": "fewer GPUs"}
 
 
 def view(found: Explanation) -> list[Block]:
-    """Return an explanation as blocks; of a problem without a plan, why there is none."""
-    plan = found.plan
+    """An explanation as blocks; of a problem without a plan, the reasons."""
+    plan, why = found.plan, found.why_not
     if not plan.jobs:
         return no_plan(plan)
     scenario = plan.provenance.scenario
     title = f"Why this plan: {plan.problem}" + (f", scenario {scenario}" if scenario else "")
-    why = found.why_not
+    idle = Text(tuple(idle_texts(plan, fix=True)), "Installed and idle", points=True, detail=True)
     blocks: list[Block] = [Heading(title), Facts(tuple(_facts(found)))]
     if found.value is not None:
         blocks.append(_marginals(found))
-    if found.without:
-        blocks.append(_without(found))
-    blocks += [
-        Text(tuple(idle_texts(plan, fix=True)), "Installed and idle", points=True,
-             detail=True),
-        *storage_options.blocks(plan, detail=True),
-    ]  # fmt: skip
+    blocks += [_levers_table(found), idle, *storage_alternatives(plan, detail=True)]
     if why is not None and why.plan is not None:
         blocks += [_alternatives(why, why.plan), _items(why)]
     elif why is not None:
@@ -86,20 +67,20 @@ def view(found: Explanation) -> list[Block]:
     return [*blocks, notes_block(undecided), proof_block((proof, *_notes(why)))]
 
 
-def _better(found: Explanation, maximised: str, minimised: str) -> str:
-    return maximised if found.plan.objective.sense == "maximize" else minimised
-
-
 def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
-    plan, why = found.plan, found.why_not
-    binding = [row for row in found.marginals if row.binding]
-    also = [row for row in found.marginals if _matters_at_all(found, row) and not row.binding]
-    also.sort(key=lambda row: -_weight(row))
-    idle = [row for row in found.marginals if row not in binding and row not in also]
-    yield "Plan", _bought(found)
+    plan, why, goal = found.plan, found.why_not, found.plan.objective
+    assert goal.value is not None
+    text = listed([so_many(line.working, product(line)) for line in decided_lines(plan)])
+    text += f": {_amount(found, goal.value)}"
+    if gives_away(goal) and goal.best is not None:
+        text += f"; changes below are against the best, {_amount(found, goal.best)}"
+    yield "Plan", text
     for item in why.items if why is not None else ():
-        if item.asked:
-            yield "Why not", f"{item.model}: {' '.join(details(why, item))}" if why else ""
+        if item.asked and why is not None:
+            yield "Why not", f"{item.model}: {'; '.join([verdict(why, item), *_price(item)])}"
+    binding = [row for row in found.marginals if row.binding]
+    also = [row for row in found.marginals if _moves(found, row) and not row.binding]
+    also.sort(key=lambda row: -_weight(row))
     if found.value is not None:
         yield "Binding", _binding(found, binding)
         yield "Marginal", "; ".join(_gain(found, row) for row in also[:_MOST_GAINS])
@@ -107,26 +88,14 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     if why is not None and why.plan is not None:
         yield "Instead", _instead(why)
     if plan.storage_options is not None:
-        yield "Prices", storage_options.decided(plan, plan.storage_options)
-    names = [f"{row.label} {row.text}" for row in idle]
-    more = [f"{len(names) - _MOST_IDLE} more"] if len(names) > _MOST_IDLE else []
-    if names:
-        count = counted(len(names), "limit")
-        yield "Non-binding", f"{count}: {listed([*names[:_MOST_IDLE], *more])}"
-
-
-def _bought(found: Explanation) -> str:
-    goal = found.plan.objective
-    assert goal.value is not None
-    units = [so_many(line.working, product(line)) for line in decided_lines(found.plan)]
-    text = f"{listed(units)}: {_amount(found, goal.value)}"
-    if gives_away(goal) and goal.best is not None:
-        text += f"; changes below are against the best, {_amount(found, goal.best)}"
-    return text
+        yield "Prices", storage_decided(plan, plan.storage_options)
+    idle = [row for row in found.marginals if row not in binding and row not in also]
+    names = some([f"{row.label} {row.text}" for row in idle], _MOST_IDLE)
+    yield "Non-binding", f"{counted(len(idle), 'limit')}: {names}" if idle else ""
 
 
 def _amount(found: Explanation, value: float) -> str:
-    """Return a value of the objective with its unit."""
+    """A value of the objective with its unit."""
     name = found.plan.objective.name
     if name in RATIOS:
         return f"{ratio(value)} as the {OBJECTIVES[name].label}"
@@ -135,17 +104,17 @@ def _amount(found: Explanation, value: float) -> str:
     return f"{value:,.2f} {OBJECTIVES[name].counted}"
 
 
-# Marginal values
+# Marginal values.
 
 
 def _matters(found: Explanation, moved: Moved) -> bool:
-    """True if a move changes the best objective, or what is possible at all."""
+    """Whether a move changes the best objective, or what is possible at all."""
     if moved.known in ("no_plan", "not_decided"):
         return True
     return moved.change is not None and not _is_same(found, moved.change)
 
 
-def _matters_at_all(found: Explanation, row: Marginal) -> bool:
+def _moves(found: Explanation, row: Marginal) -> bool:
     return any(_matters(found, moved) for moved in (row.looser, row.tighter))
 
 
@@ -161,7 +130,7 @@ def _weight(row: Marginal) -> float:
 
 
 def _worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
-    """Return the marginal value of a move, and the GPUs in use that it adds."""
+    """The marginal value of a move, and the GPUs in use that it adds."""
     if moved.known in _NO_FIGURE:
         return _NO_FIGURE[moved.known]
     if not _matters(found, moved) or moved.change is None:
@@ -174,7 +143,7 @@ def _worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
 
 
 def _signed(found: Explanation, change: float, *, unit: bool = True) -> str:
-    """Return a change of the objective with its sign and unit; money always has one."""
+    """A change of the objective with its sign and unit; money always has one."""
     objective = OBJECTIVES[found.plan.objective.name]
     sign = "+" if change > 0 else "-"
     if objective.name in RATIOS:
@@ -188,25 +157,54 @@ def _signed(found: Explanation, change: float, *, unit: bool = True) -> str:
 
 
 def _binding(found: Explanation, binding: Sequence[Marginal]) -> str:
-    held = [row for row in binding if _matters_at_all(found, row)]
+    held = [row for row in binding if _moves(found, row)]
     loose = [row.label for row in binding if row not in held]
+    better = "more" if found.plan.objective.sense == "maximize" else "less"
     texts = []
     for row in held[:_MOST_BINDING]:
-        moves = [f"{m.to_text}: {_worth(found, m)}" for m in (row.looser, row.tighter)
-                 if m.known != "at_its_end"]  # fmt: skip
+        ends = [m for m in (row.looser, row.tighter) if m.known != "at_its_end"]
+        moves = ", ".join(f"{m.to_text}: {_worth(found, m)}" for m in ends)
         step = row.next_step
-        pays = f"; {_better(found, 'more', 'less')} from {step.to_text}" if step else ""
-        texts.append(f"{row.label} {row.text} ({', '.join(moves)}{pays})")
+        pays = f"; {better} from {step.to_text}" if step else ""
+        texts.append(f"{row.label} {row.text} ({moves}{pays})")
     texts += [f"{len(held) - _MOST_BINDING} more"] if len(held) > _MOST_BINDING else []
     texts += [f"{listed(loose)} (a step changes nothing)"] if loose else []
     return "; ".join(texts) or "no limit"
 
 
 def _gain(found: Explanation, row: Marginal) -> str:
-    """Return the gain of a step looser, or the loss of one tighter where nothing is gained."""
+    """The gain of a step looser, or the loss of one tighter where nothing is gained."""
     no_gain = row.looser.known in ("at_its_end", "no_limit_helps") or not row.looser.change
     moved = row.tighter if no_gain else row.looser
     return f"{row.label} {row.text} to {moved.to_text}: {_worth(found, moved)}"
+
+
+def _marginals(found: Explanation) -> Table:
+    rows = [row for row in found.marginals if _moves(found, row) or row.binding]
+    rows += [row for row in found.marginals if row not in rows]
+
+    def move(moved: Moved) -> str:
+        worth = _worth(found, moved, unit=False)
+        return worth if moved.known == "at_its_end" else f"{moved.to_text}: {worth}"
+
+    columns = (
+        words("limit", (row.label for row in rows)),
+        words("", ("binding" if row.binding else "" for row in rows)),
+        figures("now", (row.text for row in rows), str),
+        words("a step looser", (move(row.looser) for row in rows)),
+        words("a step tighter", (move(row.tighter) for row in rows)),
+    )
+    named = OBJECTIVES[found.plan.objective.name].counted
+    return Table(f"Marginal value of every limit, {named}", columns, rows="limits", detail=True)
+
+
+# Levers.
+
+
+def _without_text(found: Explanation, change: float | None) -> str:
+    if change is None:
+        return "no plan"
+    return "no change" if _is_same(found, change) else _signed(found, change)
 
 
 def _levers(found: Explanation) -> str:
@@ -214,74 +212,28 @@ def _levers(found: Explanation) -> str:
         (row for row in found.without if row.change is None or not _is_same(found, row.change)),
         key=lambda row: -(float("inf") if row.change is None else abs(row.change)),
     )
-    texts = [
-        f"{row.label}: {'no plan' if row.change is None else _signed(found, row.change)}"
-        for row in changes[:_MOST_LEVERS]
-    ]
+    texts = [f"{row.label}: {_without_text(found, row.change)}" for row in changes[:_MOST_LEVERS]]
     return "; ".join(texts) or ("no effect" if found.without else "")
 
 
-def _marginals(found: Explanation) -> Table:
-    rows = [row for row in found.marginals if _matters_at_all(found, row) or row.binding]
-    rows += [row for row in found.marginals if row not in rows]
-
-    def move(moved: Moved) -> str:
-        if moved.known == "at_its_end":
-            return "-"
-        return f"{moved.to_text}: {_worth(found, moved, unit=False)}"
-
-    pays = tuple(
-        "" if (s := row.next_step) is None else f"{s.to_text}: {_signed(found, s.gain)}"
-        for row in rows
-    )
-    columns: tuple[Column, ...] = (
-        Column("limit", tuple(row.label for row in rows), words=True),
-        Column("", tuple("binding" if row.binding else "" for row in rows), words=True),
-        Column("now", tuple(row.text for row in rows)),
-        Column("a step looser", tuple(move(row.looser) for row in rows), words=True),
-        Column("a step tighter", tuple(move(row.tighter) for row in rows), words=True),
-        Column("pays from", pays, words=True),
-    )
-    columns = columns if any(pays) else columns[:-1]
-    named = OBJECTIVES[found.plan.objective.name].counted
-    return Table(f"Marginal value of every limit, {named}", columns, rows="limits", detail=True)
-
-
-def _without(found: Explanation) -> Table:
-    def change(value: float | None) -> str:
-        if value is None:
-            return "no plan"
-        return "no change" if _is_same(found, value) else _signed(found, value)
-
+def _levers_table(found: Explanation) -> Table:
+    rows = found.without
     columns = (
-        Column("lever", tuple(row.label for row in found.without), words=True),
-        Column("change", tuple(change(row.change) for row in found.without)),
-        Column(
-            "setting",
-            tuple(f"--set '{row.setting}'" for row in found.without),
-            words=True,
-            under=True,
-        ),
+        words("lever", (row.label for row in rows)),
+        figures("change", (_without_text(found, row.change) for row in rows), str),
+        words("setting", (f"--set '{row.setting}'" for row in rows)),
     )
-    return Table("Value of levers: the best plan without each", columns, rows="levers", detail=True)
+    return Table("Value of levers: the best plan without each", columns, detail=True)
 
 
-# Alternatives
-
-
-def _share(value: float) -> str:
-    size = abs(value)
-    return percent(size, 1 if size >= 0.1 else 2 if size >= 0.001 else 3 if size >= 1e-4 else 4)
+# Alternatives, and items that are not in the plan.
 
 
 def _difference(why: WhyNot, row: Forced) -> str:
-    """The relative change of the objective of a forced plan."""
-    if row.loss is None:
-        return ""
-    if abs(row.loss) < _SMALL or -why.tie <= row.loss < 0:
-        return "0 %"
+    if row.loss is None or row.loss == 0:
+        return "" if row.loss is None else "0 %"
     less = (row.loss > 0) == (why.sense == "maximize")
-    return f"{'-' if less else '+'}{_share(row.loss)}"
+    return f"{'-' if less else '+'}{relative(row.loss)}"
 
 
 def _instead(why: WhyNot) -> str:
@@ -290,66 +242,48 @@ def _instead(why: WhyNot) -> str:
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"tied {listed([row.label for row in alike])}"] if alike else []
     shown = worse[:_MOST_GAINS] + worse[_MOST_GAINS:][-1:]
-    rivals = [f"{row.label} {_difference(why, row)}" for row in shown]
-    return "; ".join([*texts, *([f"worse {', '.join(rivals)}"] if rivals else [])])
+    rivals = ", ".join(f"{row.label} {_difference(why, row)}" for row in shown)
+    return "; ".join([*texts, *([f"worse {rivals}"] if rivals else [])])
 
 
 def _alternatives(why: WhyNot, plan: Figures) -> Table:
-    """Return the best plan with other storage or GPU systems beside the plan."""
-    rows: list[tuple[str, str, str, Figures | None]] = [("", "this plan", "", plan)]
+    """The best plan with other storage or GPU systems beside the plan."""
+    rows: list[tuple[str, str, Figures | None]] = [("this plan", "", plan)]
     for row in why.forced:
         change = _difference(why, row) if row.figures else row.reason or UNDECIDED
-        rows.append((_GROUPS[row.kind], row.label, change, row.figures))
-    figures = [each for *_, each in rows]
+        rows.append((row.label, change, row.figures))
+    known = [each for *_, each in rows]
     million = currency_among([plan.capex_usd]).large[1]
     flops = plan.useful_pflops is not None
-
-    def texts(write: object) -> tuple[str, ...]:
-        return tuple("" if each is None else write(each) for each in figures)  # type: ignore[operator]
-
-    def work(each: Figures) -> str:
-        value = each.useful_pflops if flops else each.useful_gpus
-        return number(value, 1 if (value or 0.0) < 1000 else 0)
-
-    def known(value: float | None) -> str:
-        return "" if value is None else number(value, 1)
-
+    work = values_of(known, lambda f: f.useful_pflops if flops else f.useful_gpus)
     columns = (
-        Column("change", tuple(kind for kind, *_ in rows), head=("",), words=True),
-        Column("with", tuple(label for _, label, *_ in rows), head=("",), words=True),
-        Column("against", tuple(change for _, _, change, _ in rows)),
-        Column("useful", texts(work), head=("useful", "PFLOP/s" if flops else "GPUs")),
-        Column("GPUs in use", texts(lambda f: number(f.gpus_used)), head=("GPUs",)),
-        Column("storage units", texts(lambda f: number(f.appliances)), head=("storage",)),
-        Column("capex", texts(lambda f: millions(f.capex_usd)), head=("capex", million)),
-        Column("TCO", texts(lambda f: millions(f.tco_usd)), head=("TCO", million)),
-        Column("IT load, kW", texts(lambda f: known(f.it_power_kw)), head=("IT kW",)),
-        Column("days to train", texts(lambda f: known(f.days_to_train)), head=("days",)),
+        words("with", (label for label, *_ in rows)),
+        figures("against", (change for _, change, _ in rows), str),
+        figures("useful PFLOP/s" if flops else "useful GPUs", work, about),
+        figures("GPUs in use", values_of(known, lambda f: f.gpus_used), 0),
+        figures("storage units", values_of(known, lambda f: f.appliances), 0),
+        figures(f"capex {million}", values_of(known, lambda f: f.capex_usd), millions),
+        figures(f"TCO {million}", values_of(known, lambda f: f.tco_usd), millions),
+        figures("IT kW", values_of(known, lambda f: f.it_power_kw), 1),
+        figures("days to train", values_of(known, lambda f: f.days_to_train), 1),
     )
-    shown = tuple(column for column in columns if any(column.values))
     label = OBJECTIVES[why.objective].label
-    return Table(f"Alternatives; against: change of {label}", shown, rows="plans", detail=True)
+    return Table(f"Alternatives; against: change of {label}", columns, rows="plans", detail=True)
 
 
 def _loss(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
-    text = f"at least {_share(loss)}" if at_least else _share(loss)
-    more = f"{{share}} more {OBJECTIVES[why.objective].label}"
-    return _WORSE.get(why.objective, more).format(share=text)
+    worse = _WORSE.get(why.objective, f"more {OBJECTIVES[why.objective].label}")
+    return f"{'at least ' if at_least else ''}{relative(loss)} {worse}"
 
 
-def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
-    """The reason against an item, in a line.
-
-    Args:
-        why: the comparison that the item is part of.
-        money_shown: whether amounts of money may be named.
-    """
+def verdict(why: WhyNot, item: Item) -> str:
+    """The reason against an item, in a line."""
     if item.kind == "left_out":
         return f"left out: {item.reason}"
     if item.kind == "no_plan":
-        return "no plan with it"
+        return "no plan with it" + (f": {item.reason}" if item.reason and item.asked else "")
     if item.kind == "as_good":
-        return _tied(item) if money_shown else "tied"
+        return _tied(item)
     if item.kind == "open":
         return "tied or worse, not computed"
     if item.exact and item.at_most is not None:
@@ -371,7 +305,7 @@ def _tied(item: Item) -> str:
 
 
 def _enters(item: Item) -> str:
-    """Return the highest price of a unit at which an item enters the plan."""
+    """The highest price of a unit at which an item enters the plan."""
     price = item.break_even
     if price is None:
         return ""
@@ -382,58 +316,35 @@ def _enters(item: Item) -> str:
 
 def _items(why: WhyNot) -> Table:
     items = sorted(why.items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
-    prices = tuple(
-        "" if item.net_usd is None or item.kind == "left_out" else bare(item.net_usd)
-        for item in items
-    )
+    prices = (None if item.kind == "left_out" else item.net_usd for item in items)
+    code = currency_among(each.net_usd for each in items).code
     columns = (
-        Column("item", tuple(item.model for item in items), words=True),
-        Column("id", tuple(item.sku for item in items), words=True, on=PAGE),
-        Column("best plan with it", tuple(verdict(why, item) for item in items), words=True),
-        Column(
-            "price", prices, head=("price", currency_among(each.net_usd for each in items).code)
-        ),
-        Column("break-even", tuple(map(_enters, items)), head=("break-", "even")),
+        words("item", (item.model for item in items)),
+        words("best plan with it", (verdict(why, item) for item in items)),
+        figures(f"price, {code}", prices, bare),
+        figures("break-even", map(_enters, items), str),
     )
     return Table("Items not in the plan", columns, rows="items", detail=True)
 
 
-def details(why: WhyNot, item: Item) -> list[str]:
-    """Return the reasons against an item in sentences, with its break-even price."""
-    if item.kind == "left_out":
-        return [f"It cannot be planned with: {item.reason}."]
-    if item.kind == "no_plan":
-        because = f": {item.reason}" if item.reason else ""
-        return [f"No plan of this problem holds even one unit of it{because}."]
-    if item.kind == "as_good":
-        costs = _tied(item).removeprefix("tied").lstrip(",; ")
-        return [f"A plan with it is tied within {_share(why.tie)}: {costs}.", *_price(item)]
-    if item.kind == "open":
-        return ["Bounds alone leave open whether a plan with it is tied.", *_price(item)]
-    if item.exact and item.at_most is not None:
-        return [f"The best plan with it: {_loss(why, item.at_most)} (proven).", *_price(item)]
-    least = _loss(why, item.at_least or 0.0, at_least=True)
-    return [f"Any plan with it: {least} (proven).", *_price(item)]
-
-
-def _price(item: Item) -> list[str]:
+def _price(item: Item) -> Iterator[str]:
+    """Yield the break-even price of an item that was asked for."""
     price = item.break_even
     if price is None:
-        return []
+        return
     if price.outcome == "not_computed":
-        return [f"No break-even price: {price.reason}."]
-    if price.outcome == "no_price_helps":
-        return ["No price helps: even for nothing the plan would not change."]
-    assert price.enters_at_usd is not None
-    if price.not_at_usd is None:
-        return ["It is tied at today's price."]
-    text = (
-        f"Break-even ({counted(price.units or 1, 'unit')}): {amount(price.enters_at_usd)} a unit, "
-        f"not at {amount(price.not_at_usd)}; today {amount(item.net_usd)}"
-    )
-    if item.list_usd != item.net_usd:
-        text += f" (list {amount(price.enters_at_list_usd)}, today {amount(item.list_usd)})"
-    return [f"{text}."]
+        yield f"no break-even price: {price.reason}"
+    elif price.outcome == "no_price_helps":
+        yield "no price helps: even for nothing the plan would not change"
+    elif price.not_at_usd is None:
+        yield "tied at today's price"
+    else:
+        text = f"break-even ({counted(price.units or 1, 'unit')}): {amount(price.enters_at_usd)} a "
+        text += f"unit, not at {amount(price.not_at_usd)}; today {amount(item.net_usd)}"
+        if item.list_usd != item.net_usd:
+            listing = f"{amount(price.enters_at_list_usd)}, today {amount(item.list_usd)}"
+            text += f" (list {listing})"
+        yield text
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:
@@ -446,7 +357,5 @@ def _notes(why: WhyNot | None) -> Iterator[str]:
     if why.tie > 1e-5:
         tie = percent(why.tie, 3)
         yield f"Plans within {tie} of the best are tied (objective.indifference): cheapest wins."
-    prices = [item.break_even for item in why.items if item.break_even is not None]
-    asked = any("--why-not" in (price.reason or "") for price in prices)
-    if asked or any(item.kind == "open" for item in why.items):
+    if any(item.kind == "open" for item in why.items):
         yield "Not computed: ask with --why-not ITEM."

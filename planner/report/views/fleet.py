@@ -1,31 +1,28 @@
-"""The study of a fleet as blocks: its three findings, overlaps, and the storage that suffices."""
+"""The study of a fleet as blocks and charts: trends, overlaps, and the storage that suffices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from planner.report.blocks import Block, Column, Table
+from planner.report.blocks import Table, figures, words
 from planner.report.charts.model import Axis, Band, Chart, Layer, Line, Panel, Points
 from planner.report.telemetry_words import figure, one_line
-from planner.report.words import HOUR_S, counted, percent
+from planner.report.words import HOUR_S, counted, percent, some
 from planner.schema.telemetry import CONFIDENCE, FleetJob, FleetStudy, Measured, Trend
 
-_NAME = 24
-_SURE = 0.05
-FINDINGS = {
+_NAME, _MOST_NAMES, _SURE = 24, 8, 0.05
+_TITLES = {
     "bandwidth": "Checkpoint bandwidth against model size",
     "per_gpu": "Checkpoint bandwidth per GPU against model size",
-    "interval": "Checkpoint bandwidth against interval",
+    "interval": "Checkpoint bandwidth over size against interval",
 }
-"""Titles of the findings, by the fields of ``FleetStudy``."""
 
 
 def range_text(found: Measured, form: str = ".2f", scale: float = 1.0) -> str:
-    """Return a figure with its range: ``1.02 (0.97 to 1.07)``."""
+    """A figure with its range: ``1.02 (0.97 to 1.07)``."""
     value = f"{scale * found.value:{form}}"
     if found.low is None or found.high is None:
         return value
@@ -33,7 +30,7 @@ def range_text(found: Measured, form: str = ".2f", scale: float = 1.0) -> str:
 
 
 def trend_text(trend: Trend | None) -> str:
-    """Return the direction of a trend, with its exponent and its rank correlation."""
+    """The direction of a trend, with its exponent and its rank correlation."""
     if trend is None:
         return "too few jobs for a trend"
     low, high = trend.exponent.low or 0.0, trend.exponent.high or 0.0
@@ -46,7 +43,7 @@ def trend_text(trend: Trend | None) -> str:
 
 
 def law_text(study: FleetStudy) -> str:
-    """Return the fitted demand law beside the law itself."""
+    """The fitted demand law beside the law itself."""
     law = study.law
     if law is None:
         return "too few jobs for a fit of the demand law"
@@ -61,7 +58,7 @@ def law_text(study: FleetStudy) -> str:
 
 
 def under_text(study: FleetStudy) -> str:
-    """Return the shares of jobs and checkpoints under the limit."""
+    """The shares of jobs and checkpoints under the limit."""
     jobs = range_text(study.under_limit_jobs, ".0f", 100)
     checkpoints = percent(study.under_limit_checkpoints, 0)
     limit = percent(study.limit, 0)
@@ -69,16 +66,17 @@ def under_text(study: FleetStudy) -> str:
 
 
 def storage_text(study: FleetStudy) -> str:
-    """Return the storage that suffices for all clusters, in watts and GPUs; empty if unknown."""
+    """The storage that suffices for all clusters, in watts and GPUs; empty if unknown."""
     known = [each for each in study.storage if each.enough_kw is not None]
     if not known:
         return ""
-    enough, seen = (sum(getattr(each, name) or 0.0 for each in known)
-                    for name in ("enough_kw", "seen_kw"))  # fmt: skip
-    gpus = math.floor(sum(each.gpus_more or 0.0 for each in known))
+    enough, seen, gpus = (
+        sum(getattr(each, name) or 0.0 for each in known)
+        for name in ("enough_kw", "seen_kw", "gpus_more")
+    )
     return (
         f"{enough:,.1f} kW of storage suffice on {counted(len(known), 'cluster')}, {seen:,.1f} kW "
-        f"for the bandwidth seen: {seen - enough:,.1f} kW power {gpus:,} more GPUs"
+        f"for the bandwidth seen: {seen - enough:,.1f} kW power {math.floor(gpus):,} more GPUs"
     )
 
 
@@ -94,202 +92,113 @@ def facts(study: FleetStudy) -> Iterator[tuple[str, str]]:
 
 def notes(study: FleetStudy) -> Iterator[str]:
     """Yield jobs that were not matched, and jobs outside of the fits."""
-    if study.unmatched:
-        yield f"jobs of the table without telemetry: {_some(study.unmatched)}"
-    if study.unknown:
-        yield f"jobs of the telemetry that the table lacks: {_some(study.unknown)}"
     short = [job.name for job in study.jobs if not job.resolved]
-    if short:
-        yield f"drains under two samples, not in the fits: {_some(short)}"
+    for text, names in (
+        ("jobs of the table without telemetry", study.unmatched),
+        ("jobs of the telemetry that the table lacks", study.unknown),
+        ("drains under two samples, not in the fits", short),
+    ):
+        listed = some([one_line(name, _NAME) for name in names], _MOST_NAMES)
+        yield f"{text}: {listed}" if names else ""
     if not any(each.enough_kw is not None for each in study.storage):
         yield "--problem PROBLEM.yaml adds the storage that suffices, from its catalogs"
 
 
-def _some(names: tuple[str, ...] | list[str]) -> str:
-    more = len(names) - 8
-    return ", ".join(one_line(name, _NAME) for name in names[:8]) + (
-        f" and {more:,} more" if more > 0 else ""
+def blocks(study: FleetStudy) -> Iterator[Table]:
+    """Yield a table of jobs and one of clusters."""
+    jobs = sorted(study.jobs, key=lambda job: -job.parameters)
+    limit = percent(study.limit, 0)
+    columns = (
+        words("job", (one_line(job.name, _NAME) for job in jobs)),
+        words("cluster", (one_line(job.cluster, 16) for job in jobs)),
+        figures("parameters", (job.parameters for job in jobs), lambda n: figure(n, "parameters")),
+        figures("GPUs", (job.gpus for job in jobs), 0),
+        figures("size", (job.size_gb for job in jobs), lambda gb: figure(gb, "GB")),
+        figures("interval", (job.interval_s for job in jobs), lambda s: figure(s, "s")),
+        figures("overlap", (job.overlap for job in jobs), percent),
+        figures("GB/s", (job.write_gb_per_s for job in jobs), lambda v: f"{v:.3g}"),
+        figures("MB/s per GPU", (job.mb_per_s_per_gpu for job in jobs), lambda v: f"{v:.3g}"),
+        figures(f"GB/s at {limit}", (job.demand_gb_per_s for job in jobs), lambda v: f"{v:.3g}"),
     )
-
-
-def blocks(study: FleetStudy) -> tuple[Block, ...]:
-    """Return the study as three tables of findings, a table of storage, and what they say."""
-    by_size = sorted(study.jobs, key=lambda job: -job.parameters)
-    names = tuple(one_line(job.name, _NAME) for job in by_size)
-    size = Column(
-        "parameters",
-        tuple(job.parameters for job in by_size),
-        texts=tuple(figure(job.parameters, "parameters") for job in by_size),
-    )
-    first = Table(
-        FINDINGS["bandwidth"],
-        (
-            Column("job", names, words=True, gives_way=True),
-            Column("cluster", tuple(one_line(job.cluster, 16) for job in by_size), words=True),
-            size,
-            _texts("size", [job.size_gb for job in by_size], "GB"),
-            Column(
-                "checkpoints",
-                tuple(job.checkpoints for job in by_size),
-                texts=tuple(f"{job.checkpoints:,}" for job in by_size),
-            ),
-            _texts("bandwidth", [job.write_gb_per_s for job in by_size], "GB/s"),
-        ),
-        notes=(trend_text(study.bandwidth),),
-    )
-    second = Table(
-        FINDINGS["per_gpu"],
-        (
-            Column("job", names, words=True, gives_way=True),
-            size,
-            Column(
-                "GPUs",
-                tuple(job.gpus for job in by_size),
-                texts=tuple(f"{job.gpus:,}" for job in by_size),
-            ),
-            Column(
-                "MB/s per GPU",
-                tuple(job.mb_per_s_per_gpu for job in by_size),
-                "MB/s",
-                texts=tuple(f"{job.mb_per_s_per_gpu:.3g}" for job in by_size),
-            ),
-        ),
-        notes=(trend_text(study.per_gpu),),
-    )
-    tables = (first, second, _by_interval(study), *_storage(study))
-    return tuple(replace(table, detail=True) for table in tables)
-
-
-def _by_interval(study: FleetStudy) -> Table:
-    jobs = sorted(study.jobs, key=lambda job: job.interval_s)
-    overlap = study.limit if study.law is None else study.law.overlap.value
-    return Table(
-        FINDINGS["interval"],
-        (
-            Column("job", tuple(one_line(job.name, _NAME) for job in jobs), words=True,
-                   gives_way=True),
-            _texts("interval", [job.interval_s for job in jobs], "s"),
-            Column("overlap", tuple(job.overlap for job in jobs), "share",
-                   tuple(percent(job.overlap) for job in jobs)),
-            _texts("bandwidth", [job.write_gb_per_s for job in jobs], "GB/s"),
-            _texts(f"law at {percent(overlap)}", [job.law_gb_per_s for job in jobs], "GB/s"),
-            _texts(f"law at {percent(study.limit, 0)}", [job.demand_gb_per_s for job in jobs],
-                   "GB/s"),
-        ),
-        notes=(
-            trend_text(study.interval),
-            law_text(study),
-            f"law: size / (overlap x interval); ranges hold the truth with "
-            f"{percent(CONFIDENCE, 0)}",
-            under_text(study),
-        ),
-    )  # fmt: skip
-
-
-def _storage(study: FleetStudy) -> Iterator[Table]:
+    text = f"law: size / (overlap x interval); ranges hold the truth with {percent(CONFIDENCE, 0)}"
+    yield Table("Jobs of the fleet", columns, (text,), detail=True)
     rows = study.storage
-    columns = [
-        Column("cluster", tuple(one_line(each.cluster, _NAME) for each in rows), words=True),
-        Column("GPUs", tuple(each.gpus for each in rows),
-               texts=tuple(f"{each.gpus:,}" for each in rows)),
-        _texts("demand", [each.demand_gb_per_s for each in rows], "GB/s"),
-        _texts("seen", [each.seen_gb_per_s for each in rows], "GB/s"),
-    ]  # fmt: skip
-    if any(each.enough_kw is not None for each in rows):
-        columns += [
-            Column("suffices", tuple(each.enough or "-" for each in rows), words=True,
-                   gives_way=True),
-            _kw("kW", [each.enough_kw for each in rows]),
-            _kw("kW, seen", [each.seen_kw for each in rows]),
-            _kw("GPUs more", [each.gpus_more for each in rows]),
-        ]  # fmt: skip
-    yield Table(
-        f"Storage for an overlap of {percent(study.limit, 0)}",
-        tuple(columns),
-        notes=(storage_text(study),),
+    clusters = (
+        words("cluster", (one_line(each.cluster, _NAME) for each in rows)),
+        figures("GPUs", (each.gpus for each in rows), 0),
+        figures("demand GB/s", (each.demand_gb_per_s for each in rows), 1),
+        figures("seen GB/s", (each.seen_gb_per_s for each in rows), 1),
+        words("suffices", (each.enough for each in rows)),
+        figures("kW", (each.enough_kw for each in rows), 1),
+        figures("kW, seen", (each.seen_kw for each in rows), 1),
+        figures("GPUs more", (each.gpus_more for each in rows), 1),
     )
+    yield Table(f"Storage for an overlap of {limit}", clusters, detail=True)
 
 
-def _texts(label: str, values: list[float], unit: str) -> Column:
-    return Column(label, tuple(values), unit, tuple(figure(value, unit) for value in values))
-
-
-def _kw(label: str, values: list[float | None]) -> Column:
-    texts = tuple("-" if value is None else f"{value:,.1f}" for value in values)
-    return Column(label, tuple(values), texts=texts)
-
-
-# Charts
+# Charts.
 
 
 def charts(study: FleetStudy) -> tuple[Chart, ...]:
-    """Return the three pictures."""
-    return bandwidth(study), per_gpu(study), interval(study)
+    """The charts of bandwidth against model size, per GPU, and against interval."""
+    jobs = study.jobs
+    sizes = [job.parameters / 1e9 for job in jobs]
+    parameters = Axis("parameters", "10⁹", True)
+    total = [job.write_gb_per_s for job in jobs]
+    each = [job.mb_per_s_per_gpu for job in jobs]
+    up = Axis("write bandwidth", "GB/s", True), Axis("write bandwidth per GPU", "MB/s", True)
+    return (
+        _trend("bandwidth", jobs, (parameters, up[0]), sizes, total, study.bandwidth),
+        _trend("per_gpu", jobs, (parameters, up[1]), sizes, each, study.per_gpu),
+        _interval(study),
+    )
 
 
-def bandwidth(study: FleetStudy) -> Chart:
-    """Return the chart of bandwidth against parameters."""
-    x = [job.parameters / 1e9 for job in study.jobs]
-    y = [job.write_gb_per_s for job in study.jobs]
-    axes = Axis("parameters", "10⁹", True), Axis("write bandwidth", "GB/s", True)
-    return _chart("model_size", "bandwidth", study, axes, x, y, study.bandwidth)
-
-
-def per_gpu(study: FleetStudy) -> Chart:
-    """Return the chart of bandwidth per GPU against parameters."""
-    x = [job.parameters / 1e9 for job in study.jobs]
-    y = [job.mb_per_s_per_gpu for job in study.jobs]
-    axes = Axis("parameters", "10⁹", True), Axis("write bandwidth per GPU", "MB/s", True)
-    return _chart("per_gpu", "per_gpu", study, axes, x, y, study.per_gpu)
-
-
-def interval(study: FleetStudy) -> Chart:
-    """Return the chart of bandwidth over size against interval, with the demand law.
-
-    Bandwidth over size is 1 / (overlap x interval) by the law, so that jobs of all sizes lie on
-    one line.
-    """
-    x = [job.interval_s / HOUR_S for job in study.jobs]
-    y = [HOUR_S * job.write_gb_per_s / job.size_gb for job in study.jobs]
-    axes = Axis("interval", "h", True), Axis("bandwidth over size", "1/h", True)
-    ends = (min(x) / 1.25, max(x) * 1.25)
-    layers: list[Layer] = [_law(f"law, overlap {percent(study.limit, 0)}", study.limit, ends, True)]
-    if study.law is not None:
-        found = study.law.overlap
-        low, high = found.low or found.value, found.high or found.value
-        least, most = (tuple(1.0 / (each * end) for end in ends) for each in (high, low))
-        layers.insert(0, Band(f"its {percent(CONFIDENCE, 0)} range", ends, least, most))
-        layers.append(_law(f"fitted, overlap {percent(found.value)}", found.value, ends))
-    words = f"{trend_text(study.interval)}. {law_text(study)}. {under_text(study)}."
-    panel = Panel(*axes, (*layers, _points(study.jobs, x, y)))
-    return Chart("interval", f"{FINDINGS['interval']}, over size", words, (panel,))
-
-
-def _law(name: str, overlap: float, ends: tuple[float, float], dashed: bool = False) -> Line:
-    heights = tuple(1.0 / (overlap * end) for end in ends)
-    return Line(name, ends, heights, "second" if dashed else "third", dashed=dashed)
-
-
-def _chart(
+def _trend(
     name: str,
-    finding: str,
-    study: FleetStudy,
+    jobs: Sequence[FleetJob],
     axes: tuple[Axis, Axis],
     x: list[float],
     y: list[float],
     trend: Trend | None,
 ) -> Chart:
-    layers: list[Line | Points] = [_points(study.jobs, x, y)]
+    layers: list[Layer] = []
     if trend is not None:
         exponent = trend.exponent.value
         level = float(np.mean(np.log(y) - exponent * np.log(x)))
         ends = (min(x), max(x))
         heights = tuple(math.exp(level) * end**exponent for end in ends)
-        layers.insert(0, Line("fitted power law", ends, heights, "third"))
-    return Chart(name, FINDINGS[finding], f"{trend_text(trend)}.", (Panel(*axes, tuple(layers)),))
+        layers.append(Line("fitted power law", ends, heights, "third"))
+    panel = Panel(*axes, (*layers, _points(jobs, x, y)))
+    place = "model_size" if name == "bandwidth" else name
+    return Chart(place, _TITLES[name], f"{trend_text(trend)}.", (panel,))
 
 
-def _points(jobs: tuple[FleetJob, ...], x: list[float], y: list[float]) -> Points:
+def _interval(study: FleetStudy) -> Chart:
+    """Bandwidth over size against interval: by the law 1 / (overlap x interval), one line."""
+    x = [job.interval_s / HOUR_S for job in study.jobs]
+    y = [HOUR_S * job.write_gb_per_s / job.size_gb for job in study.jobs]
+    ends = (min(x) / 1.25, max(x) * 1.25)
+
+    def law(overlap: float) -> tuple[float, ...]:
+        return tuple(1.0 / (overlap * end) for end in ends)
+
+    layers: list[Layer] = []
+    name = f"law, overlap {percent(study.limit, 0)}"
+    if study.law is not None:
+        found = study.law.overlap
+        low, high = law(found.high or found.value), law(found.low or found.value)
+        layers.append(Band(f"its {percent(CONFIDENCE, 0)} range", ends, low, high))
+        fitted = f"fitted, overlap {percent(found.value)}"
+        layers.append(Line(fitted, ends, law(found.value), "third"))
+    layers.append(Line(name, ends, law(study.limit), "second", dashed=True))
+    axes = Axis("interval", "h", True), Axis("bandwidth over size", "1/h", True)
+    text = f"{trend_text(study.interval)}. {law_text(study)}. {under_text(study)}."
+    panel = Panel(*axes, (*layers, _points(study.jobs, x, y)))
+    return Chart("interval", _TITLES["interval"], text, (panel,))
+
+
+def _points(jobs: Sequence[FleetJob], x: list[float], y: list[float]) -> Points:
     hovers = tuple(
         f"{job.name}\n{figure(job.parameters, 'parameters')} on {job.gpus:,} GPUs\n"
         f"{figure(job.size_gb, 'GB')} every {figure(job.interval_s, 's')}, "

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from planner.figures import FIGURES, capital
 from planner.report.blocks import (
-    EVERYWHERE,
-    PAGE,
-    SCREEN,
     Block,
-    Column,
     Facts,
     Heading,
-    Medium,
     Table,
     Text,
+    figures,
     proof_block,
+    words,
 )
 from planner.report.charts.model import (
-    Axis,
-    Band,
     Chart,
     Layer,
     Line,
@@ -30,53 +24,54 @@ from planner.report.charts.model import (
     Panel,
     Points,
     Shape,
-    Steps,
-)
-from planner.report.charts.words import (
-    BOUND,
-    amount,
-    axis_scale,
-    in_scale,
-    plain,
+    bound_band,
+    in_size,
     proven,
-    short,
-    shows,
+    sized_axis,
 )
-from planner.report.sensitivity_words import as_it_stands, asked_gap, named, sentence, units
 from planner.report.words import (
     Scale,
+    as_it_stands,
     counted,
+    exact_amount,
     listed,
     millions,
-    number,
+    named,
     percent,
+    plain,
     relative,
     results,
-    small_share,
+    short,
+    units,
 )
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
 _INCOMPLETE = "The points leave out some plans of the curve."
 _TOUCHING, _OPEN_SHARE, _OPEN_FACTOR = 1.001, 0.04, 1.25
-_SPENT = {"storage": "bought", "cost": "spent", "power": "drawn"}
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
 def view(study: Frontier) -> list[Block]:
-    """Return a frontier as blocks."""
+    """A frontier as blocks."""
     title = f"{named(study)}  (frontier: {study.y_label} against {study.x_label})"
     if not study.points:
         return [Heading(title), Text((study.message or "no plan",))]
     best = None if study.best is None else study.points[study.best]
-    at = "" if best is None else f"{across(study).with_unit(best.x)} of {study.x_label}: "
+    at = "" if best is None else f"{_across(study).with_unit(best.x)} of {study.x_label}: "
     facts = (
-        ("Best", "" if best is None else f"{at}{up(study).with_unit(best.y)} with "
-         f"{units(best.counts, study.products)}"),
+        (
+            "Best",
+            ""
+            if best is None
+            else f"{at}{_up(study).with_unit(best.y)} with {units(best.counts, study.products)}",
+        ),
         ("Knee", _knee(study)),
         ("", study.message or ""),
-    )  # fmt: skip
+    )
     rules = tuple(f"{mark.label}: {_rule(study, mark)}" for mark in study.marks)
+    knee = f"Knee: {study.knee_rule}." if study.knee is not None and study.knee_rule else ""
+    proof = f"Each point is the best plan for its {study.x_label}."
     return [
         Heading(title),
         Facts(facts),
@@ -84,36 +79,29 @@ def view(study: Frontier) -> list[Block]:
         Text(rules, "Best plan by each storage rule", points=True),
         Text(() if study.complete else (_INCOMPLETE,)),
         proof_block((
-            f"Each point is the best plan for the {study.x_label} {_SPENT[study.x_name]}, proven "
-            f"within {asked_gap(study)}.",
-            f"Knee: {study.knee_rule}." if study.knee is not None and study.knee_rule else "",
-            sentence(as_it_stands(study)),
+            proof,
+            proven([point.gap for point in study.points]),
+            knee,
+            as_it_stands(study),
         )),
     ]  # fmt: skip
 
 
-def across(study: Frontier) -> Scale:
-    """The unit and decimals of the horizontal axis."""
+def _across(study: Frontier) -> Scale:
     return results([point.x for point in study.points], study.x_unit)
 
 
-def up(study: Frontier) -> Scale:
-    """The unit and decimals of the vertical axis."""
+def _up(study: Frontier) -> Scale:
     return results([y for point in study.points for y in (point.y, point.bound)], study.y_unit)
-
-
-def heading(study: Frontier) -> str:
-    """Return the title of a frontier."""
-    return f"{capital(study.y_label)} against {study.x_label}"
 
 
 def _knee(study: Frontier) -> str:
     if study.knee is None:
         return ""
     bend = study.points[study.knee]
-    start = f"{across(study).with_unit(bend.x)} of {study.x_label}"
+    start = f"{_across(study).with_unit(bend.x)} of {study.x_label}"
     if study.best is None:
-        return f"{start}, where the curve bends most"
+        return start
     if study.best == study.knee:
         return f"{start}, the best point: nothing beyond it adds {study.y_label}"
     best = study.points[study.best]
@@ -128,10 +116,10 @@ def _share(part: float, whole: float) -> str:
 
 
 def _rule(study: Frontier, mark: FrontierMark) -> str:
-    """Return the best plan by a rule for storage, or why there is none."""
+    """The best plan by a rule for storage, or the reason for none."""
     if mark.x is None or mark.y is None:
         return f"no plan: {mark.reason}" if mark.reason else "no plan"
-    text = f"{across(study).with_unit(mark.x)}, {study.y_label} {up(study).with_unit(mark.y)}"
+    text = f"{_across(study).with_unit(mark.x)}, {study.y_label} {_up(study).with_unit(mark.y)}"
     best = None if study.best is None else study.points[study.best].y
     if not best:
         return text
@@ -139,100 +127,72 @@ def _rule(study: Frontier, mark: FrontierMark) -> str:
 
 
 def _points(study: Frontier) -> Table:
-    x, y = across(study), up(study)
-    points, against, ys = study.points, study.x_name, study.y_unit
-    names = [(study.knee, "knee"), (study.best, "best")]
-    marks = [", ".join(n for at, n in names if at == place) for place in range(len(points))]
-    bounds = _axis("bound", [each.bound for each in points], ys, y, ("bound", y.unit))
+    points, places = study.points, range(len(study.points))
+    names = {study.knee: "knee", study.best: "best"}
+    if study.knee == study.best:
+        names[study.best] = "best, knee"
+    million = study.shown_in.large[1]
     columns = [
-        Column("point", tuple(range(1, len(points) + 1)), head=("",), on=SCREEN),
-        Column("", tuple(marks), words=True),
-        _axis(study.x_label, [point.x for point in points], study.x_unit, x),
-        _axis(study.y_label, [point.y for point in points], ys, y),
-        replace(bounds, detail=True),
-        Column("gap", tuple(small_share(point.gap) for point in points), on=PAGE),
-        replace(_figure("gpus_used", [each.gpus_in_use for each in points], ("GPUs", "in use")),
-                detail=True),
-        _figure("goodput", [point.goodput for point in points], (), PAGE),
-    ]  # fmt: skip
-    if against != "cost":
-        capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", study.shown_in.large[1]))
-        columns.append(replace(column, texts=tuple(map(millions, capex))))
-    if against != "power":
-        meter = [point.facility_power_kw for point in points]
-        on = EVERYWHERE if against == "cost" else PAGE
-        column = _figure("facility_power_kw", meter, ("facility", "kW"), on)
-        columns.append(replace(column, texts=tuple(map(number, meter))))
-    bought = tuple(units(point.counts, study.products, len(point.counts)) for point in points)
-    short_ = tuple(units(point.counts, study.products) for point in points)
-    columns.append(Column("buys", bought, texts=short_, words=True, gives_way=True))
+        figures("", (at + 1 for at in places), 0),
+        words("", (names.get(at, "") for at in places)),
+        figures(study.x_label, (point.x for point in points), study.x_unit),
+        figures(study.y_label, (point.y for point in points), study.y_unit),
+        figures("bound", (point.bound for point in points), study.y_unit, detail=True),
+        figures(FIGURES["gpus_used"].label, (each.gpus_in_use for each in points), 0, detail=True),
+    ]
+    if study.x_name != "cost":
+        columns.append(figures(f"capex, {million}", (p.capex_usd for p in points), millions))
+    if study.x_name != "power":
+        power = (point.facility_power_kw for point in points)
+        columns.append(figures(FIGURES["facility_power_kw"].title, power, 0, detail=True))
+    columns.append(words("buys", (units(point.counts, study.products) for point in points)))
     kept = tuple(at for at in (study.knee, study.best) if at is not None)
-    return Table(heading(study), tuple(columns), most=MOST_ROWS, first=_FIRST_ROWS, kept=kept,
+    return Table(_title(study), tuple(columns), most=MOST_ROWS, first=_FIRST_ROWS, kept=kept,
                  rows="points")  # fmt: skip
 
 
-def _figure(
-    name: str,
-    values: Sequence[float | None],
-    head: tuple[str, ...],
-    on: frozenset[Medium] = EVERYWHERE,
-) -> Column:
-    figure = FIGURES[name]
-    unit = "" if figure.unit in figure.label else figure.unit
-    return Column(figure.label, tuple(values), unit, head=head, on=on)
+def _title(study: Frontier) -> str:
+    return f"{capital(study.y_label)} against {study.x_label}"
 
 
-def _axis(
-    label: str, values: Sequence[float | None], unit: str, scale: Scale, head: tuple[str, ...] = ()
-) -> Column:
-    texts = tuple(scale.text(value) for value in values)
-    return Column(label, tuple(values), unit, texts, head or ("", scale.unit))
+# The curve with its bound, the knee, the best plan and the plans by rules.
 
 
 def charts(study: Frontier) -> tuple[Chart, ...]:
-    """Return the curve with its bound, the knee, the best plan and the plans by rules."""
-    title = heading(study)
-    if not study.points:
+    """The chart of a frontier."""
+    points, title = study.points, _title(study)
+    if not points:
         return (Chart("frontier", title, study.message or "No plan."),)
-    xs, ys = [point.x for point in study.points], [point.y for point in study.points]
-    x, y = axis_scale(xs, study.x_unit), axis_scale(ys, study.y_unit)
-    log = study.x_name == "storage" and min(xs) > 0
-    panel = Panel(
-        Axis(study.x_label, x.unit, log),
-        Axis(study.y_label, y.unit),
-        (*_layers(study, x, y, log), *_rules(study, x, y)),
-        marks=tuple(_marks(study, x, y)),
+    log = study.x_name == "storage" and min(point.x for point in points) > 0
+    across, wide = sized_axis(study.x_label, (p.x for p in points), study.x_unit, log=log)
+    up, high = sized_axis(study.y_label, (p.y for p in points), study.y_unit)
+    layers = (
+        *_curve(study, wide, high, log),
+        *_rules(study, wide, high),
+        *_marks(study, (wide, across.unit), (high, up.unit)),
     )
-    return (Chart("frontier", title, " ".join(_words(study)), (panel,)),)
+    texts = [f"{counted(len(points), 'plan')}, each the best for its {study.x_label}."]
+    texts.append(proven([point.gap for point in points]))
+    if any(
+        one.to_x is not None and two.from_x > one.to_x * _TOUCHING for one, two in pairwise(points)
+    ):
+        texts.append("Where the line slants, further plans lie between.")
+    texts += [] if study.complete else [_INCOMPLETE]
+    return (Chart("frontier", title, " ".join(texts), (Panel(across, up, layers),)),)
 
 
-def _words(study: Frontier) -> Iterator[str]:
-    yield f"{counted(len(study.points), 'plan')}, each the best for the {study.x_label}."
-    yield proven([point.gap for point in study.points], "above")
-    pairs = pairwise(study.points)
-    if any(one.to_x is not None and two.from_x > one.to_x * _TOUCHING for one, two in pairs):
-        yield "Where the line slants, further plans lie between."
-    if not study.complete:
-        yield _INCOMPLETE
-
-
-def _layers(study: Frontier, x: Scale, y: Scale, log: bool) -> Iterator[Layer]:
+def _curve(study: Frontier, wide: float, high: float, log: bool) -> Iterator[Layer]:
     points = study.points
+    places = in_size((point.x for point in points), wide)
+    heights = in_size((point.y for point in points), high)
+    tops = in_size((point.bound for point in points), high)
+    at, low, top = places, heights, tops
     spans = _spans(study, log)
-    places = in_scale([point.x for point in points], x)
-    heights = in_scale([point.y for point in points], y)
-    tops = in_scale([point.bound for point in points], y)
-    line: Line | Steps = Line(f"best {study.y_label}", places, heights)
-    band = Band(BOUND, places, heights, tops)
-    if sum(end > start for start, end in spans) > len(spans) / 2:
-        starts, ends = (in_scale(side, x) for side in zip(*spans, strict=True))
-        line = Steps(line.name, starts, ends, heights)
-        at, low = zip(*line.path(), strict=True)
-        band = Band(BOUND, at, low, tuple(y for _, y in Steps("", starts, ends, tops).path()))
-    if shows(heights, tops):
-        yield band
-    yield line
+    if sum(end > start for start, end in spans) > len(spans) / 2:  # steps
+        at = in_size((end for span in spans for end in span), wide)
+        low, top = (tuple(y for y in side for _ in range(2)) for side in (heights, tops))
+    yield from bound_band(at, low, top)
+    yield Line(f"best {study.y_label}", at, low)
     hovers = tuple(_hover(study, point) for point in points)
     yield Points("a plan", places, heights, hovers, size=6.0 if len(points) <= 60 else 4.0)
 
@@ -249,7 +209,7 @@ def _spans(study: Frontier, log: bool) -> list[tuple[float, float]]:
     ]
 
 
-def _rules(study: Frontier, x: Scale, y: Scale) -> Iterator[Points]:
+def _rules(study: Frontier, wide: float, high: float) -> Iterator[Points]:
     """Yield the plans by storage rules; rules with the same plan share a point."""
     landed: dict[tuple[float, float], list[FrontierMark]] = {}
     for mark in study.marks:
@@ -257,32 +217,34 @@ def _rules(study: Frontier, x: Scale, y: Scale) -> Iterator[Points]:
             landed.setdefault((mark.x, mark.y), []).append(mark)
     for shape, ((at, height), marks) in zip(3 * _RULES, landed.items(), strict=False):
         name = f"{listed([mark.label for mark in marks])}: {_rule(study, marks[0])}"
-        hovers = (short(name, 120),)
-        yield Points(name, (at / x.size,), (height / y.size,), hovers, "bad", shape, True, 10.0)
+        place = (at / wide,), (height / high,), (short(name, 120),)
+        yield Points(name, *place, "bad", shape, True, 10.0)
 
 
-def _marks(study: Frontier, x: Scale, y: Scale) -> Iterator[Mark]:
-    def mark(name: str, place: int, *, above: bool) -> Mark:
-        at, height = study.points[place].x / x.size, study.points[place].y / y.size
-        text = f"{name}: {plain(height, y.unit)} {y.unit}".rstrip()
-        text += f"\nat {plain(at, x.unit)} {x.unit}".rstrip()
-        shape: Shape = "star" if above else "diamond"
-        return Mark(text, at, height, shape, "second" if above else "third", above)
-
-    if study.best is not None and study.best == study.knee:
-        yield mark("Best and knee", study.best, above=True)
-        return
-    if study.knee is not None:
-        yield mark("Knee", study.knee, above=False)
-    if study.best is not None:
-        yield mark("Best", study.best, above=True)
+def _marks(study: Frontier, across: tuple[float, str], up: tuple[float, str]) -> Iterator[Mark]:
+    """Yield knee and best point, which may be one."""
+    named_: Sequence[tuple[str, int | None]] = (("Knee", study.knee), ("Best", study.best))
+    if study.best == study.knee:
+        named_ = (("Best and knee", study.best),)
+    for name, place in named_:
+        if place is None:
+            continue
+        at, height = study.points[place].x / across[0], study.points[place].y / up[0]
+        text = f"{name}: {plain(float(f'{height:.4g}'), up[1])}\nat {plain(at, across[1])}"
+        if name == "Knee":
+            yield Mark(text, at, height, "diamond", "third", above=False)
+        else:
+            yield Mark(text, at, height, "star")
 
 
 def _hover(study: Frontier, point: FrontierPoint) -> str:
-    return "\n".join((
+    bound = exact_amount(point.bound, study.y_unit)
+    across = exact_amount(point.x, study.x_unit)
+    lines = (
         units(point.counts, study.products),
-        f"{study.y_label} {amount(point.y, study.y_unit)}",
-        f"bound {amount(point.bound, study.y_unit)}, gap {small_share(point.gap)}",
-        f"{study.x_label} {amount(point.x, study.x_unit)}, goodput {percent(point.goodput, 2)}",
+        f"{study.y_label} {exact_amount(point.y, study.y_unit)}",
+        f"bound {bound}, gap {relative(point.gap)}",
+        f"{study.x_label} {across}, goodput {percent(point.goodput, 2)}",
         f"binding: {short(', '.join(point.binding), 60)}" if point.binding else "",
-    )).strip()  # fmt: skip
+    )
+    return "\n".join(lines).strip()

@@ -5,9 +5,10 @@ A plan without a purchase shows why there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from planner.figures import FIGURES, objective_label
+from planner.currency import amount, bare
+from planner.figures import FIGURES, RATIOS, objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.report import scope
 from planner.report.audience import HIDDEN_OBJECTIVE
@@ -21,12 +22,13 @@ from planner.report.blocks import (
     Table,
     Text,
     Tiles,
+    figures,
     notes_block,
+    values_of,
+    words,
 )
 from planner.report.restated import in_its_currency
 from planner.report.screen import show
-from planner.report.views import infeasible, storage_options
-from planner.report.views.operation import run_facts
 from planner.report.words import (
     MW_FROM_KW,
     NETWORKS,
@@ -49,16 +51,20 @@ from planner.report.words import (
     results,
     size,
     so_many,
+    some,
     status,
+    valued,
     years,
 )
+from planner.schema.beside import StorageOption, StorageOptions
+from planner.schema.infeasibility import UNDECIDED, Infeasibility, Step
 from planner.schema.plan import FabricReport, JobPlan, LimitReport, Line, Plan, Totals
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
 """Parts that may follow the first screen."""
 
-_LABEL_WIDTH = 14
+_LABEL_WIDTH = 16
 _TILES = (
     "useful_pflops", "useful_gpus", "gpus_used", "goodput", "capex_usd", "facility_power_kw",
     "days_to_train", "tco_usd", "racks", "delivered_write_gb_per_s", "interval_s", "usable_tb",
@@ -73,7 +79,6 @@ NOT_COUNTED_TAKES = (
     "in complete plans these take 11 to 17 % of capex, 8 to 12 % of the power and 15 to 49 % of "
     "the racks; docs/bill.md tells how to count them"
 )
-
 NO_REPAIR = (
     "repair and spares are excluded: failed hardware counts as back after the restart; set repair: "
     "{share, time} of the job"
@@ -92,20 +97,13 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
     text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
-    more = _parts(plan, plan.totals, parts)
+    more = [block for part in PARTS if part in parts for block in _part(part, plan, plan.totals)]
     return f"{text}\n{show(more, full=True, styled=styled)}" if more else text
 
 
 def whole(plan: Plan) -> str:
     """The first screen with every part."""
     return render(plan, PARTS)
-
-
-def no_plan(plan: Plan) -> list[Block]:
-    """The reasons for no plan, as blocks."""
-    if plan.infeasibility is None:
-        return [Heading(headline(plan)), Text((plan.message or "",))]
-    return [Heading(headline(plan)), *infeasible.blocks(plan.infeasibility)]
 
 
 def headline(plan: Plan) -> str:
@@ -115,7 +113,53 @@ def headline(plan: Plan) -> str:
     return f"{name}  ({status(plan)})"
 
 
-# First screen
+# No plan.
+
+
+def no_plan(plan: Plan) -> list[Block]:
+    """The reasons for no plan, as blocks."""
+    found = plan.infeasibility
+    if found is None:
+        return [Heading(headline(plan)), Text((plan.message or "",))]
+    return [Heading(headline(plan)), *_reasons(found)]
+
+
+def _reasons(found: Infeasibility) -> Iterator[Block]:
+    """Yield conflicting constraints, and the changes that give a plan."""
+    yield Text(found.reasons)
+    for conflict in found.conflicts:
+        count = len(conflict.limits)
+        rest = "either is feasible alone" if count == 2 else "each is feasible without the others"
+        title = f"Conflicting constraints (minimal set; {rest})"
+        title = "Infeasible constraint, whatever is bought" if count == 1 else title
+        yield Text(tuple(limit.in_words for limit in conflict.limits), title, points=True)
+    each = "Each of these changes gives a plan"
+    title = each if len(found.changes) > 1 else "This change gives a plan"
+    yield Text(tuple(map(_change, found.changes)), title, points=True)
+    both = found.combined
+    if both is not None:
+        title = "Smallest combined change that gives a plan"
+        yield Text(tuple(map(_change, both.steps)), title, points=True)
+        text = "each change is the smallest beside the others; another choice may be smaller in sum"
+        if both.weighted is not None and both.bound is not None:
+            text = f"sum of changes, each as a share of its limit: {percent(both.weighted)}; "
+            text += f"proven lower bound {percent(both.bound)}"
+        yield Text((text,))
+    if found.undecided:
+        yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
+
+
+def _change(step: Step) -> str:
+    text = step.in_words
+    if step.because:
+        limits = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
+        text += f"; no smaller change because of {limits}"
+    if step.value is None:
+        text += f": {' '.join(f'--set {setting!r}' for setting in step.settings)}"
+    return text
+
+
+# First screen.
 
 
 def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) -> list[Block]:
@@ -179,15 +223,14 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
         price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
         rows.append(("", count, price, number(kw), ""))
     units, items, prices, kws, leads = zip(*rows, strict=True) if rows else [()] * 5
-    title = "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed"
     return Table(
-        title,
+        "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed",
         (
             Column("", units),
-            Column("item", items, words=True, foot="Total"),
+            words("item", items, foot="Total"),
             Column(shown.unit, prices, foot=shown.text(totals.capex_usd)),
             Column("IT kW", kws, foot=number(totals.it_power_kw)),
-            Column("lead time", leads, words=True, spare=1),
+            words("lead time", leads),
         ),
     )
 
@@ -258,16 +301,22 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
     """Yield the lines under the tables: a label and a text each, empty where there is nothing."""
     yield "Objective", question_text(plan, job)
     yield "Cost", _cost(plan, totals)
-    yield "Power", _power(plan, totals)
+    yield "Facility power", _power(plan, totals)
     yield "Checkpoint", _checkpoint(plan, job)
     found = plan.storage_options
     if found is not None:
-        decided = storage_options.decided(plan, found)
-        yield "Storage", f"{storage_options.alternatives(plan, found)}; {decided}"
+        *first, last = [_units(option) for option in found.options]
+        text = f"{', '.join(first)} or {last}" if first else last
+        yield "Storage", f"{text}{_near(plan, found)}; {storage_decided(plan, found)}"
     step = plan.next_step
     yield "Next step", next_step(plan, step) if step is not None and step.needs else ""
-    yield "Idle", standing_idle(plan)
-    yield "Excluded", _excluded(plan, job)
+    models = {line.sku: product(line) for line in plan.lines}
+    idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
+    yield "Idle", f"{listed(idle)}, owned, will stand idle" if idle else ""
+    excluded = [*plan.not_counted]
+    if job.repair is None:
+        excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
+    yield "Excluded", listed(excluded)
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
@@ -320,22 +369,18 @@ def _cost(plan: Plan, totals: Totals) -> str:
 
 
 def _power(plan: Plan, totals: Totals) -> str:
-    text = _facility(plan, totals)
+    text = "not known in full"
+    if totals.facility_power_kw is not None:
+        pue = f"PUE {plan.site.pue:g}"
+        if scope.two_pues(plan):
+            pue += f" air, {plan.site.pue_liquid:g} liquid"
+        text = f"{power(round(totals.facility_power_kw))} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
         text += f", {power(round(totals.it_power_kw))} IT load"
         typical = totals.typical_power_kw
         if typical is not None and typical != totals.it_power_kw:
             text += f", {power(round(typical))} typical"
     return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
-
-
-def _facility(plan: Plan, totals: Totals) -> str:
-    if totals.facility_power_kw is None:
-        return "facility power not known in full"
-    pue = f"PUE {plan.site.pue:g}"
-    if scope.two_pues(plan):
-        pue += f" air, {plan.site.pue_liquid:g} liquid"
-    return f"{power(round(totals.facility_power_kw))} facility power ({pue})"
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
@@ -346,24 +391,10 @@ def _checkpoint(plan: Plan, job: JobPlan) -> str:
         text += f"; {job.repair.spares:,} hot spare {kind}{'s' if job.repair.spares > 1 else ''}"
     found = plan.storage_options
     if found is not None:
-        return f"{text}; {storage_options.needed(plan, found)}"
+        return f"{text}; {_needed(plan, found)}"
     wait = "GPUs wait" if job.mode == "sync" else "drains in"
     busy_s = job.stall_s if job.mode == "sync" else job.drain_s
     return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {wait} {duration(busy_s)}"
-
-
-def _excluded(plan: Plan, job: JobPlan) -> str:
-    found = [*plan.not_counted]
-    if job.repair is None:
-        found = [part for part in found if part != "spares"] + ["repair and spares"]
-    return listed(found)
-
-
-def standing_idle(plan: Plan) -> str:
-    """Idle installed units by name; empty where there are none."""
-    models = {line.sku: product(line) for line in plan.lines}
-    idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
-    return f"{listed(idle)}, owned, will stand idle" if idle else ""
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
@@ -389,30 +420,124 @@ def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
     return f"--show {', '.join(left)}" if left else ""
 
 
-# Further parts
+def bought_text(plan: Plan) -> str:
+    """The GPU systems and the storage of a plan."""
+    return ", ".join(f"{line.working:,} × {line.model}" for line in scope.decided_lines(plan))
 
 
-def _parts(plan: Plan, totals: Totals, parts: Collection[str]) -> list[Block]:
-    made: dict[str, Callable[[], list[Block]]] = {
-        "lines": lambda: [
-            _purchase(plan, totals, every=True),
-            Facts(tuple(_sums(plan, totals))),
-            *storage_options.blocks(plan),
-        ],
-        "run": lambda: [Facts(run_facts(plan, plan.jobs[0]), "Operation"), _binding(plan)],
-        "network": lambda: [Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")],
-        "notes": lambda: [
-            Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True),
-            notes_block((*_scope_notes(plan), *plan.warnings)),
-        ],
-        "proof": lambda: [Text(tuple(_proof(plan)), "Proof")],
-    }
-    return [block for part, make in made.items() if part in parts for block in make()]
+# Storage alternatives.
+
+
+def _needed(plan: Plan, found: StorageOptions) -> str:
+    """The bandwidth and capacity required of any storage."""
+    kinds = {"rule_write": "write", "rule_read": "read"}
+    rule = [
+        f"{about(limit.limit)} GB/s of {kinds[limit.name]}"
+        for limit in plan.limits
+        if limit.name in kinds and limit.limit > 0.0
+    ]
+    nameplate = f", by its rule {listed(rule)} of nameplate" if rule else ""
+    writes = [option.write_needed_gb_per_s for option in found.options]
+    write = " to ".join(dict.fromkeys((about(min(writes)), about(max(writes)))))
+    read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    return f"needs {write} GB/s of write{read}{nameplate}, {about(found.usable_tb)} TB"
+
+
+def _near(plan: Plan, found: StorageOptions) -> str:
+    """The tolerance of the options; of an objective of money alone there is none."""
+    if plan.objective.name in RATIOS:
+        return f" within {percent(found.within)} of the work"
+    return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
+
+
+def _units(option: StorageOption) -> str:
+    """An option as units with their models."""
+    parts = listed([so_many(item.units, item.model) for item in option.items])
+    if option.fewer_systems == 0:
+        return parts
+    systems = "system" if option.fewer_systems == 1 else "systems"
+    return f"{parts} (beside {option.fewer_systems} GPU {systems} less)"
+
+
+def storage_decided(plan: Plan, found: StorageOptions) -> str:
+    """The choice of storage, or the quote that decides it."""
+    if len({frozenset(item.vendor for item in each.items) for each in found.options}) == 1:
+        return f"no other vendor's storage fits these GPU systems{_near(plan, found)}"
+    if found.choice is not None:
+        return f"{found.choice} is the cheapest over the whole range of prices"
+    if not found.settled_by:
+        two = [" and ".join(item.model for item in option.items) for option in found.options[:2]]
+        return f"price-sensitive: request quotes of {listed(two)}, no single one decides"
+    known = {item.sku: (option, item) for option in found.options for item in option.items}
+    option, item = known[found.settled_by[0]]
+    price = f"list {bare(item.unit_list_usd)}, "
+    price += f"expected {bare(item.unit_low_usd)} to {bare(item.unit_high_usd)}"
+    return (
+        f"price-sensitive: {item.vendor} wins at {amount(option.sure_usd, 0)} or less per "
+        f"{item.model} ({price})"
+    )
+
+
+def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]:
+    """Yield the options of storage with their break-even prices; nothing where there are none."""
+    found = plan.storage_options
+    if found is None:
+        return
+    single = [each.items[0] if len(each.items) == 1 else None for each in found.options]
+    names = [_units(each) + (" *" if each.chosen else "") for each in found.options]
+    pairs = list(zip(found.options, single, strict=True))
+    columns = (
+        words("option", names),
+        figures("at list", (each.list_usd for each in found.options), money),
+        figures("everything else", (each.beside_usd for each in found.options), _beside),
+        figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
+        figures("break-even", (each.even_usd if one else None for each, one in pairs), bare),
+        figures("break-even, worst case", (e.sure_usd if o else None for e, o in pairs), bare),
+    )
+    counted = "purchase price"
+    if found.counted != "purchase" and plan.site.years is not None:
+        counted = f"purchase, support and subscriptions over {years(plan.site.years)}"
+    notes = (
+        f"* in the plan; {_needed(plan, found)}; money: {counted}",
+        storage_decided(plan, found),
+        "break-even: unit price at which it is the cheapest with the others at list; worst case: "
+        "at every price of the others",
+    )
+    yield Table("Storage alternatives", columns, notes, detail=detail)
+
+
+def _beside(usd: float) -> str:
+    return f"{'+' if usd > 0 else '-'}{money(abs(usd))}" if abs(usd) >= 0.5 else "="
+
+
+# Further parts.
+
+
+def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
+    if name == "lines":
+        yield _purchase(plan, totals, every=True)
+        yield Facts(tuple(_sums(plan, totals)))
+        yield from storage_alternatives(plan)
+    elif name == "run":
+        yield Facts(tuple(_ways(plan, plan.jobs[0])), "Operation")
+        yield _operation(plan.jobs[0])
+        binding = [limit for limit in plan.limits if limit.binding]
+        sources = [f" ({limit.source})" if limit.source else "" for limit in binding]
+        pairs = zip(binding, sources, strict=True)
+        rows = tuple((limit.label, f"{reached(limit)}{source}") for limit, source in pairs)
+        yield Facts(rows or (("", "none"),), "Binding limits")
+    elif name == "network":
+        yield Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")
+    elif name == "notes":
+        yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
+        yield notes_block((*_scope_notes(plan), *plan.warnings))
+    else:
+        yield Text(tuple(_proof(plan)), "Proof")
 
 
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
     """Yield shares of capex, power, heat, running cost and lead time."""
-    yield "Tolerance", given_away(plan) or ""
+    yield "Tolerance", given_away(plan)
     if scope.complete(plan) and totals.capex_usd:
         shares = [
             f"{section.lower()} {percent(usd / totals.capex_usd)}"
@@ -420,7 +545,7 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
             if usd / totals.capex_usd >= _LEAST_SHARE
         ]
         yield "Capex", ", ".join(shares)
-    yield "Power", _power(plan, totals)
+    yield "Facility power", _power(plan, totals)
     if totals.heat_liquid_kw and totals.heat_air_kw is not None:
         yield "Heat", f"{totals.heat_air_kw:,.0f} kW to air, {totals.heat_liquid_kw:,.0f} to liquid"
     if totals.tco_usd is not None and plan.site.years is not None:
@@ -437,19 +562,55 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
         yield "TCO", f"{money(totals.tco_usd)} over {years(plan.site.years)}{discounted}"
     if totals.lead_time_days:
         names = {line.sku: product(line) for line in plan.lines}
-        critical = [names.get(sku, sku) for sku in totals.critical_skus]
-        more = len(critical) - _MOST_CRITICAL
-        text = ", ".join(critical[:_MOST_CRITICAL]) + (f" and {more} more" if more > 0 else "")
+        text = some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
         yield "Lead time", f"{days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
-def _binding(plan: Plan) -> Facts:
-    rows = [
-        (limit.label, reached(limit) + (f" ({limit.source})" if limit.source else ""))
-        for limit in plan.limits
-        if limit.binding
-    ]
-    return Facts(tuple(rows) or (("", "none"),), "Binding limits")
+def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
+    """Yield job, set points and rates by GPU type, and the levels of checkpoints."""
+    models = {line.sku: line.model for line in plan.lines}
+    yield "Job", job.name
+    for way in job.ways:
+        text = f"{models.get(way.gpu_type, way.gpu_type)}: {way.precision}"
+        if way.gpu_cap < 1.0:
+            text += f", GPUs capped at {100.0 * way.gpu_cap:.4g} % of their power"
+            text += f", {percent(way.throughput)} of the rate ({way.curve})"
+        if way.tensor is not None:
+            text += f", tensor {way.tensor} x pipeline {way.pipeline}"
+            text += f" x context {way.context}" if way.context > 1 else ""
+            text += f" x experts {way.experts}" if way.experts > 1 else ""
+        yield "Set point", text
+        if way.rate_tflops is not None:
+            source = way.rate_note if way.rate_source == "assumed" else way.rate_source
+            yield "Rate", f"{way.rate_tflops:,.0f} TFLOP/s per GPU at full power ({source})"
+    if (local := job.local) is not None:
+        every = "each" if local.every == 1 else f"one in {local.every}"
+        text = f"on local drives after {duration(local.drain_s)}; {every} checkpoint to storage, "
+        text += f"for {percent(local.remote_share)} of interruptions"
+        yield "Local level", text
+
+
+_UNTOLD = {"young_s", "daly_s", "exact_s", "goodput_first_order", "goodput_understated", "tokens"}
+
+
+def _operation(job: JobPlan) -> Table:
+    """Every figure of the job that is not 0, in the order of `planner.figures`."""
+    rows = []
+    for figure in FIGURES.values():
+        part: object = job
+        for name in figure.name.split("."):
+            part = getattr(part.repair if name == "shrunk" and part is job else part, name, None)
+        group = figure.group in ("work", "checkpoint", "loss", "storage")
+        if group and figure.name not in _UNTOLD and isinstance(part, (int, float)) and part:
+            rows.append((figure, part))
+    return Table(
+        "",
+        (
+            words("figure", (figure.label for figure, _ in rows)),
+            figures("value", rows, lambda row: valued(row[1], row[0].unit)),
+            words("", (figure.note for figure, _ in rows)),
+        ),
+    )
 
 
 def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
@@ -485,4 +646,4 @@ def _proof(plan: Plan) -> Iterator[str]:
     by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     yield f"{proof(plan.objective)}; {by}{seconds}; verified by independent arithmetic"
-    yield program_proof(plan.objective) or ""
+    yield program_proof(plan.objective)

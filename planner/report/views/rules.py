@@ -6,19 +6,19 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from planner.figures import FIGURES, capital
-from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, proof_block
-from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Reference
-from planner.report.charts.words import short
-from planner.report.words import (
-    duration,
-    gap,
-    millions,
-    money,
-    number,
-    percent,
-    signed,
-    write_figure,
+from planner.report.blocks import (
+    Block,
+    Column,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    figures,
+    proof_block,
+    words,
 )
+from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Reference, proven
+from planner.report.words import duration, millions, money, named, percent, short, signed, valued
 from planner.schema.comparison import Bought, Outcome, RuleRow, RulesTable
 
 _GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
@@ -26,69 +26,64 @@ _LABEL, _REASON = 40, 70
 
 
 def view(found: RulesTable) -> list[Block]:
-    """Return a table of rules as blocks."""
-    scenario = "" if found.scenario is None else f", scenario {found.scenario}"
-    own = found.rows[0]
-    blocks: list[Block] = [Heading(f"{found.problem}{scenario}  (storage by other rules)")]
-    if own.outcome is None:
-        blocks.append(Facts((("Required", f"no plan: {own.reason or 'none was found'}"),)))
-    else:
-        measure, plan = found.measure, own.outcome
-        value = write_figure(plan.measured, "USD" if "USD" in measure.unit else "number")
-        label = measure.label if "USD" in measure.unit else f"{measure.unit} of {measure.label}"
-        cost = f", {money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
+    """A table of rules as blocks."""
+    own, measure = found.rows[0], found.measure
+    text = f"no plan: {own.reason or 'none was found'}"
+    if (plan := own.outcome) is not None:
         bought = ", ".join(f"{each.quantity:,} {each.model}" for each in plan.storage)
-        blocks.append(Facts((("Required", f"{bought or 'no storage'}: {value} {label}{cost}"),)))
+        cost = f", {money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
+        value = f"{valued(plan.measured or 0.0, measure.unit)} of {measure.label}"
+        text = f"{bought or 'no storage'}: {value}{cost}"
     return [
-        *blocks,
+        Heading(f"{named(found)}  (storage by other rules)"),
+        Facts((("Required", text),)),
         Text(found.argument, "Findings", points=True),
         _table(found),
         Text((_command(found),), "Command", detail=True),
-        proof_block((_proven(found),)),
+        proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),
     ]
 
 
 def _table(found: RulesTable) -> Table:
     rows = found.rows
     plans = [row.outcome for row in rows]
-    measure = found.measure
-    first = measure.label if measure.name != "useful_pflops" else FIGURES["useful_pflops"].label
-    unit = "USD" if "USD" in measure.unit else "number"
     million = found.shown_in.large[1]
 
-    def texts(write: Callable[[Outcome], str]) -> tuple[str, ...]:
-        return tuple("" if plan is None else write(plan) for plan in plans)
+    def column(label: str, write: Callable[[Outcome], str], *, detail: bool = False) -> Column:
+        return figures(label, plans, write, detail=detail)
 
-    storage = tuple(
-        f"no plan: {row.reason or 'none was found'}" if plan is None else _storage(plan.storage)
-        for row, plan in zip(rows, plans, strict=True)
+    storage = (
+        f"no plan: {row.reason or 'none was found'}" if p is None else _storage(p.storage)
+        for row, p in zip(rows, plans, strict=True)
     )
-    labels = tuple(f"{row.label}{' *' if row.own else ''}" for row in rows)
     columns = (
-        Column("rule", labels, head=("",), words=True),
-        Column("", tuple(_GROUPS.get(row.group, "") for row in rows), words=True, detail=True),
-        Column("storage", storage, words=True, gives_way=True),
-        Column("storage kW", texts(lambda p: number(p.storage_it_power_kw)),
-               head=("storage", "kW"), spare=1),
-        Column("IT kW", texts(lambda p: number(p.it_power_kw)), head=("IT", "kW"), detail=True),
-        Column(f"capex, {million}", texts(lambda p: millions(p.capex_usd)),
-               head=("capex", million)),
-        Column("GPUs in use", texts(_gpus), head=("GPUs", "in use"), detail=True),
-        Column(first, texts(lambda p: write_figure(p.measured, unit)),
-               head=(first, measure.unit), detail=True),
-        Column("against", texts(lambda p: signed(p.difference))),
-        Column("days to train", texts(lambda p: "-" if p.days_to_train is None
-                                      else number(p.days_to_train, 1)),
-               head=("days to", "train"), detail=True),
-        Column("interval", texts(lambda p: duration(p.interval_s)), detail=True),
-        Column("goodput", texts(lambda p: percent(p.goodput, 2)), detail=True),
+        words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
+        words("kind", (_GROUPS.get(row.group, "") for row in rows), detail=True),
+        words("storage", storage),
+        column("against", lambda p: signed(p.difference)),
+        column(f"capex, {million}", lambda p: millions(p.capex_usd)),
+        column("storage kW", lambda p: valued(p.storage_it_power_kw or 0.0, "")),
+        column("GPUs in use", lambda p: f"{p.gpus_used:,}", detail=True),
+        column(
+            FIGURES["useful_pflops"].label if found.measure.name == "useful_pflops"
+            else found.measure.label,
+            lambda p: valued(p.measured or 0.0, found.measure.unit),
+            detail=True,
+        ),
+        column(
+            "days to train",
+            lambda p: "-" if p.days_to_train is None else f"{p.days_to_train:,.1f}",
+            detail=True,
+        ),
+        column("interval", lambda p: duration(p.interval_s), detail=True),
+        column("goodput", lambda p: percent(p.goodput, 2), detail=True),
     )  # fmt: skip
-    notes = ("* as the problem file asks",) if any(row.own for row in rows) else ()
+    notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
 
 
 def _storage(bought: Sequence[Bought]) -> str:
-    """Return the largest of several purchases, and the number of others."""
+    """The largest of several purchases, and the number of others."""
     if not bought:
         return "none"
     first = max(bought, key=lambda each: each.quantity)
@@ -96,21 +91,8 @@ def _storage(bought: Sequence[Bought]) -> str:
     return f"{first.quantity:,} {first.model}{more}"
 
 
-def _gpus(plan: Outcome) -> str:
-    idle = "" if plan.gpus == plan.gpus_used else f" of {plan.gpus:,}"
-    return f"{plan.gpus_used:,}{idle}"
-
-
-def _proven(found: RulesTable) -> str:
-    gaps = [row.outcome.gap for row in found.rows if row.outcome is not None]
-    unknown = sum(share is None for share in gaps)
-    most = max((share for share in gaps if share is not None), default=0.0)
-    text = f"Every plan is proven within {'0.0001 %' if 0 < most < 1e-6 else gap(most)}."
-    return f"{text} No bound for {unknown}." if unknown else text
-
-
 def _command(found: RulesTable) -> str:
-    """Return the command that solves a row in full."""
+    """The command that solves a row in full."""
     row = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
     scenario = [] if found.scenario is None else ["--scenario", found.scenario]
     settings = [part for text in (*found.overrides, *row.settings) for part in ("--set", text)]
@@ -118,63 +100,60 @@ def _command(found: RulesTable) -> str:
 
 
 def charts(study: RulesTable) -> tuple[Chart, ...]:
-    """Return bars of work and money against the required storage."""
+    """Bars of work and money against the required storage."""
     title = "Cost of each storage rule"
     if not any(row.outcome is not None for row in study.rows[1:]):
         return (Chart("rules", title, "No other rule has a plan."),)
     sense = 1.0 if study.measure.sense == "maximize" else -1.0
     own = study.rows[0].outcome
     base_usd = None if own is None else own.capex_usd
-
-    def work(plan: Outcome) -> float | None:
-        return None if plan.difference is None else 100.0 * plan.difference
+    size, million = study.shown_in.large
 
     def cost(plan: Outcome) -> float | None:
         if plan.capex_usd is None or base_usd is None:
             return None
-        return (plan.capex_usd - base_usd) / study.shown_in.large[0]
+        return float((plan.capex_usd - base_usd) / size)
+
+    def work(plan: Outcome) -> float | None:
+        return None if plan.difference is None else 100.0 * plan.difference
 
     panels = [_panel(study, study.measure.label, "%", sense, work)]
     if base_usd is not None:
-        panels.append(_panel(study, "capex", study.shown_in.large[1], -1.0, cost))
-    words = "Each bar is the best plan by another rule, against the plan for the required storage."
-    return (Chart("rules", title, words, tuple(panels)),)
+        panels.append(_panel(study, "capex", million, -1.0, cost))
+    text = "Each bar is the best plan by another rule, against the plan for the required storage."
+    return (Chart("rules", title, text, tuple(panels)),)
 
 
 def _panel(
     study: RulesTable, label: str, unit: str, good: float, value: Callable[[Outcome], float | None]
 ) -> Panel:
-    """Return the bars of one figure; ``good`` is the sign of a better value."""
+    """The bars of one figure; ``good`` is the sign of a better value."""
     rows = study.rows[1:]
+    known = [(at, row, value(row.outcome)) for at, row in enumerate(rows) if row.outcome]
     layers = []
     for name, better in (("better", True), ("worse", False)):
-        bars = [
-            (at + ROW_MIDDLE, found, row)
-            for at, row in enumerate(rows)
-            if row.outcome is not None and (found := value(row.outcome)) is not None
-            and (good * found >= 0) == better
-        ]  # fmt: skip
+        bars = [(at, row, v) for at, row, v in known if v is not None and (good * v >= 0) == better]
         layers.append(
             Bars(
                 name,
-                tuple(at for at, *_ in bars),
+                tuple(at + ROW_MIDDLE for at, *_ in bars),
                 (0.0,) * len(bars),
-                tuple(found for _, found, _ in bars),
-                tuple(_hover(row) for *_, row in bars),
-                tuple(_signed(found, unit) for _, found, _ in bars),
+                tuple(found for *_, found in bars),
+                tuple(_hover(row) for _, row, _ in bars),
+                tuple(_signed(found, unit) for *_, found in bars),
                 "main" if better else "second",
                 not better,
             )
         )
     names = tuple(
-        short(row.label, _LABEL) if row.outcome is not None
+        short(row.label, _LABEL)
+        if row.outcome
         else short(f"{row.label}: no plan; {row.reason or 'none was found'}", _REASON)
         for row in rows
-    )  # fmt: skip
-    return Panel(
-        Axis(f"{label} against required storage", unit), Axis(""), tuple(layers),
-        references=(Reference("required storage", 0.0, False),), rows=names,
-    )  # fmt: skip
+    )
+    axis = Axis(f"{label} against required storage", unit)
+    reference = Reference("required storage", 0.0, False)
+    return Panel(axis, Axis(""), (*layers, reference), rows=names)
 
 
 def _signed(value: float, unit: str) -> str:

@@ -6,18 +6,32 @@ import math
 from collections.abc import Iterator, Sequence
 
 from planner.figures import FIGURES, capital
-from planner.report.blocks import Block, Column, Facts, Heading, Table, notes_block, proof_block
+from planner.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Table,
+    figures,
+    notes_block,
+    proof_block,
+    words,
+)
 from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Tone, Whiskers
-from planner.report.charts.words import short
-from planner.report.words import DAY_S, counted, duration, listed, number, percent, size
+from planner.report.words import DAY_S, counted, duration, listed, number, percent, short, size
 from planner.schema.simulation import IntervalTried, JobSimulated, Simulation
 
 YEAR_S = 365 * DAY_S
 _CAUSES = {
-    "stall": "budget.stall", "slowdown": "budget.slowdown", "rework": "loss.rework",
-    "drain": "loss.drain", "restart": "loss.restart", "restore": "loss.restore",
-    "waiting": "loss.waiting", "shrunk": "budget.shrunk", "other": "loss.other",
-}  # fmt: skip
+    "stall": "budget.stall",
+    "slowdown": "budget.slowdown",
+    "rework": "loss.rework",
+    "drain": "loss.drain",
+    "restart": "loss.restart",
+    "restore": "loss.restore",
+    "waiting": "loss.waiting",
+    "shrunk": "budget.shrunk",
+    "other": "loss.other",
+}
 _SPLIT = (
     "The formula splits the loss by logarithms, the simulation by events: parts may differ "
     "although the sums agree."
@@ -33,7 +47,7 @@ _MOST_CAUSES, _APART = 3, 0.17
 
 
 def view(study: Simulation) -> list[Block]:
-    """Return a simulation as blocks."""
+    """A simulation as blocks."""
     job = study.jobs[0]
     places, found = _digits(job), job.goodput
     ranked = sorted(_CAUSES, key=lambda cause: -float(getattr(job.loss, cause)))
@@ -42,30 +56,29 @@ def view(study: Simulation) -> list[Block]:
     )
     mean, formula = percent(found.mean, places), percent(job.predicted, places)
     single = f"{percent(found.p5, places)} to {percent(found.p95, places)}"
-    low, high = percent(found.low, places), percent(found.high, places)
-    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
     facts = (
         ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
         ("Formula", _verdict(job)),
         ("Lost", lost),
         ("Per year", _events(job)),
-        ("Checkpoint", _checkpoint(job)),
+        ("Checkpoint", f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"),
         ("Failures", _failures(job)),
         ("Repair", _repair(job)),
         ("Interval", _advice(study)),
     )
-    waits = f"waits for a drain, part of the stalls: {percent(job.waits, places)}"
-    stated = job.planned_goodput
-    planned = ""
+    stated, planned = job.planned_goodput, ""
     if stated is not None and not math.isclose(stated, job.predicted, rel_tol=1e-6):
         planned = f"the plan states {100 * stated:.2f} %, for its own interval and MTTI"
+    waits = f"waits for a drain, part of the stalls: {percent(job.waits, places)}"
+    within = f"{percent(found.low, places)} to {percent(found.high, places)}"
+    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
     return [
         Heading(f"{name}  (simulated: {_runs(study)})"),
         Facts(facts),
         _losses(job),
-        *([_intervals(study)] if study.intervals else []),
+        _intervals(study),
         notes_block((planned, waits if job.waits else "")),
-        proof_block((f"{job.name}: mean {low} to {high} with 95 % confidence. {_SPLIT}",)),
+        proof_block((f"{job.name}: mean {within} with 95 % confidence. {_SPLIT}",)),
     ]
 
 
@@ -80,31 +93,32 @@ def _causes(job: JobSimulated) -> list[str]:
 
 def _runs(study: Simulation) -> str:
     years = study.length_s / YEAR_S
-    whole = years >= 1 and math.isclose(years, round(years, 2), rel_tol=1e-9)
-    length = (f"{years:,g} years" if years > 1 else "1 year") if whole else duration(study.length_s)
+    length = duration(study.length_s)
+    if years >= 1 and math.isclose(years, round(years, 2), rel_tol=1e-9):
+        length = f"{years:,g} years" if years > 1 else "1 year"
     return f"{counted(study.replications, 'run')} of {length}, seed {study.seed}"
 
 
 def _digits(job: JobSimulated) -> int:
-    """Return the decimals of a percentage that the noise leaves."""
+    """The decimals of a percentage that the noise leaves."""
     room = 100 * (job.goodput.high - job.goodput.mean)
     return 4 if room <= 0 else min(4, max(2, math.ceil(-math.log10(room))))
 
 
 def _verdict(job: JobSimulated) -> str:
-    """Return the difference of formula and simulation, and effects that the formula lacks."""
+    """The difference of formula and simulation, and effects that the formula lacks."""
     apart, room = job.goodput.mean - job.predicted, job.goodput.high - job.goodput.mean
     places = _digits(job)
-    blind = listed(list(_blind(job)))
     if abs(apart) <= room:
         text = f"formula and simulation agree ({100 * abs(apart):.{places}f} points, within noise)"
     else:
         side = "high" if apart < 0 else "low"
         text = f"formula {100 * abs(apart):.{places}f} ± {100 * room:.{places}f} points too {side}"
-    return f"{text}; not in the formula: {blind}" if blind else text
+    lacks = listed(list(_lacking(job)))
+    return f"{text}; not in the formula: {lacks}" if lacks else text
 
 
-def _blind(job: JobSimulated) -> Iterator[str]:
+def _lacking(job: JobSimulated) -> Iterator[str]:
     if job.failures.kind != "exponential":
         yield "failures with a memory"
     if job.repair is not None and job.repair.in_rack:
@@ -120,13 +134,13 @@ def _blind(job: JobSimulated) -> Iterator[str]:
 
 def _failures(job: JobSimulated) -> str:
     failures = job.failures
-    every = f"interruption every {duration(failures.mean_s)}"
+    law = f"{failures.kind}"
     if failures.kind == "weibull":
-        return f"{every} (Weibull, shape {failures.shape:g})"
-    if failures.file is None:
-        return f"{every} ({failures.kind})"
-    scaled = ", scaled to the plan's mean" if failures.scaled else ""
-    return f"{every} ({counted(failures.times or 0, 'time')} of {failures.file}{scaled})"
+        law = f"Weibull, shape {failures.shape:g}"
+    elif failures.file is not None:
+        scaled = ", scaled to the plan's mean" if failures.scaled else ""
+        law = f"{counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
+    return f"interruption every {duration(failures.mean_s)} ({law})"
 
 
 def _repair(job: JobSimulated) -> str:
@@ -134,10 +148,10 @@ def _repair(job: JobSimulated) -> str:
     if seen is None:
         return ""
     spares = counted(seen.spares, "hot spare") + (" per rack" if seen.in_rack else "")
-    short_ = "fewer replicas run" if seen.shrinks else "the job waits"
+    otherwise = "fewer replicas run" if seen.shrinks else "the job waits"
     return (
         f"{percent(seen.hardware_share, 0)} of interruptions take a unit out for "
-        f"{duration(seen.repair_s)} (exponential); {spares}; with more units out {short_}"
+        f"{duration(seen.repair_s)} (exponential); {spares}; with more units out {otherwise}"
     )
 
 
@@ -156,60 +170,42 @@ def _events(job: JobSimulated) -> str:
     return ", ".join(parts)
 
 
-def _checkpoint(job: JobSimulated) -> str:
-    text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
-    if job.local is None:
-        return text
-    which = "each" if job.local.every == 1 else f"every {job.local.every}th"
-    return f"{text}, kept locally, {which} on shared storage"
-
-
 def _advice(study: Simulation) -> str:
-    """True if another interval is better."""
+    """The better interval, or that there is none."""
     if not study.intervals:
         return ""
     if study.best is None:
         return "no interval tried keeps the plan's limits"
-    best = study.intervals[study.best]
     if not study.better:
         return "no allowed interval is better by more than the noise"
-    room = 100 * (best.high - best.difference)
-    better = f"{100 * best.difference:.3f} ± {room:.3f} points"
-    return f"{duration(best.interval_s)} is better by {better}"
+    best = study.intervals[study.best]
+    return f"{duration(best.interval_s)} is better by {_difference(best)} points"
+
+
+def _difference(each: IntervalTried) -> str:
+    return f"{100 * each.difference:+.3f} ± {100 * (each.high - each.difference):.3f}"
 
 
 def _losses(job: JobSimulated) -> Table:
     places, causes = _digits(job), _causes(job)
-    names = ["goodput", *map(_label, causes)]
     before = [job.predicted, *(getattr(job.predicted_loss, cause) for cause in causes)]
     after = [job.goodput.mean, *(getattr(job.loss, cause) for cause in causes)]
     columns = (
-        Column("", tuple(names), words=True),
-        _percents("predicted", before, places),
-        _percents("simulated", after, places),
+        words("", ("goodput", *map(_label, causes))),
+        figures("predicted", before, lambda share: percent(share, places)),
+        figures("simulated", after, lambda share: percent(share, places)),
     )
     return Table("Share of time", columns, detail=True)
 
 
-def _percents(label: str, values: Sequence[float], places: int) -> Column:
-    return Column(label, tuple(values), "share", tuple(percent(value, places) for value in values))
-
-
 def _intervals(study: Simulation) -> Table:
-    tried = study.intervals
-    apart = tuple(
-        ""
-        if each.factor == 1.0
-        else f"{100 * each.difference:+.3f} ± {100 * (each.high - each.difference):.3f}"
-        for each in tried
-    )
-    lengths = tuple(each.interval_s for each in tried)
+    rows = study.intervals
     columns = (
-        Column("interval", lengths, "s", tuple(map(duration, lengths))),
-        _percents("predicted", [each.predicted for each in tried], 2),
-        _percents("simulated", [each.goodput for each in tried], 2),
-        Column("difference", tuple(100 * each.difference for each in tried), "points", apart),
-        Column("", tuple(_remark(study, each) for each in tried), words=True),
+        figures("interval", (each.interval_s for each in rows), duration),
+        figures("predicted", (each.predicted for each in rows), lambda share: percent(share, 2)),
+        figures("simulated", (each.goodput for each in rows), lambda share: percent(share, 2)),
+        figures("difference, points", map(_difference, rows), str),
+        words("", (_remark(study, each) for each in rows)),
     )
     notes = ("± holds for all of them together with 95 % confidence",)
     return Table("Other intervals under the same failures", columns, notes, detail=True)
@@ -222,31 +218,26 @@ def _remark(study: Simulation, each: IntervalTried) -> str:
 
 
 def charts(study: Simulation) -> tuple[Chart, ...]:
-    """Return the time lost by cause, predicted and simulated."""
+    """The time lost by cause, predicted and simulated."""
     job, found, causes = study.jobs[0], study.jobs[0].goodput, _causes(study.jobs[0])
     both = f"{percent(1.0 - job.predicted, 2)} predicted, {percent(1.0 - found.mean, 2)} simulated"
     predicted = [1.0 - job.predicted, *(getattr(job.predicted_loss, each) for each in causes)]
     simulated = [1.0 - found.mean, *(getattr(job.loss, each) for each in causes)]
     ends = (100 * (1.0 - found.p95),), (100 * (1.0 - found.p5),)
-    panel = Panel(
-        Axis("share of wall-clock time", "%"),
-        Axis(""),
-        (
-            _bars("predicted by the formula", predicted, -_APART, "pale"),
-            _bars("simulated", simulated, _APART, "main"),
-            Whiskers("90 % of runs", (ROW_MIDDLE + _APART,), *ends),
-        ),
-        rows=(f"all: {both}", *map(_label, causes)),
+    layers = (
+        _bars("predicted by the formula", predicted, -_APART, "pale"),
+        _bars("simulated", simulated, _APART, "main"),
+        Whiskers("90 % of runs", (ROW_MIDDLE + _APART,), *ends),
     )
-    words = f"{capital(_runs(study))}. {capital(_verdict(job))}. {_SPLIT}"
-    return (Chart("loss", f"{short(study.problem, 40)}: lost time by cause", words, (panel,)),)
+    axis = Axis("share of wall-clock time", "%")
+    panel = Panel(axis, Axis(""), layers, rows=(f"all: {both}", *map(_label, causes)))
+    text = f"{capital(_runs(study))}. {capital(_verdict(job))}. {_SPLIT}"
+    return (Chart("loss", f"{short(study.problem, 40)}: lost time by cause", text, (panel,)),)
 
 
 def _bars(name: str, shares: Sequence[float], shift: float, tone: Tone) -> Bars:
-    texts = tuple(percent(share, 3 if share < 0.01 else 2) for share in shares)
+    texts = [percent(share, 3 if share < 0.01 else 2) for share in shares]
     rows = tuple(row + ROW_MIDDLE + shift for row in range(len(shares)))
-    values = tuple(100 * share for share in shares)
+    ends, starts = tuple(100 * share for share in shares), (0.0,) * len(shares)
     hovers = tuple(f"{name}: {text}" for text in texts)
-    return Bars(
-        name, rows, (0.0,) * len(shares), values, hovers, ("", *texts[1:]), tone, False, 0.3
-    )
+    return Bars(name, rows, starts, ends, hovers, ("", *texts[1:]), tone, False, 0.3)

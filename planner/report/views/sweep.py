@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from numbers import Real
+from typing import Any, NamedTuple
 
 from planner.figures import FIGURES, capital
 from planner.report.blocks import (
@@ -14,13 +18,14 @@ from planner.report.blocks import (
     Heading,
     Table,
     Text,
+    figures,
     notes_block,
     proof_block,
+    words,
 )
 from planner.report.charts.model import (
     ROW_MIDDLE,
     Axis,
-    Band,
     Chart,
     HeatMap,
     Layer,
@@ -30,37 +35,35 @@ from planner.report.charts.model import (
     Points,
     Reference,
     ShadedRange,
+    bound_band,
     is_wide,
+    proven,
+    sized_axis,
 )
-from planner.report.charts.words import BOUND, axis_scale, in_scale, plain, proven, short, shows
-from planner.report.charts.words import amount as axis_amount
-from planner.report.sensitivity_words import (
-    STATUS,
+from planner.report.words import (
+    STATUS_WORDS,
+    Scale,
     amount,
     as_it_stands,
-    asked_gap,
+    counted,
     ended,
+    exact_amount,
     goal,
+    listed,
     named,
-    scenarios,
+    percent,
+    plain,
+    results,
+    scale,
+    short,
+    some,
+    units,
 )
-from planner.report.sweep_rows import (
-    Rows,
-    Stretch,
-    best,
-    bought,
-    cell,
-    is_number,
-    length,
-    numeric,
-    reasons,
-    stretches,
-    varied,
-    write_value,
-)
-from planner.report.words import Scale, counted, fitted, listed, results, scale
-from planner.schema.sensitivity import PLANNED, Sweep
+from planner.schema.sensitivity import PLANNED, VARIED, Sweep
 from planner.schema.sensitivity import Column as Input
+
+Rows = Mapping[str, Sequence[Any]]
+"""Columns by name."""
 
 MOST_ROWS, _FIRST_ROWS = 20, 12
 _MOST_INPUTS, _INPUT_WIDTH, _FEW_VALUES = 3, 18, 6
@@ -70,10 +73,122 @@ _GAP = (
     "a row is solved to the gap asked for; solve the one to buy by itself, which takes the "
     "cheapest plan within objective.indifference"
 )
+_NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?[A-Z]{3}|[kM]?W|[TP]B|GB/s|s|min|h|days?|%)(?!\w))?")
+
+
+# Rows, by the columns of the record.
+
+
+class Stretch(NamedTuple):
+    """Neighbouring values of an input with one plan or none, from row ``first`` to ``last``."""
+
+    first: int
+    last: int
+    rows: int
+    status: str
+    reason: str = ""
+
+
+def cell(rows: Rows, name: str, place: int) -> Any:
+    """A value by column and row; None where the table has no such column, or no number."""
+    column = rows.get(name)
+    value = None if column is None else column[place]
+    return None if isinstance(value, float) and value != value else value
+
+
+def length(rows: Rows) -> int:
+    """The number of rows."""
+    return min((len(column) for column in rows.values()), default=0)
+
+
+def varied(study: Sweep, rows: Rows) -> list[Input]:
+    """The inputs that take more than one value, or all where none does."""
+    inputs = [column for column in study.columns if column.kind == "input"]
+    count = length(rows)
+    moving = [c for c in inputs if len({cell(rows, c.name, at) for at in range(count)}) > 1]
+    return moving or inputs
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def numeric(rows: Rows, column: Input) -> bool:
+    """Whether every value of an input is a number."""
+    count = len(rows.get(column.name, ()))
+    return count > 0 and all(is_number(cell(rows, column.name, at)) for at in range(count))
+
+
+def write_value(value: Any) -> str:
+    """The value of an input that is not a number everywhere."""
+    if value is None or value != value:
+        return "-"
+    return plain(float(value)) if is_number(value) else str(value)
+
+
+def bought(study: Sweep, rows: Rows, place: int) -> str:
+    """The purchase of a row."""
+    columns = [column for column in study.columns if column.kind == "count"]
+    counts = {column.name: cell(rows, column.name, place) or 0 for column in columns}
+    return units(counts, {column.name: column.label for column in columns})
+
+
+def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
+    """Stretches of one input of numbers with the same purchase, GPUs in use and status."""
+    names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
+    values = rows[over.name]
+    found: list[tuple[object, list[int]]] = []
+    for place in sorted(range(length(rows)), key=lambda row: values[row]):
+        status = str(cell(rows, "status", place))
+        plan = tuple(cell(rows, name, place) or 0 for name in names) if status in PLANNED else ()
+        if not found or found[-1][0] != (status, plan):
+            found.append(((status, plan), []))
+        found[-1][1].append(place)
+    return [
+        Stretch(
+            places[0],
+            places[-1],
+            len(places),
+            str(cell(rows, "status", places[0])),
+            next((text for _, text, _ in reasons(rows, places) if text), ""),
+        )
+        for _, places in found
+    ]
+
+
+def reasons(rows: Rows, places: Iterable[int]) -> list[tuple[str, str, int]]:
+    """Status, reason and number of rows without a plan, the most frequent first.
+
+    Reasons that differ in numbers alone are one, told by an example.
+    """
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for place in places:
+        status, text = str(cell(rows, "status", place)), str(cell(rows, "reason", place) or "")
+        if status not in PLANNED:
+            counts.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
+    found = [
+        (status, f"{'for example ' if len(texts) > 1 else ''}{next(iter(texts))}", texts.total())
+        for (status, _), texts in counts.items()
+    ]
+    return sorted(found, key=lambda each: -each[2])
+
+
+def best(study: Sweep, rows: Rows) -> int | None:
+    """The place of the row with the best objective, None where objectives differ or none is."""
+    if study.objective == VARIED:
+        return None
+    sign = 1.0 if study.sense == "maximize" else -1.0
+    known = [(cell(rows, "objective", place), -place) for place in range(length(rows))]
+    there = [(sign * value, place) for value, place in known if value is not None]
+    return -max(there)[1] if there else None
+
+
+# Blocks.
 
 
 def view(study: Sweep, rows: Rows) -> list[Block]:
-    """Return a sweep as blocks.
+    """A sweep as blocks.
 
     Args:
         study: its columns and how its scenarios ended.
@@ -81,50 +196,49 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     """
     inputs = varied(study, rows)
     one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
-    at = best(study, rows)
-    where = [] if at is None else [f"{c.label} {_one(rows, c, at)}" for c in inputs[:_MOST_INPUTS]]
+    at, best_text = best(study, rows), ""
+    if at is not None:
+        where = ", ".join(f"{c.label} {_one(rows, c, at)}" for c in inputs[:_MOST_INPUTS])
+        best_text = amount(study, cell(rows, "objective", at)) + (f" with {where}" if where else "")
     facts = (
-        ("Best", "" if at is None else f"{amount(study, cell(rows, 'objective', at))}"
-         + (f" with {', '.join(where)}" if where else "")),
+        ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
         ("Now", "" if study.base is None else f"{goal(study)} {amount(study, study.base)}"),
         ("Ended", ended(study.statuses)),
-    )  # fmt: skip
-    title = Heading(f"{named(study)}  (sweep of {scenarios(study.asked)})")
+    )
+    title = Heading(f"{named(study)}  (sweep of {counted(study.asked, 'scenario')})")
     if not length(rows):
         return [title, Facts(facts)]
     return [
         title,
         Facts(facts),
         _stretches(study, rows, one) if one else _scenarios(study, rows, inputs),
-        _no_plan(rows, stretches(study, rows, one) if one else None, one),
+        Text(tuple(_no_plan(study, rows, one)), "No plan", points=True, most=5, first=3),
         notes_block(() if study.exact else (_GAP,)),
         proof_block((as_it_stands(study) if study.base is not None else "", _proof(study))),
     ]
 
 
 def _values(rows: Rows, column: Input) -> str:
-    """Return an input with its path and values."""
+    """An input with its path and values."""
     values = list(dict.fromkeys(rows.get(column.name, ())))
     path = "" if column.path in ("", column.label) else f" ({column.path})"
-    if numeric(rows, column):
-        written = scale(values, column.unit)
-        span = written.with_unit(min(values))
-        if len(values) > 1:
-            span = f"{written.text(min(values))} to {written.with_unit(max(values))}"
-        return f"{column.label}{path}, {span}, {counted(len(values), 'value')}"
-    texts = [fitted(write_value(value), 40) for value in values[:_FEW_VALUES]]
-    more = [f"{len(values) - _FEW_VALUES} more"] if len(values) > _FEW_VALUES else []
-    return f"{column.label}{path}: {listed([*texts, *more]) or 'no value'}"
+    if not numeric(rows, column):
+        texts = [short(write_value(value), 40) for value in values]
+        return f"{column.label}{path}: {some(texts, _FEW_VALUES) or 'no value'}"
+    written = scale(values, column.unit)
+    span = written.with_unit(min(values))
+    if len(values) > 1:
+        span = f"{written.text(min(values))} to {written.with_unit(max(values))}"
+    return f"{column.label}{path}, {span}, {counted(len(values), 'value')}"
 
 
 def _proof(study: Sweep) -> str:
-    text = (
-        f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
-        f"others; each within {asked_gap(study)} of its bound where '{STATUS['optimal']}'"
-    )
+    text = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
+    text += f"others; each within {percent(study.gap_asked, 4)} of its bound where "
+    text += f"'{STATUS_WORDS['optimal']}'"
     missing = study.asked - study.rows
-    return f"{text}; {scenarios(missing)} of {study.asked:,} not answered" if missing > 0 else text
+    return f"{text}; {missing:,} of {study.asked:,} not answered" if missing > 0 else text
 
 
 def _one(rows: Rows, column: Input, place: int) -> str:
@@ -139,7 +253,7 @@ def _objectives(study: Sweep, rows: Rows) -> Scale:
 
 
 def _stretches(study: Sweep, rows: Rows, over: Input) -> Table:
-    """Return the stretches of one input with one plan each."""
+    """The stretches of one input with one plan each."""
     found, at = stretches(study, rows, over), rows[over.name]
     values, worth = scale(at, over.unit), _objectives(study, rows)
 
@@ -147,88 +261,77 @@ def _stretches(study: Sweep, rows: Rows, over: Input) -> Table:
         return worth.text(cell(rows, "objective", place) if each.status in PLANNED else None)
 
     columns = (
-        _texts("from", values.unit, (values.text(at[each.first]) for each in found)),
-        _texts("to", values.unit, (values.text(at[each.last]) for each in found)),
-        _texts("rows", "", (f"{each.rows:,}" for each in found)),
-        _texts("at from", worth.unit, (value(each, each.first) for each in found)),
-        _texts("at to", worth.unit, (value(each, each.last) for each in found)),
+        figures(f"from, {values.unit}", (values.text(at[each.first]) for each in found), str),
+        figures(f"to, {values.unit}", (values.text(at[each.last]) for each in found), str),
+        figures("rows", (each.rows for each in found), 0, detail=True),
+        figures(f"at from, {worth.unit}", (value(each, each.first) for each in found), str),
+        figures(f"at to, {worth.unit}", (value(each, each.last) for each in found), str),
         *_plan_columns(study, rows, [each.first for each in found]),
     )
-    return Table(f"Plans by {over.label}", columns, most=MOST_ROWS, first=_FIRST_ROWS,
-                 rows="stretches")  # fmt: skip
-
-
-def _texts(label: str, unit: str, texts: Iterable[str]) -> Column:
-    return Column(label, tuple(texts), head=(unit, label))
+    title = f"Plans by {over.label}"
+    return Table(title, columns, most=MOST_ROWS, first=_FIRST_ROWS, rows="stretches")
 
 
 def _plan_columns(study: Sweep, rows: Rows, places: Sequence[int]) -> tuple[Column, Column]:
-    """Return GPUs in use and purchase of rows, or how a row without a plan ended."""
-    gpus, buys = [], []
+    """GPUs in use and purchase of rows, or how a row without a plan ended."""
+    gpus: list[float | None] = []
+    buys = []
     for at in places:
         status, count = str(cell(rows, "status", at)), cell(rows, "gpus_in_use", at)
-        planned = status in PLANNED
-        gpus.append(f"{count:,.0f}" if planned and count is not None else "-")
-        mark = f" ({STATUS[status]})" if status == "feasible" else ""
-        buys.append(bought(study, rows, at) + mark if planned else STATUS.get(status, status))
-    return (
-        Column(FIGURES["gpus_used"].label, tuple(gpus), head=("GPUs", "in use")),
-        Column("buys", tuple(buys), words=True, gives_way=True),
-    )
+        is_planned = status in PLANNED
+        gpus.append(count if is_planned else None)
+        mark = f" ({STATUS_WORDS[status]})" if status == "feasible" else ""
+        text = STATUS_WORDS.get(status, status)
+        buys.append(bought(study, rows, at) + mark if is_planned else text)
+    return figures(FIGURES["gpus_used"].label, gpus, 0), words("buys", buys)
 
 
 def _scenarios(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
-    """Return the scenarios in their order, a row each."""
+    """The scenarios in their order, a row each."""
     worth, places = _objectives(study, rows), range(length(rows))
+    at = best(study, rows)
+    texts = (worth.text(cell(rows, "objective", place)) for place in places)
     columns = (
         *(_input(rows, column) for column in inputs[:_MOST_INPUTS]),
-        Column(goal(study), tuple(worth.text(cell(rows, "objective", at)) for at in places),
-               head=(goal(study), worth.unit)),
+        figures(", ".join(filter(None, (goal(study), worth.unit))), texts, str),
         *_plan_columns(study, rows, places),
-    )  # fmt: skip
+    )
     hidden = [column.label for column in inputs[_MOST_INPUTS:]]
     notes = (f"in the files: {listed(hidden)}",) if hidden else ()
-    return Table("Scenarios", columns, notes, MOST_ROWS, first=_FIRST_ROWS, rows="scenarios")
+    kept = () if at is None else (at,)
+    return Table("Scenarios", columns, notes, MOST_ROWS, kept, "scenarios", _FIRST_ROWS)
 
 
 def _input(rows: Rows, column: Input) -> Column:
     values = [cell(rows, column.name, at) for at in range(length(rows))]
-    label = fitted(column.label, _INPUT_WIDTH)
     if not numeric(rows, column):
-        texts = tuple(fitted(write_value(value), _INPUT_WIDTH) for value in values)
-        return Column(column.label, texts, head=(label, ""), words=True)
+        return words(column.label, (short(write_value(value), _INPUT_WIDTH) for value in values))
     written = scale(rows[column.name], column.unit)
-    texts = tuple(written.text(value) for value in values)
-    return Column(column.label, texts, head=(label, written.unit))
+    label = ", ".join(filter(None, (column.label, written.unit)))
+    return figures(label, map(written.text, values), str)
 
 
-def _no_plan(rows: Rows, found: Sequence[Stretch] | None, over: Input | None) -> Text:
-    """Return reasons for no plan: by stretch of one input, else by frequency."""
-    texts = []
-    if over is None or found is None:
-        texts = [
-            f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.in_words}"
-            for each in reasons(rows)
-            if each.text
-        ]
-    else:
-        written = scale(rows[over.name], over.unit)
-        for each in found:
-            if each.reasons:
-                first, last = (rows[over.name][at] for at in (each.first, each.last))
-                where = written.with_unit(last)
-                where = where if first == last else f"{written.text(first)} to {where}"
-                more = len(each.reasons) - 1
-                also = f" (and {counted(more, 'other reason')})" if more else ""
-                texts.append(f"{where}: {each.reasons[0].in_words}{also}")
-    return Text(tuple(texts), "No plan", points=True, most=5, first=3)
+def _no_plan(study: Sweep, rows: Rows, over: Input | None) -> Iterator[str]:
+    """Yield reasons for no plan: by stretch of one input, else by frequency."""
+    if over is None:
+        for status, text, count in reasons(rows, range(length(rows))):
+            if text:
+                yield f"{counted(count, 'scenario')}, {STATUS_WORDS.get(status, status)}: {text}"
+        return
+    written = scale(rows[over.name], over.unit)
+    for each in stretches(study, rows, over):
+        if each.reason:
+            first, last = (rows[over.name][at] for at in (each.first, each.last))
+            where = written.with_unit(last)
+            where = where if first == last else f"{written.text(first)} to {where}"
+            yield f"{where}: {each.reason}"
 
 
-# Charts
+# The chart: a line, a map, or a panel for each input.
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
-    """Return the chart of a sweep: a line, a heatmap, or a panel for each input."""
+    """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
     names = [short(column.label, 40) for column in inputs]
     over = f"by {listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
@@ -237,48 +340,42 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
         text = f"No scenario of {length(rows):,} has a plan ({ended(study.statuses)})."
         text = text if length(rows) else "No scenario was solved."
         return (Chart("sweep", title, text),)
-    if len(inputs) == 1 and numeric(rows, inputs[0]):
-        panels, words = _line(study, rows, inputs[0])
-    elif len(inputs) == 2 and _is_grid(rows, inputs):
-        panels, words = _map(study, rows, inputs)
-    else:
-        panels, words = _panels(study, rows, inputs)
-    parts = [f"{counted(length(rows), 'scenario')}.", proven(_gaps(rows)), words]
-    if length(rows) < study.rows:
-        parts[0] = f"The first {length(rows):,} of {study.rows:,} scenarios."
     is_line = len(inputs) == 1 and numeric(rows, inputs[0])
-    return (Chart("sweep", title, " ".join(filter(None, parts)), panels, legend=is_line),)
+    if is_line:
+        panels, text = _line(study, rows, inputs[0])
+    elif len(inputs) == 2 and _is_grid(rows, inputs):
+        panels, text = _map(study, rows, inputs)
+    else:
+        panels, text = _panels(study, rows, inputs)
+    gaps = _numbers(rows, "gap")
+    bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
+    count = f"{counted(length(rows), 'scenario')}."
+    if length(rows) < study.rows:
+        count = f"The first {length(rows):,} of {study.rows:,} scenarios."
+    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), panels, is_line),)
 
 
 def _numbers(rows: Rows, name: str) -> list[float | None]:
-    """Return a column as numbers, None where there is none."""
+    """A column as numbers, None where there is none."""
     cells = (cell(rows, name, at) for at in range(length(rows)))
     return [float(v) if is_number(v) and math.isfinite(v) else None for v in cells]
 
 
-def _gaps(rows: Rows) -> list[float | None]:
-    pairs = zip(_numbers(rows, "objective"), _numbers(rows, "gap"), strict=True)
-    return [gap for value, gap in pairs if value is not None]
-
-
 def _hover(study: Sweep, rows: Rows, row: int, inputs: Sequence[Input]) -> str:
-    """Return a scenario: its inputs, its objective and bound, its purchase."""
+    """A scenario: its inputs, its objective and bound, its purchase."""
     lines = []
     for column in inputs[:_MOST_INPUTS]:
         value = cell(rows, column.name, row)
-        text = axis_amount(float(value), column.unit) if is_number(value) else str(value)
+        text = exact_amount(float(value), column.unit) if is_number(value) else str(value)
         lines.append(f"{short(column.label, 40)}: {short(text, 40)}")
     value, bound = cell(rows, "objective", row), cell(rows, "bound", row)
-    status = str(cell(rows, "status", row))
-    if value is None:
-        return "\n".join([*lines, STATUS.get(status, status)])
     until = "" if bound is None else f", bound {amount(study, bound)}"
     lines.append(f"{goal(study)} {amount(study, value)}{until}")
     return "\n".join([*lines, bought(study, rows, row)])
 
 
 def _evenly(places: Sequence[int]) -> list[int]:
-    """Return at most 1,500 places, spread so that no grid of them is favoured."""
+    """At most 1,500 places, spread so that no grid of them is favoured."""
     if len(places) <= _MOST_POINTS:
         return list(places)
     order = sorted(range(len(places)), key=lambda place: place * 2_654_435_761 % 2**32)
@@ -286,23 +383,23 @@ def _evenly(places: Sequence[int]) -> list[int]:
 
 
 def _line(study: Sweep, rows: Rows, column: Input) -> tuple[tuple[Panel, ...], str]:
-    """Return the objective over one input, shaded where there is no plan."""
+    """The objective over one input, shaded where there is no plan."""
     places = [value or 0.0 for value in _numbers(rows, column.name)]
     found, bounds = _numbers(rows, "objective"), _numbers(rows, "bound")
     kept = _evenly(sorted(range(length(rows)), key=lambda row: places[row]))
-    x, y = axis_scale(places, column.unit), axis_scale([study.base, *found], study.unit)
-    xs = [places[row] / x.size for row in kept]
+    log = is_wide(places)
+    x, wide = sized_axis(column.label, places, column.unit, log=log)
+    y, high = sized_axis(goal(study), [study.base, *found], study.unit)
+    xs = [places[row] / wide for row in kept]
     ys, tops = (
-        [None if (value := side[row]) is None else value / y.size for row in kept]
+        [None if (value := side[row]) is None else value / high for row in kept]
         for side in (found, bounds)
     )
-    log = is_wide(xs)
-    there = [(at, height, row) for at, height, row in zip(xs, ys, kept, strict=True)
-             if height is not None]  # fmt: skip
+    there = [(at, v, row) for at, v, row in zip(xs, ys, kept, strict=True) if v is not None]
     holes = list(_holes(xs, ys, log))
-    broken = tuple(at if height is not None else None for at, height in zip(xs, ys, strict=True))
-    layers: list[Layer] = [Band(BOUND, broken, tuple(ys), tuple(tops))] if shows(ys, tops) else []
-    layers += [
+    broken = tuple(at if v is not None else None for at, v in zip(xs, ys, strict=True))
+    layers: list[Layer] = [
+        *bound_band(broken, ys, tops),
         Line(f"best {goal(study)}", broken, tuple(ys)),
         Points(
             "a scenario",
@@ -311,24 +408,17 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[tuple[Panel, ...], s
             tuple(_hover(study, rows, row, [column]) for _, _, row in there),
             size=6.0 if len(there) <= 60 else 3.5,
         ),
+        *(ShadedRange("no plan", start, end) for start, end, *_ in holes),
     ]
-    base = () if study.base is None else (
-        Reference(f"now: {amount(study, study.base)}", study.base / y.size),
-    )  # fmt: skip
-    panel = Panel(
-        Axis(column.label, x.unit, log),
-        Axis(goal(study), y.unit),
-        tuple(layers),
-        stretches=tuple(ShadedRange("no plan", start, end) for start, end, *_ in holes),
-        references=base,
-    )
-    words = [] if len(kept) == length(rows) else [f"{len(kept):,} drawn, spread evenly."]
-    for _, _, low, high, count in holes[:3]:
-        first, last = (axis_amount(value * x.size, column.unit) for value in (low, high))
+    if study.base is not None:
+        layers.append(Reference(f"now: {amount(study, study.base)}", study.base / high))
+    texts = [] if len(kept) == length(rows) else [f"{len(kept):,} drawn, spread evenly."]
+    for _, _, low, top, count in holes[:3]:
+        first, last = (exact_amount(value * wide, column.unit) for value in (low, top))
         where = f"at {first}" if first == last else f"from {first} to {last}"
-        words.append(f"No plan {where} ({counted(count, 'scenario')}).")
-    words += [f"No plan in {len(holes) - 3} more stretches."] if len(holes) > 3 else []
-    return (panel,), " ".join(words)
+        texts.append(f"No plan {where} ({counted(count, 'scenario')}).")
+    texts += [f"No plan in {len(holes) - 3} more stretches."] if len(holes) > 3 else []
+    return (Panel(x, y, tuple(layers)),), " ".join(texts)
 
 
 def _holes(
@@ -351,7 +441,7 @@ def _holes(
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:
-    """True if two inputs are numbers whose pairs fill at least half of a grid."""
+    """Whether two inputs are numbers whose pairs fill at least half of a grid."""
     if not all(numeric(rows, column) for column in inputs):
         return False
     sides = [len(set(rows[column.name])) for column in inputs]
@@ -360,75 +450,65 @@ def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:
 
 
 def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
-    """Return a heatmap of two inputs, its best cell marked by a star."""
+    """A heat map of two inputs, its best cell marked by a star."""
     xs, ys = (sorted(set(rows[column.name])) for column in inputs)
     found = _numbers(rows, "objective")
-    unit = axis_scale(found, study.unit)
+    unit, size = sized_axis("", found, study.unit)
     row_of: dict[tuple[int, int], int] = {}
     for row in range(length(rows)):
-        place = tuple(side.index(rows[column.name][row])
-                      for side, column in zip((xs, ys), inputs, strict=True))  # fmt: skip
-        row_of.setdefault((place[0], place[1]), row)
-    sign = 1.0 if study.sense == "maximize" else -1.0
-    top = max(row_of, key=lambda place: -math.inf if (v := found[row_of[place]]) is None
-              else sign * v)  # fmt: skip
+        x, y = (rows[column.name][row] for column in inputs)
+        row_of.setdefault((xs.index(x), ys.index(y)), row)
+    at = best(study, rows)
+    top = next((place for place, row in row_of.items() if row == at), (0, 0))
     few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
-    values, texts, hovers = [], [], []
-    for up in range(len(ys)):
-        line = [row_of.get((across, up)) for across in range(len(xs))]
-        heights = [None if row is None or (v := found[row]) is None else v / unit.size
-                   for row in line]  # fmt: skip
-        values.append(tuple(heights))
-        texts.append(tuple(
-            _cell_text(row, v, unit, (across, up) == top) if few else ""
-            for across, (row, v) in enumerate(zip(line, heights, strict=True))
-        ))  # fmt: skip
-        hovers.append(tuple(
-            "not asked" if row is None else _hover(study, rows, row, inputs) for row in line
-        ))  # fmt: skip
-    cells = HeatMap(goal(study), unit.unit, tuple(values), tuple(texts), tuple(hovers))
-    star = () if few else (Mark("", float(top[0]), float(top[1]), "star"),)
-    axes = [_map_axis(c, side) for c, side in zip(inputs, (xs, ys), strict=True)]
-    panel = Panel(axes[0], axes[1], (cells,), marks=star)
+
+    def value(across: int, up: int) -> float | None:
+        row = row_of.get((across, up))
+        return None if row is None or (v := found[row]) is None else v / size
+
+    def text(across: int, up: int) -> str:
+        if not few or (across, up) not in row_of:
+            return ""
+        v = value(across, up)
+        star = "★ " if (across, up) == top else ""
+        return "no plan" if v is None else f"{star}{float(f'{v:.4g}'):,g}"
+
+    grid = [[(across, up) for across in range(len(xs))] for up in range(len(ys))]
+    values = tuple(tuple(value(*place) for place in line) for line in grid)
+    texts = tuple(tuple(text(*place) for place in line) for line in grid)
+    layers: list[Layer] = [HeatMap(goal(study), unit.unit, values, texts)]
+    layers += [] if few else [Mark("", float(top[0]), float(top[1]), "star")]
+    x_axis, y_axis = _map_axis(inputs[0], xs), _map_axis(inputs[1], ys)
     where = " and ".join(f"{short(c.label, 40)} {_one(rows, c, row_of[top])}" for c in inputs)
-    words = f"Star: the best, {amount(study, found[row_of[top]] or 0.0)} at {where}."
-    without = sum(value is None for value in found)
-    if without:
-        words += f" {counted(without, 'scenario')} without a plan."
-    return (panel,), words
-
-
-def _cell_text(row: int | None, value: float | None, unit: Scale, is_best: bool) -> str:
-    if row is None:
-        return ""
-    return "no plan" if value is None else f"{'★ ' if is_best else ''}{plain(value, unit.unit)}"
+    said = f"Star: the best, {amount(study, found[row_of[top]] or 0.0)} at {where}."
+    without = sum(v is None for v in found)
+    said += f" {counted(without, 'scenario')} without a plan." if without else ""
+    return (Panel(x_axis, y_axis, tuple(layers)),), said
 
 
 def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     step = max(1, -(-len(values) // _MOST_TICKS))
     written = scale(values, column.unit)
-    places = range(0, len(values), step)
-    ticks = tuple((float(place), written.text(values[place])) for place in places)
+    ticks = tuple((float(at), written.text(values[at])) for at in range(0, len(values), step))
     return Axis(column.label, written.unit, ticks=ticks)
 
 
 def _panels(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
-    """Return a panel for each input with the scenarios as points."""
+    """A panel for each input with the scenarios as points."""
     found = _numbers(rows, "objective")
-    unit = axis_scale(found, study.unit)
+    up, size = sized_axis(goal(study), found, study.unit)
     kept = _evenly([row for row in range(length(rows)) if found[row] is not None])
-    goal_axis = Axis(goal(study), unit.unit)
+    value = {row: (found[row] or 0.0) / size for row in kept}
     panels = []
     for column in inputs[:_MOST_PANELS]:
-        if numeric(rows, column):
-            panels.append(_scatter(study, rows, column, inputs, kept, (unit, goal_axis)))
-        else:
-            panels.append(_by_name(study, rows, column, inputs, kept, (unit, goal_axis)))
-    words = [f"Each dot is a scenario: {goal(study)} by input."]
-    words += [f"{len(kept):,} drawn."] if len(kept) < length(rows) else []
+        is_named = not numeric(rows, column)
+        make = _by_name if is_named else _scatter
+        panels.append(make(study, rows, column, inputs, value, up))
+    texts = [f"Each dot is a scenario: {goal(study)} by input."]
+    texts += [f"{len(kept):,} drawn."] if len(kept) < length(rows) else []
     if len(inputs) > _MOST_PANELS:
-        words.append(f"{_MOST_PANELS} of {len(inputs)} inputs drawn.")
-    return tuple(panels), " ".join(words)
+        texts.append(f"{_MOST_PANELS} of {len(inputs)} inputs drawn.")
+    return tuple(panels), " ".join(texts)
 
 
 def _scatter(
@@ -436,19 +516,15 @@ def _scatter(
     rows: Rows,
     column: Input,
     inputs: Sequence[Input],
-    kept: Sequence[int],
-    up: tuple[Scale, Axis],
+    value: Mapping[int, float],
+    up: Axis,
 ) -> Panel:
-    unit, axis = up
-    places, found = _numbers(rows, column.name), _numbers(rows, "objective")
-    x = axis_scale(places, column.unit)
-    xs = in_scale([places[row] or 0.0 for row in kept], x)
-    ys = in_scale([found[row] or 0.0 for row in kept], unit)
-    log = is_wide(xs)
-    hovers = tuple(_hover(study, rows, row, inputs) for row in kept)
-    points = Points("a scenario", xs, ys, hovers, hollow=True, size=4.5)
-    across = Axis(column.label, x.unit, log)
-    return Panel(across, axis, (points,), title=column.label)
+    places = [float(rows[column.name][row]) for row in value]
+    x, wide = sized_axis(column.label, places, column.unit, log=is_wide(places))
+    hovers = tuple(_hover(study, rows, row, inputs) for row in value)
+    at = tuple(place / wide for place in places)
+    points = Points("a scenario", at, tuple(value.values()), hovers, hollow=True, size=4.5)
+    return Panel(x, up, (points,), title=column.label)
 
 
 def _by_name(
@@ -456,36 +532,34 @@ def _by_name(
     rows: Rows,
     column: Input,
     inputs: Sequence[Input],
-    kept: Sequence[int],
-    up: tuple[Scale, Axis],
+    value: Mapping[int, float],
+    up: Axis,
 ) -> Panel:
-    """Return scenarios in a row for each value that is a name."""
-    unit, axis = up
-    found = _numbers(rows, "objective")
+    """Scenarios in a row for each value that is a name."""
     rows_of: dict[str, list[int]] = {}
     for row in range(length(rows)):
         rows_of.setdefault(str(rows[column.name][row]), []).append(row)
     shown = dict(list(rows_of.items())[:_MOST_NAMES])
     places = {row: place for place, of in enumerate(shown.values()) for row in of}
-    drawn = [row for row in kept if row in places]
-    values = in_scale([found[row] or 0.0 for row in drawn], unit)
+    drawn = [row for row in value if row in places]
     alone = len(rows_of) == length(rows)
     aside = 0.0 if alone else 0.09
     heights = tuple(places[row] + ROW_MIDDLE + aside * (row % 5 - 2) for row in drawn)
     hovers = tuple(_hover(study, rows, row, inputs) for row in drawn)
-    points = Points("a scenario", values, heights, hovers, hollow=not alone, size=4.5)
+    at = tuple(value[row] for row in drawn)
+    points = Points("a scenario", at, heights, hovers, hollow=not alone, size=4.5)
     title = column.label if len(inputs) > 1 else ""
     if len(shown) < len(rows_of):
         title = f"{column.label}, {_MOST_NAMES} of {len(rows_of)}"
     names = tuple(_name(study, rows, name, of) for name, of in shown.items())
-    return Panel(axis, Axis(""), (points,), title=title, rows=names)
+    return Panel(up, Axis(""), (points,), title=title, rows=names)
 
 
 def _name(study: Sweep, rows: Rows, name: str, of: Sequence[int]) -> str:
-    """Return a name with the value of its one scenario, or that none of its has a plan."""
+    """A name with the value of its one scenario, or that none of its has a plan."""
     values = [cell(rows, "objective", row) for row in of]
     text = short(name, 40)
     if all(value is None for value in values):
         status = str(cell(rows, "status", of[0]))
-        return f"{text}: {STATUS.get(status, status)}"
+        return f"{text}: {STATUS_WORDS.get(status, status)}"
     return f"{text}: {amount(study, values[0])}" if len(of) == 1 else text

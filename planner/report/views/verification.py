@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from planner.currency import Currency
 from planner.figures import FIGURES
-from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, notes_block
-from planner.report.restated import in_its_currency, restated
+from planner.report.blocks import (
+    Block,
+    Column,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    figures,
+    notes_block,
+    words,
+)
+from planner.report.restated import restated
 from planner.report.words import (
     COUNTED,
     breach_text,
-    duration,
+    changed_by,
+    counted,
     gap,
     money,
-    number,
     percent,
     quantity,
+    write_figure,
 )
-from planner.schema.plan import JobPlan, Plan, Totals
+from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit, Verification
 
 _MOST_FINDINGS, _MOST_EDITS, _FIRST_EDITS = 10, 40, 8
 _RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}
-_MAIN = (
-    "useful_pflops", "useful_gpus", "gpus_used", "storage_units", "goodput", "facility_power_kw",
-    "capex_usd", "tco_usd",
-)  # fmt: skip
 
 
 def verification(found: Verification) -> list[Block]:
-    """Return the checks of a plan as blocks."""
+    """The checks of a plan as blocks."""
     left = sum(check.result == "not_checked" for check in found.checks)
     title = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
     if left:
@@ -46,55 +52,55 @@ def verification(found: Verification) -> list[Block]:
 
 
 def audit(found: Audit) -> list[Block]:
-    """Return the audit of a workbook as blocks: verdict, edits, figures, what is stale."""
+    """The audit of a workbook as blocks: verdict, edits, figures, stale figures."""
     title = Heading(f"{found.problem}  (audit of {found.workbook})")
     unread = f"sheets not read: {', '.join(found.added_sheets)}" if found.added_sheets else ""
     if found.edited is None:
         verdict = f"nothing to compare: {found.reason}"
         return [title, Facts((("Verdict", verdict),)), _edits(found), notes_block((unread,))]
-    money_ = found.edited.shown_in
+    shown_in = found.edited.shown_in
     facts = (
-        ("Verdict", _standing(found, found.edited)),
-        ("Changes", "; ".join(_changes(found, found.edited))),
-        ("Broken", "; ".join(breach_text(restated(each, money_)) for each in found.breaches)),
+        ("Verdict", _verdict(found, found.edited)),
+        ("Changes", ", ".join(_changes(found, found.edited)) if found.edits else ""),
+        ("Broken", "; ".join(breach_text(restated(each, shown_in)) for each in found.breaches)),
         ("Edited", "" if found.edits else "nothing"),
     )
-    short = [f"{each.model}: {each.listed:,} listed, {each.needed:,} needed"
-             for each in found.shortages]  # fmt: skip
-    stale = [f"{each.name}: {each.shown:,.9g} in the file, {each.computed:,.9g} computed"
-             for each in found.stale]  # fmt: skip
-    why = "approximate with several GPU types" if len(found.solved.jobs[0].gpu_types) > 1 else (
-        "recalculate the workbook")  # fmt: skip
+    lacking = [
+        f"{each.model}: {each.listed:,} listed, {each.needed:,} needed" for each in found.shortages
+    ]
+    stale = [
+        f"{each.name}: {each.shown:,.9g} in the file, {each.computed:,.9g} computed"
+        for each in found.stale
+    ]
+    several = len(found.solved.jobs[0].gpu_types) > 1
+    why = "approximate with several GPU types" if several else "recalculate the workbook"
     return [
         title,
         Facts(facts),
         _edits(found),
         _figures(found),
-        notes_block(short, "Counts the edited cluster needs"),
+        notes_block(lacking, "Counts the edited cluster needs"),
         notes_block(stale, f"Stale figures ({why})"),
         notes_block((unread, *(f"interval: {text}" for text in found.remarks))),
     ]
 
 
 def _edits(found: Audit) -> Table:
-    before = found.solved.shown_in
-    after = (found.edited or found.solved).shown_in
+    rows = found.edits
+    before, after = found.solved.shown_in, (found.edited or found.solved).shown_in
     columns = (
-        Column("cell", tuple(f"{e.sheet}!{e.cell}" for e in found.edits), words=True),
-        Column("input", tuple(each.label for each in found.edits), words=True),
-        Column("solved", tuple(_value(each, each.before, before) for each in found.edits)),
-        Column("edited", tuple(_value(each, each.after, after) for each in found.edits)),
+        words("cell", (f"{each.sheet}!{each.cell}" for each in rows)),
+        words("input", (each.label for each in rows)),
+        figures("solved", (_value(each, each.before, before) for each in rows), str),
+        figures("edited", (_value(each, each.after, after) for each in rows), str),
     )
-    kept = tuple(range(_FIRST_EDITS))
-    return Table("Edits", columns, most=_MOST_EDITS, first=_FIRST_EDITS, kept=kept, rows="edits")
+    return Table("Edits", columns, most=_MOST_EDITS, first=_FIRST_EDITS, rows="edits")
 
 
 def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
     """The value of a cell, amounts in the currency of its workbook."""
-    if value is None:
-        return "blank"
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return value or "blank"
     if edit.unit == "share":
         return f"{100 * value:,.6g} %"
     if edit.unit in ("USD", "USD/year"):
@@ -105,98 +111,74 @@ def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
     return f"{value:,.6g} {unit}".rstrip()
 
 
-def _of_job(read: Callable[[JobPlan], str]) -> Callable[[Plan], str]:
-    return lambda plan: read(plan.jobs[0]) if plan.jobs else "-"
+_MAIN = (
+    "useful_pflops",
+    "useful_gpus",
+    "gpus_used",
+    "goodput",
+    "facility_power_kw",
+    "capex_usd",
+    "tco_usd",
+)
+_ROWS = (
+    *_MAIN,
+    "interval_s",
+    "overlap",
+    "restore_s",
+    "days_to_train",
+    "racks",
+    "opex_usd_per_year",
+)
+"""Figures to compare, by name; the main ones are on the first screen."""
 
 
-def _of_totals(read: Callable[[Totals], str]) -> Callable[[Plan], str]:
-    return lambda plan: read(plan.totals) if plan.totals is not None else "-"
-
-
-def _storage(plan: Plan) -> str:
-    units = [line.quantity for line in plan.lines if line.section == "Storage" and not line.parent]
-    return number(sum(units))
-
-
-_ROWS: dict[str, Callable[[Plan], str]] = {
-    "useful_pflops": _of_job(lambda job: number(job.useful_pflops, 1)),
-    "useful_gpus": _of_job(lambda job: number(job.useful_gpus, 1)),
-    "gpus_used": _of_job(lambda job: number(job.gpus_used)),
-    "storage_units": _storage,
-    "goodput": _of_job(lambda job: percent(job.goodput, 2)),
-    "facility_power_kw": _of_totals(lambda totals: number(totals.facility_power_kw, 1)),
-    "capex_usd": _of_totals(lambda totals: money(totals.capex_usd)),
-    "tco_usd": _of_totals(lambda totals: money(totals.tco_usd)),
-    "interval_s": _of_job(lambda job: duration(job.interval_s)),
-    "overlap": _of_job(lambda job: percent(job.overlap, 2)),
-    "restore_s": _of_job(lambda job: duration(job.restore_s)),
-    "days_to_train": _of_job(lambda job: number(job.days_to_train, 1)),
-    "racks": _of_totals(lambda totals: number(totals.racks)),
-    "opex_usd_per_year": _of_totals(lambda totals: money(totals.opex_usd_per_year)),
-}
-"""Figures to compare, by name; the first ones are on the first screen."""
+def _figure(plan: Plan, name: str) -> float | None:
+    """A figure of a plan's job or totals."""
+    value = getattr(plan.jobs[0], name, None) if plan.jobs else None
+    return getattr(plan.totals, name, None) if value is None else value
 
 
 def _figures(found: Audit) -> Table:
-    """Return the figures of the solved, the edited and the best plan."""
-    plans = [plan for plan in (found.solved, found.edited, found.best) if plan is not None]
-    cells = {name: [in_its_currency(read)(plan) for plan in plans] for name, read in _ROWS.items()}
-    cells = {name: texts for name, texts in cells.items() if {*texts} - {"-", "not known"}}
+    """The figures of the solved, the edited and the best plan."""
+    plans = [restated(plan) for plan in (found.solved, found.edited, found.best) if plan]
+    names = [name for name in _ROWS if any(_figure(plan, name) is not None for plan in plans)]
     shown = (found.edited or found.solved).shown_in
-    labels = tuple(shown.named(FIGURES[name].title) for name in cells)
-    columns = [Column("", labels, words=True, gives_way=True)]
-    columns += [
-        Column(head, tuple(texts[at] for texts in cells.values()))
-        for at, head in enumerate(("solved", "edited", "best now")[: len(plans)])
-    ]
-    first = sum(name in _MAIN for name in cells)
-    kept = tuple(range(first))
-    return Table("Figures", tuple(columns), first=first, kept=kept, rows="figures")
+    columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]
+    for head, plan in zip(("solved", "edited", "best now"), plans, strict=False):
+        texts = (write_figure(_figure(plan, name), FIGURES[name].unit) for name in names)
+        columns.append(Column(head, tuple(texts)))
+    return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
 
 
 def _changes(found: Audit, edited: Plan) -> Iterator[str]:
-    """Yield changes of money, power and work, and the cost of the workbook's own counts."""
+    """Yield changes of work, power and money, and the cost of the workbook's own counts."""
     shown, solved = edited.shown_in, restated(found.solved, edited.shown_in)
-    edited = restated(edited)
-    before, now = solved.totals, edited.totals
-    if not found.edits or before is None or now is None:
-        return
-    work = (solved.jobs[0].useful_pflops, edited.jobs[0].useful_pflops)
-    rows: tuple[tuple[str, Any, Any, Callable[[float], str], float], ...] = (
-        ("capex_usd", before.capex_usd, now.capex_usd, money, 0.005),
-        ("tco_usd", before.tco_usd, now.tco_usd, money, 0.005),
-        ("facility_power_kw", before.facility_power_kw, now.facility_power_kw,
-         lambda kw: quantity(kw, "kW"), 0.05),
-        ("useful_pflops", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
-    )  # fmt: skip
-    texts = [
-        f"{FIGURES[name].label} {'+' if new > old else '-'}{write(abs(new - old))}"
-        for name, old, new, write, least in rows
-        if old is not None and new is not None and abs(new - old) >= least
-    ]
-    yield ", ".join(texts) or "none in money, power and work"
+    edited, texts = restated(edited), []
+    for name in ("useful_pflops", "facility_power_kw", "capex_usd", "tco_usd"):
+        before, now, unit = _figure(solved, name), _figure(edited, name), FIGURES[name].unit
+        least = 0.005 if "USD" in unit else 0.05
+        if before is not None and now is not None and abs(now - before) >= least:
+            text = changed_by(now - before, unit) + ("" if "USD" in unit else f" {unit}")
+            texts.append(f"{FIGURES[name].label} {text}")
+    yield from texts or ["none in money, power and work"]
+    needed = _figure(edited, "capex_usd")
     listed = None if found.sheet_capex_usd is None else shown.of(found.sheet_capex_usd)
-    if now.capex_usd is not None and listed is not None and abs(listed - now.capex_usd) >= 0.005:
-        yield (
-            f"capex {money(listed)} with the counts listed, {money(now.capex_usd)} with the counts "
-            "needed"
-        )
+    if needed is not None and listed is not None and abs(listed - needed) >= 0.005:
+        yield f"capex {money(listed)} with the counts listed, {money(needed)} with those needed"
 
 
-def _standing(found: Audit, edited: Plan) -> str:
-    """True if the edited plan keeps the limits, and its distance from the best."""
-    goal, count = edited.objective, len(found.breaches)
-    broken = "keeps every limit"
-    if count:
-        broken = f"breaks {count} limit{'s' if count > 1 else ''}"
-    if found.best is None and found.reason is None:
+def _verdict(found: Audit, edited: Plan) -> str:
+    """Limits that the edited plan breaks, and its distance from the best."""
+    goal, count, best = edited.objective, len(found.breaches), found.best
+    broken = f"breaks {counted(count, 'limit')}" if count else "keeps every limit"
+    if best is None and found.reason is None:
         return f"{broken}; not compared with the best plan"
-    if found.best is None:
+    if best is None:
         return f"{broken}; no plan keeps every limit under the edited inputs: {found.reason}"
     if found.shortfall is None:
         return broken
-    proven = f"(proven within {gap(found.best.objective.gap)})"
-    if abs(found.shortfall) <= max(found.best.objective.gap or 0.0, 1e-9):
+    proven = f"(proven within {gap(best.objective.gap)})"
+    if abs(found.shortfall) <= max(best.objective.gap or 0.0, 1e-9):
         return f"{broken}, as good as the best plan {proven}"
     share = percent(abs(found.shortfall), 3)
     worse, better = ("less", "more") if goal.sense == "maximize" else ("more", "less")

@@ -11,8 +11,10 @@ from planner.report.charts.model import (
     Chart,
     HeatMap,
     Line,
+    Mark,
     Panel,
-    Steps,
+    Reference,
+    ShadedRange,
 )
 from tests.report.charts import samples
 from tests.report.charts.samples import charts
@@ -41,7 +43,7 @@ def layers(panel: Panel, kind: type[LayerT]) -> list[LayerT]:
 def test_a_frontier_names_its_knee_and_its_best() -> None:
     study = storage_frontier()
     (panel,) = one(study).panels
-    knee, best = panel.marks
+    knee, best = layers(panel, Mark)
     assert study.knee is not None and study.best is not None
     assert (knee.x, knee.y) == (study.points[study.knee].x, study.points[study.knee].y)
     assert (best.x, best.y) == (study.points[study.best].x, study.points[study.best].y)
@@ -52,8 +54,9 @@ def test_a_frontier_names_its_knee_and_its_best() -> None:
 
 def test_a_frontier_is_stepped_and_says_where_plans_are_left_out() -> None:
     study = cost_frontier()
-    (steps,) = layers(one(study).panels[0], Steps)
-    assert steps.starts[0] == pytest.approx(study.points[0].x / 1e6)
+    (line,) = layers(one(study).panels[0], Line)
+    assert len(line.x) == 2 * len(study.points) and line.y[0] == line.y[1]
+    assert line.x[0] == pytest.approx(study.points[0].x / 1e6)
     assert "Where the line slants" in one(study).subtitle
     ends = [*(point.x for point in study.points[1:]), None]
     whole = tuple(
@@ -77,7 +80,7 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     low, high = layers(panel, Bars)
     assert low.ends[0] == 3218.4 and low.texts[0] == "8 MW"
     assert high.ends[0] == 4873.9 and high.texts[0] == "12 MW"
-    assert set(low.starts) == {study.base} == {panel.references[0].value}
+    assert set(low.starts) == {study.base} == {layers(panel, Reference)[0].value}
     assert low.hatched != high.hatched
     assert panel.rows[0] == "facility power, now 10 MW"
 
@@ -109,13 +112,13 @@ def test_sweep_chart_shades_values_without_a_plan() -> None:
     study, rows = samples.with_a_hole()
     chart = one(study, rows)
     (panel,) = chart.panels
-    first, second = panel.stretches
+    first, second = layers(panel, ShadedRange)
     assert (first.start, first.end) == (500.0, 1125.0)  # to halfway to the first plan
     assert (second.start, second.end) == (5125.0, 6125.0)
     assert "No plan from 500 kW to 1,000 kW (3 scenarios)." in chart.subtitle
     assert "No plan from 5,250 kW to 6,000 kW (4 scenarios)." in chart.subtitle
     (line,) = layers(panel, Line)
-    assert line.y.count(None) == 7 and panel.references[0].value == study.base
+    assert line.y.count(None) == 7 and layers(panel, Reference)[0].value == study.base
 
 
 def test_a_grid_becomes_a_map() -> None:

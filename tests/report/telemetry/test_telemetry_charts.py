@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.report.charts import picture
-from planner.report.charts.model import Chart, Line, Points
+from planner.report.charts.model import Chart, Line, Points, Reference, ShadedRange
 from planner.report.charts.telemetry import Window, holes, outline, trace
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
@@ -29,12 +29,13 @@ def test_a_trace_marks_each_checkpoint_at_its_peak() -> None:
     assert list(drawn) == ["job 1", "wide", "small"]
     own = window.checkpoints["job"] == "job 1"
     middles = window.checkpoints["start_s"][own] + window.checkpoints["duration_s"][own] / 2
-    assert drawn["job 1"].x == pytest.approx(middles)
+    assert drawn["job 1"].x == pytest.approx((middles - window.time_s[0]) / 3600)
     assert drawn["job 1"].y == pytest.approx(window.checkpoints["peak_gb_per_s"][own])
-    (hole,) = chart.panels[0].stretches
-    assert hole.end - hole.start == 520.0
+    (hole,) = (each for each in chart.panels[0].layers if isinstance(each, ShadedRange))
+    assert 3600 * (hole.end - hole.start) == pytest.approx(520.0)
     assert None in lines(chart)["write"].x
-    assert chart.panels[0].references[0].value == 1.3
+    (level,) = (each for each in chart.panels[0].layers if isinstance(each, Reference))
+    assert level.value == 1.3
 
 
 def test_a_stretch_may_be_empty_or_without_jobs() -> None:
