@@ -60,8 +60,7 @@ class JobFound(Record):
     written at the same time; ``missed`` fell where the rhythm asks for one and none was seen.
     ``interval_s`` is start to start. ``drain_s`` is but an upper bound where ``resolved`` is False,
     since sampling hides shorter ones. ``restarts`` are interruptions of the rhythm that no missing
-    samples or clock steps explain, ``confirmed`` of them with a restoring read. ``contested`` reads
-    in its breaks may be its own or another job's restore, whichever they are counted for.
+    samples or clock steps explain, ``confirmed`` of them with a restoring read.
     ``mtti_s`` is None where no restart was seen. ``parameters`` follow from the size at
     ``bytes_per_parameter``.
     """
@@ -86,7 +85,6 @@ class JobFound(Record):
     parameters: Measured
     restarts: int = 0
     confirmed: int = 0
-    contested: int = 0
     observed_s: float
     mtti_s: Measured | None = None
     restore_gb: Measured | None = None
