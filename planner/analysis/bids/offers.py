@@ -25,7 +25,7 @@ from planner.inputs import Inputs
 from planner.loader import yaml12
 from planner.loader.documents import findings
 from planner.loader.prices import today
-from planner.quotes.importing import QuoteOptions, read_quote
+from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
 from planner.schema.bids import BidCharge, ChargeKind
