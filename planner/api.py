@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from planner.optimizer.optimise import Certificate
     from planner.optimizer.proof import Proof
     from planner.optimizer.solvers import SolverName
-    from planner.schema.infeasibility import Infeasibility
-    from planner.schema.plan import Plan
+    from planner.schema.plan import Infeasibility, Plan
 
 FOR_THE_SEARCH = 0.95
 """The share of a time limit that a search may take; bill, check and files come after it."""

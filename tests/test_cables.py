@@ -16,10 +16,16 @@ from planner import api
 from planner.inputs import Inputs
 from planner.plan.cables import cable_schedule, links_of
 from planner.report.bill import bill, json_bytes
-from planner.schema.beside import CableSchedule
-from planner.schema.catalog import Copper, Item, LengthOnOffer, Lengths, PortGroup
-from planner.schema.plan import PartByLength, Plan
-from planner.schema.site import Floor
+from planner.schema.catalog import (
+    Copper,
+    Item,
+    LengthOnOffer,
+    Lengths,
+    PortGroup,
+)
+from planner.schema.layout import CableSchedule, PartByLength
+from planner.schema.plan import Plan
+from planner.schema.problem import Floor
 from planner.verifier import recheck
 from tests.test_superpod import SUPERPOD
 from tests.world.random_cases import inputs_of, random_case

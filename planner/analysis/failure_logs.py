@@ -11,7 +11,7 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.simulation.laws import Array, Law, empirical
+from planner.simulation.job import Array, Law, empirical
 from planner.telemetry.tables import names_line, read_table, read_times
 from planner.untrusted_files import regular
 

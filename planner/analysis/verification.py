@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.purchases import operation_of
 from planner.analysis.request import Found, Request
+from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError
@@ -32,8 +32,8 @@ from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.plan.cables import links_of
 from planner.report import plan_json
+from planner.schema.explanation import Check, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.verification import Check, Verification
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,

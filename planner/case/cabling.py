@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
-from planner.schema.site import Floor
+from planner.schema.problem import Floor
 
 RU_M = 0.04445
 """A rack unit, EIA-310."""

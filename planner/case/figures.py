@@ -11,13 +11,12 @@ from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED
 from planner.inputs import Inputs, once_for_each
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
-from planner.schema.problem import Problem
-from planner.schema.site import Site
+from planner.schema.problem import Problem, Site
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
 if TYPE_CHECKING:
-    from planner.schema.plan import RackClassName
+    from planner.schema.layout import RackClassName
 
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 CLIENT_GB_PER_S_PER_GPU = 1.0

@@ -31,7 +31,14 @@ from planner.loader.prices import (
 )
 from planner.removed import successor
 from planner.report.words import money
-from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
+from planner.schema.catalog import (
+    Achieved,
+    Item,
+    Port,
+    PortGroup,
+    Ports,
+    Source,
+)
 from planner.schema.prices import Price, SupportShare
 
 _HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}

@@ -45,8 +45,8 @@ from planner.plan.cables import links_of
 from planner.report import scope, words
 from planner.report.restated import restated
 from planner.report.views.plan import reached, used_share
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import LimitReport, Plan
-from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verifier import verify
 

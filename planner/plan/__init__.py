@@ -26,8 +26,8 @@ from planner.plan.notes import Facts, notes
 from planner.plan.racks import rack_groups
 from planner.plan.totals import totals
 from planner.plan.verdict import verdict
-from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import (
+    Infeasibility,
     NotConsidered,
     ObjectiveReport,
     Plan,

@@ -18,9 +18,9 @@ from planner import currency
 from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.money import unit_net_usd
 from planner.inputs import Inputs
-from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, PortGroup
-from planner.schema.plan import Line, PartByLength, Plan
+from planner.schema.layout import Cable, CableSchedule, PartByLength
+from planner.schema.plan import Line, Plan
 
 STEP_M = 5.0
 """Steps of lengths of cables of which no catalog lists any."""

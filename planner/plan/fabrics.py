@@ -9,7 +9,7 @@ from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.optimizer.bill import Bill
-from planner.schema.plan import FabricReport
+from planner.schema.layout import FabricReport
 from planner.sizing.fabric import Tree, smallest
 
 

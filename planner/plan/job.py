@@ -19,7 +19,8 @@ from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
 from planner.plan.ways import way_fields
-from planner.schema.plan import (
+from planner.schema.job import Job
+from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
     FailureClass,
@@ -30,7 +31,6 @@ from planner.schema.plan import (
     ShrunkPlan,
     StallPlan,
 )
-from planner.schema.problem import Job
 from planner.sizing import goodput, two_levels
 from planner.sizing.availability import units_out
 from planner.sizing.demand import exports_tb, write_volume_tb_per_day

@@ -19,7 +19,13 @@ from planner.optimizer.operate import Run
 from planner.plan.fabrics import switches_text
 from planner.plan.ways import ways_in_use
 from planner.schema.catalog import Item
-from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
+from planner.schema.layout import FabricReport
+from planner.schema.plan import (
+    IdleUnits,
+    Line,
+    PriceNote,
+    Section,
+)
 from planner.schema.prices import SupportShare
 from planner.sizing.facility import heat_btu_per_h
 

@@ -20,7 +20,9 @@ from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
 from planner.plan.ways import is_stated, ways_in_use
-from planner.schema.plan import FabricReport, JobPlan, Line
+from planner.schema.layout import FabricReport
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Line
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW, LOST_TIME

@@ -11,7 +11,7 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.plan import Device, RackClassName, RackGroup
+from planner.schema.layout import Device, RackClassName, RackGroup
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 

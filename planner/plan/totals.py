@@ -9,7 +9,8 @@ from planner.figures import STATED
 from planner.inputs import Inputs
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
-from planner.schema.plan import JobPlan, Line, Totals
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Line, Totals
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from planner.figures import FIGURES
 from planner.limits import SUPPLIES
-from planner.schema.plan import JobPlan, LimitReport, Plan, Verdict
+from planner.schema.operation import JobPlan
+from planner.schema.plan import LimitReport, Plan, Verdict
 
 LEAST_GOODPUT = 0.8
 LEAST_USED = 0.75

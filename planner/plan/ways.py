@@ -13,8 +13,8 @@ from planner.case.ways import FULL, Choice, choices_on, least_replicas, peak_tfl
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.plan import WayPlan
-from planner.schema.problem import Job
+from planner.schema.job import Job
+from planner.schema.operation import WayPlan
 
 OWN_CURVE = "the problem's own curve (jobs[].power.curve)"
 OfferT = TypeVar("OfferT", bound=Offer)

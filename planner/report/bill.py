@@ -34,7 +34,8 @@ from planner.schema.bill import (
     BillSums,
     BillTotals,
 )
-from planner.schema.plan import Line, PartByLength, Plan
+from planner.schema.layout import PartByLength
+from planner.schema.plan import Line, Plan
 
 COLUMNS = tuple(BillLine.model_fields)
 """The columns of the internal edition, in order."""

@@ -19,9 +19,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.report.bill import harmless
-from planner.schema.beside import Cable, CableEnd, CableSchedule
 from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.plan import Line, Plan, RackGroup
+from planner.schema.layout import (
+    Cable,
+    CableEnd,
+    CableSchedule,
+    RackGroup,
+)
+from planner.schema.plan import Line, Plan
 
 SITE = "planned hall"
 PLANNED = "planned"

@@ -17,7 +17,7 @@ from planner.schema.plan import Line, Plan
 from planner.schema.prices import ShownIn
 
 if TYPE_CHECKING:
-    from planner.schema.sensitivity import Column
+    from planner.schema.analysis import Column
 
 Asked = ParamSpec("Asked")
 MadeT = TypeVar("MadeT")

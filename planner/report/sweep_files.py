@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from planner.atomic_files import whole
 from planner.report.bill import harmless
-from planner.schema.sensitivity import Column
+from planner.schema.analysis import Column
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 """Names that need no quotes."""

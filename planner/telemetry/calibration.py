@@ -16,8 +16,14 @@ import pandas as pd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
 from planner.paths import job_path
-from planner.schema.problem import FixedInterval, Job, Problem
-from planner.schema.telemetry import Calibration, JobFound, Measured, Override
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
+from planner.schema.telemetry import (
+    Calibration,
+    JobFound,
+    Measured,
+    Override,
+)
 from planner.telemetry.jobs import median_with_range, scaled
 from planner.telemetry.restarts import poisson
 from planner.telemetry.tables import names_line, read_table, read_times

@@ -221,6 +221,10 @@ _LEAST = 0.3
 _ALIKE = 0.06
 """Restores of one job are alike within this share."""
 
+_WHOLE, _FAN_OUT = 0.03, 0.5
+"""A multiple of the checkpoint's size within this share, and its weight in reads: replicas that
+read their own."""
+
 
 class _Pairs(NamedTuple):
     """Reads and the gaps in which they lie, one row for each such pair.
@@ -315,7 +319,8 @@ def _usual_ratio(job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, lasts_s:
     tried = gaps.broken | gaps.open
     share = float(np.sum((gaps.end_s - gaps.start_s)[tried])) / lasts_s
     chance = share * _within(every, np.ones(len(every)), ratio)
-    score = _within(ratio, 1.0 + pairs.anew[mine], ratio) - chance
+    whole = np.abs(ratio / np.maximum(np.round(ratio), 1.0) - 1) <= _WHOLE
+    score = _within(ratio, 1.0 + pairs.anew[mine], ratio) - chance + _FAN_OUT * whole
     near = np.abs(np.log(ratio / ratio[np.argmax(score)])) <= _ALIKE
     return float(np.median(ratio[near]))
 

@@ -12,8 +12,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
-from planner.schema.beside import Cable
-from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
+from planner.schema.layout import Cable
+from planner.schema.operation import JobPlan
+from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from planner.currency import Currency
 from planner.figures import DRAW, STATED, UNSTATED
 from planner.schema.catalog import Item
+from planner.schema.job import Job
 from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.schema.problem import Job, Problem, Quantity
+from planner.schema.problem import Problem, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

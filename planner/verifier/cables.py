@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Literal
 
-from planner.schema.beside import Cable, CableEnd
 from planner.schema.catalog import Item, PortGroup
-from planner.schema.plan import Plan, RackGroup
+from planner.schema.layout import Cable, CableEnd, RackGroup
+from planner.schema.plan import Plan
 from planner.verifier.basis import RACK_UNIT_M, Basis, Either, Findings
 
 STEP_M = 5

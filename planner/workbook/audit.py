@@ -39,12 +39,18 @@ from planner.plan.ways import enlarged
 from planner.report import plan_json
 from planner.report.restated import restated
 from planner.schema.catalog import Figure, Item
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.explanation import (
+    Audit,
+    Edit,
+    Shortage,
+    Stale,
+    breaches_of,
+)
+from planner.schema.job import FailureRate, FixedInterval
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Quantity
-from planner.schema.running import FailureRate
-from planner.schema.site import Pue
-from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
+from planner.schema.problem import MOST_SPARES, Extra, Pue, Quantity
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__

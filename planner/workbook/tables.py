@@ -19,8 +19,8 @@ from planner.report import netbox
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
 from planner.report.restated import currency_of
 from planner.report.words import titled
-from planner.schema.beside import CableSchedule
-from planner.schema.comparison import Series
+from planner.schema.analysis import Series
+from planner.schema.layout import CableSchedule
 from planner.schema.plan import Plan
 from planner.workbook.book import GREY, INK, THIN, Book, Sheet, height
 

@@ -17,7 +17,7 @@ import pytest
 from planner import api, atomic_files
 from planner.analysis import variants
 from planner.report import sweep_files
-from planner.schema.sensitivity import VARIED, Sweep
+from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
@@ -88,7 +88,7 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     assert done.code == 0
     assert {name: row["status"] for name, row in rows.items()} == {
         "fine": "optimal", "no unit": "invalid", "too little": "infeasible",
-        "contradiction": "invalid", "high": "invalid", "also fine": "optimal",
+        "contradiction": "infeasible", "high": "infeasible", "also fine": "optimal",
     }  # fmt: skip
     assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
     assert "facility power 1 kW" in rows["too little"]["reason"]

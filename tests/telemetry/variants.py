@@ -204,7 +204,7 @@ REFUSED = [
         Variant("no table", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))),
         "is not text in UTF-8; save the trace as CSV",
     ),
-    (Variant("a zip archive", b"PK\x03\x04" + b"\0" * 99), "not a whole .xlsx file"),
+    (Variant("a zip archive", b"PK\x03\x04" + b"\0" * 99), "no .xlsx workbook"),
     (
         Variant("JSON of lists", '[{"time": 1, "write_gb": [1, 2]}]', "json"),
         "holds lists or objects inside a row",

@@ -32,7 +32,7 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.words import product as product_name
-from planner.schema.bids import (
+from planner.schema.bill import (
     BidCharge,
     BidFigures,
     BidLine,
@@ -42,10 +42,10 @@ from planner.schema.bids import (
     PricedBy,
 )
 from planner.schema.catalog import Item
+from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Objective
-from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.verifier import recheck, verify
 from planner.workbook.audit import Draft, case_of

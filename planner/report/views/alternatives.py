@@ -19,7 +19,7 @@ from planner.report.blocks import (
 )
 from planner.report.views.plan import bought_text
 from planner.report.words import amount_of, counted, millions, number, relative
-from planner.schema.comparison import Alternative, Alternatives, Direction
+from planner.schema.analysis import Alternative, Alternatives, Direction
 
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 

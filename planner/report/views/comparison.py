@@ -15,7 +15,13 @@ from planner.report.words import (
     valued,
     write_figure,
 )
-from planner.schema.comparison import Comparison, FigureRow, LimitSide, LineRow, Side
+from planner.schema.analysis import (
+    Comparison,
+    FigureRow,
+    LimitSide,
+    LineRow,
+    Side,
+)
 from planner.terminal import width
 
 _MAIN = (

@@ -11,7 +11,13 @@ from planner.report.blocks import Table, figures, words
 from planner.report.charts.model import Axis, Band, Chart, Layer, Line, Panel, Points
 from planner.report.telemetry_words import figure, one_line
 from planner.report.words import HOUR_S, counted, percent, some
-from planner.schema.telemetry import CONFIDENCE, FleetJob, FleetStudy, Measured, Trend
+from planner.schema.telemetry import (
+    CONFIDENCE,
+    FleetJob,
+    FleetStudy,
+    Measured,
+    Trend,
+)
 
 _NAME, _MOST_NAMES, _SURE = 24, 8, 0.05
 _TITLES = {

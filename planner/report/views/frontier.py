@@ -44,10 +44,9 @@ from planner.report.words import (
     short,
     units,
 )
-from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+from planner.schema.analysis import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
-_INCOMPLETE = "The points leave out some plans of the curve."
 _TOUCHING, _OPEN_SHARE, _OPEN_FACTOR = 1.001, 0.04, 1.25
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
@@ -77,7 +76,6 @@ def view(study: Frontier) -> list[Block]:
         Facts(facts),
         _points(study),
         Text(rules, "Best plan by each storage rule", points=True),
-        Text(() if study.complete else (_INCOMPLETE,)),
         proof_block((
             proof,
             proven([point.gap for point in study.points]),
@@ -177,7 +175,6 @@ def charts(study: Frontier) -> tuple[Chart, ...]:
         one.to_x is not None and two.from_x > one.to_x * _TOUCHING for one, two in pairwise(points)
     ):
         texts.append("Where the line slants, further plans lie between.")
-    texts += [] if study.complete else [_INCOMPLETE]
     return (Chart("frontier", title, " ".join(texts), (Panel(across, up, layers),)),)
 
 

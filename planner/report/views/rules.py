@@ -19,7 +19,12 @@ from planner.report.blocks import (
 )
 from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Reference, proven
 from planner.report.words import duration, millions, money, named, percent, short, signed, valued
-from planner.schema.comparison import Bought, Outcome, RuleRow, RulesTable
+from planner.schema.analysis import (
+    Bought,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 
 _GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
 _LABEL, _REASON = 40, 70

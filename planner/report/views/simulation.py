@@ -18,7 +18,7 @@ from planner.report.blocks import (
 )
 from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Tone, Whiskers
 from planner.report.words import DAY_S, counted, duration, listed, number, percent, short, size
-from planner.schema.simulation import IntervalTried, JobSimulated, Simulation
+from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
 
 YEAR_S = 365 * DAY_S
 _CAUSES = {

@@ -10,7 +10,13 @@ from planner.library import SweepTable
 from planner.report.charts.model import Chart
 from planner.report.page import ShownPlan
 from planner.report.page import report as page
-from planner.schema.sensitivity import Column, Frontier, Sweep, Tornado, Uncertain
+from planner.schema.analysis import (
+    Column,
+    Frontier,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
 from tests.report.samples_sensitivity import (
     FAILURES,
     POWER,

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from planner.report.charts.model import Bars
-from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.analysis import (
+    Bought,
+    Measure,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 from tests.report.charts.samples import charts
 
 
@@ -13,10 +19,10 @@ def outcome(work: float, capex_usd: float | None, first: float) -> Outcome:
     system = Bought(sku="b300", model="B300", product="DGX B300", quantity=12)
     storage = Bought(sku="ai", model="AI400X3", product="DDN AI400X3", quantity=3)
     return Outcome(
-        systems=(system,), storage=(storage,), storage_units=3, storage_it_power_kw=9.0,
-        storage_capex_usd=1e6, it_power_kw=900.0, facility_power_kw=1100.0, capex_usd=capex_usd,
-        gpus=96, gpus_used=96, useful_gpus=90.0, useful_pflops=work, days_to_train=None,
-        mode="async", interval_s=600.0, overlap=0.1, goodput=0.98, objective_value=work, gap=1e-9,
+        systems=(system,), storage=(storage,), storage_it_power_kw=9.0,
+        it_power_kw=900.0, capex_usd=capex_usd,
+        gpus=96, gpus_used=96, useful_pflops=work, days_to_train=None,
+        interval_s=600.0, goodput=0.98, objective_value=work, gap=1e-9,
         measured=work, difference=work / first - 1.0,
     )  # fmt: skip
 
