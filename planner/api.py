@@ -146,7 +146,6 @@ def solve_with(
     """
     from planner.optimizer.optimise import optimise
     from planner.plan import assemble
-    from planner.plan.cables import links_of
     from planner.plan.storage_options import with_options
     from planner.verifier import unit_faults, verify
 
@@ -181,7 +180,7 @@ def solve_with(
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
-    verify(inputs, plan, links_of)
+    verify(inputs, plan)
     if read_back and (wrong := unit_faults(inputs, plan)):
         raise VerificationError(wrong)
     return plan

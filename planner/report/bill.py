@@ -34,7 +34,6 @@ from planner.schema.bill import (
     BillSums,
     BillTotals,
 )
-from planner.schema.layout import PartByLength
 from planner.schema.plan import Line, Plan
 
 COLUMNS = tuple(BillLine.model_fields)
@@ -129,42 +128,6 @@ def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:
         currency = {"currency": code} if code else {}
         for index, part in enumerate(entry.parts):
             yield _row(part, entry.part_label(index), entry.label, currency)
-        for index, each in enumerate(entry.ordered):
-            more = line.purchased - line.quantity if each is entry.stored else 0
-            row = _by_length(line, each, more, bool(code))
-            label = entry.ordered_label(index)
-            yield row.model_copy(update={"line": label, "parent_line": entry.label, **currency})
-
-
-def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
-    """The order of one length; its money is in the line that counts it."""
-    draws = part.sku == line.sku
-    many = {name: getattr(line, f"unit_{name}") if draws else 0.0 for name in _PHYSICAL}
-    copper = f"one in place of {part.in_place_of} links with their transceivers"
-    return _row(line, "", None, {}).model_copy(
-        update={
-            "sku": _text(part.sku),
-            "manufacturer": _text(part.vendor),
-            "part_number": _known(part.part_number),
-            "model": _text(part.model),
-            "description": None,
-            "quantity": part.quantity,
-            "spares": more if more and line.spares else 0,
-            "pack": 1,
-            "purchased": part.quantity + more,
-            "unit_net": part.unit_net_usd if money else None,
-            "lead_time": None,
-            "lead_time_days": None,
-            **{f"unit_{name}": value for name, value in many.items()},
-            **{name: None if v is None else v * part.quantity for name, v in many.items()},
-            "heat_btu_per_h": None
-            if line.unit_heat_btu_per_h is None or not draws
-            else line.unit_heat_btu_per_h * part.quantity,
-            "role": "ordered of it" if part.in_place_of == 1 else copper,
-            "notes": (),
-            "length_m": part.length_m,
-        }
-    )
 
 
 _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_fields))
@@ -199,8 +162,8 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
             "racks": line.racks,
             **{each: getattr(line, each) for name in _PHYSICAL for each in (f"unit_{name}", name)},
             "role": _known(line.role),
-            "notes": tuple(text for note in notes if (text := _text(note))),
             "length_m": None,
+            "notes": tuple(text for note in notes if (text := _text(note))),
             "category": line.category or None,
             "lifecycle": line.lifecycle or "available",
             "min_order": line.min_order,

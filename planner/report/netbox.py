@@ -234,7 +234,7 @@ def _cables(cables: Sequence[Cable]) -> Iterator[Row]:
         yield row | {
             "status": PLANNED,
             "label": f"{cable.network.replace('_', '-')} {cable.number}",
-            "length": cable.length_m if cable.ordered_m is None else cable.ordered_m,
+            "length": cable.length_m,
             "length_unit": None if cable.length_m is None else "m",
             "description": ", ".join(words)[:200],
         }
@@ -273,7 +273,7 @@ def _cell(value: object) -> str:
 
 COLUMNS = (
     "cable", "network", "from_device", "from_rack", "from_ru", "from_port", "to_device", "to_rack",
-    "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m", "ordered_m",
+    "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m",
 )  # fmt: skip
 """The columns, in order."""
 
@@ -299,7 +299,6 @@ def cells(cable: Cable) -> tuple[Value, ...]:
         cable.part_number,
         cable.medium,
         cable.length_m,
-        cable.ordered_m,
     )
 
 

@@ -5,25 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from planner.schema.layout import PartByLength
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    Plan,
-    Section,
-)
+from planner.schema.plan import LimitReport, Line, Plan, Section
 
 
 class Entry(NamedTuple):
-    """A line of its own with its number, the components it is made of, and what is ordered of it.
-
-    What is ordered by length stands below the line that counts it, after its components.
-    """
+    """A line of its own with its number, and the components it is made of."""
 
     number: int
     line: Line
     parts: tuple[Line, ...]
-    ordered: tuple[PartByLength, ...] = ()
 
     @property
     def label(self) -> str:
@@ -33,23 +23,6 @@ class Entry(NamedTuple):
     def part_label(self, index: int) -> str:
         """The number of a component, such as ``3.1``."""
         return f"{self.number}.{index + 1}"
-
-    def ordered_label(self, index: int) -> str:
-        """The number of what is ordered in a length.
-
-        Args:
-            index: which of these, from 0.
-        """
-        return self.part_label(len(self.parts) + index)
-
-    @property
-    def stored(self) -> PartByLength | None:
-        """What spares and the rest of packs are: the longest length, which can replace any other.
-
-        None where only copper is ordered, or nothing by length.
-        """
-        own = (part for part in self.ordered if part.sku == self.line.sku)
-        return max(own, key=lambda part: part.length_m or 0.0, default=None)
 
 
 @dataclass(frozen=True)
@@ -67,9 +40,6 @@ def blocks(plan: Plan) -> list[Block]:
     """
     bundles = {_key(line, line.sku) for line in plan.lines if line.parent is None}
     parts: dict[tuple[str, str, int], list[Line]] = {}
-    by_length: dict[str, list[PartByLength]] = {}
-    for part in plan.cabling:
-        by_length.setdefault(part.counted_as, []).append(part)
     own: dict[Section, list[Line]] = {section: [] for section in get_args(Section)}
     for line in plan.lines:
         if line.parent is not None and _key(line, line.parent) in bundles:
@@ -83,8 +53,7 @@ def blocks(plan: Plan) -> list[Block]:
         for line in lines:
             number += 1
             known = parts.get(_key(line, line.sku), ()) if line.parent is None else ()
-            ordered = by_length.get(line.sku, ()) if line.parent is None else ()
-            entries.append(Entry(number, line, tuple(known), tuple(ordered)))
+            entries.append(Entry(number, line, tuple(known)))
         if entries:
             result.append(Block(section, tuple(entries)))
     return result

@@ -210,7 +210,7 @@ class BillLine(Record):
     weight_kg: float | None = _column("weight of all in place")
     role: str | None = _column("purpose of a companion")
     notes: tuple[str, ...] = _column("remarks of catalog and price book")
-    length_m: float | None = _column("length as ordered, of cables by length")
+    length_m: None = _column("empty: cables are not ordered by length")
     unit_list_low: float | None = _price("least it is expected to be")
     unit_list_high: float | None = _price("most it is expected to be")
     subscription_per_year_low: float | None = _price(

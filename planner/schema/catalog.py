@@ -1,7 +1,6 @@
 """Catalogs: products, with source and confidence of every figure. No prices."""
 
 from functools import cache
-from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -192,18 +191,10 @@ class FormLink(Link):
     form: Identifier
 
 
-class Copper(Model):
-    """A copper cable from cage to cage of switches, in place of ``links`` links and their ends."""
-
-    cable: Identifier
-    links: PositiveWhole = 1
-
-
 class PortGroup(Model):
     """One way to use the whole front panel: ``count`` ports of one speed.
 
-    ``forms``: links to ports of other forms. ``copper``: cables between two such switches as far as
-    they reach. Ports slower than ``down_to`` find no link.
+    ``forms``: links to ports of other forms. Ports slower than ``down_to`` find no link.
     """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
@@ -211,7 +202,6 @@ class PortGroup(Model):
     count: PositiveWhole
     link: Link | None = None
     forms: tuple[FormLink, ...] = ()
-    copper: tuple[Copper, ...] = ()
 
     def made_for(self, form: str | None) -> FormLink | None:
         """The link for ports of a form, or None."""
@@ -376,27 +366,6 @@ class Media(Cited):
     drives: Text | None = None
 
 
-class LengthOnOffer(Model):
-    """One length in which a cable is sold, and its part number."""
-
-    length_m: Length = Field(alias="length")
-    part_number: Text | None = None
-
-
-class Lengths(Cited):
-    """The lengths in which a cable is sold, ascending; none where it is cut to length."""
-
-    model: Text | None = None
-    offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
-
-    @model_validator(mode="after")
-    def _rising(self) -> Self:
-        lengths = [each.length_m for each in self.offered]
-        if any(a >= b for a, b in pairwise(lengths)):
-            raise ValueError("lengths are listed from the shortest on, each once")
-        return self
-
-
 class ClusterPart(Cited):
     """Something that each cluster of a family needs for itself, such as its two switches."""
 
@@ -442,7 +411,7 @@ class Item(Model):
     """A product as its vendor describes it.
 
     Storage of ``tier`` bulk holds data sets and archives. ``reach``: longest link of a transceiver
-    or cable; ``beyond`` replaces it, in the same cage or with the same ends, on longer links.
+    or cable.
     """
 
     id: Identifier
@@ -473,8 +442,6 @@ class Item(Model):
     service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     reach: Figure[Length] | None = None
-    beyond: Identifier | None = None
-    lengths: Lengths | None = None
     trade: Trade = Trade.model_construct()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.schema.base import Customer, Net, PlanModel
+from planner.schema.base import Customer, PlanModel
 
 
 def _is_empty(value: object) -> bool:
@@ -11,25 +11,6 @@ def _is_empty(value: object) -> bool:
 
 
 RackClassName = Literal["gpu", "storage", "network"]
-
-
-class PartByLength(PlanModel):
-    """Quantity of one part in one length, within the line ``counted_as`` of the bill.
-
-    Copper replaces ``in_place_of`` fibres each. ``length_m`` as sold, None of a transceiver and of
-    a link whose end has no place. The money is in the line.
-    """
-
-    counted_as: Customer[str]
-    sku: Customer[str]
-    vendor: Customer[str]
-    model: Customer[str]
-    part_number: Customer[str | None]
-    category: Customer[str]
-    length_m: Customer[float | None]
-    quantity: Customer[int]
-    in_place_of: Customer[int] = 1
-    unit_net_usd: Net[float | None] = None
 
 
 class Device(PlanModel):
@@ -108,8 +89,7 @@ class Cable:
     """One link; links with the same ``number`` and ``sku`` share a cable, as a splitter's do.
 
     ``sku`` is None where no cable is listed for such ports. ``length_m``: the run, None without
-    ``site.floor``; ``medium``: what such a length needs. ``ordered_m``: the length as sold;
-    ``counted_as``: the item that the bill counts for it.
+    ``site.floor``; ``medium``: what such a length needs.
     """
 
     number: int
@@ -121,10 +101,6 @@ class Cable:
     part_number: str | None
     length_m: int | None
     medium: str
-    ordered_m: float | None = None
-    counted_as: str | None = None
-    in_place_of: int = 1
-    spares: str | None = None
 
 
 @dataclass(frozen=True)

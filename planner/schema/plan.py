@@ -22,7 +22,6 @@ from planner.schema.base import (
 from planner.schema.catalog import Category, Lifecycle
 from planner.schema.layout import (
     FabricReport,
-    PartByLength,
     RackClassName,
     RackGroup,
     StorageOptions,
@@ -514,7 +513,6 @@ class Plan(Shown, PlanModel):
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
-    cabling: Customer[tuple[PartByLength, ...]] = Field(default=(), exclude_if=_is_empty)
     currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
     public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)

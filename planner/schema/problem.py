@@ -132,12 +132,10 @@ class Floor(Model):
     """Layout of racks, for the lengths of cables: rows of ``racks_per_row``, numbered row by row.
 
     A cable rises by ``riser`` above its rack at each end, and runs along and across rows; ``slack``
-    is a share more. With ``rows`` the longest run is known before racks are placed: links are
-    planned with modules that reach it, and the bill lists their cables by length.
+    is a share more.
     """
 
     racks_per_row: PositiveWhole
-    rows: PositiveWhole | None = None
     rack_width_m: Length = Field(alias="rack_width")
     row_pitch_m: Length = Field(alias="row_pitch")
     riser_m: LengthOrZero = Field(alias="riser")
@@ -187,12 +185,6 @@ class Site(Model):
     def _racks_have_a_size(self) -> Self:
         if self.racks is not None and self.rack is None:
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
-        if self.floor is not None and self.floor.rows is not None:
-            places = self.floor.rows * self.floor.racks_per_row
-            if self.racks is None:
-                raise ValueError("floor.rows needs racks: how many the hall takes")
-            if self.racks > places:
-                raise ValueError(f"racks is {self.racks}; floor has places for {places}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
         return self
