@@ -10,16 +10,15 @@ purpose. A wrong input is an `InputError`, whose text is the line that the comma
     plan.to_frame()                 # the bill; plan.to_frame("limits"), ...
     planner.verify(plan)
 
-Each function has the options of its command; `planner.library` has all functions.
+Each function has the options of its command, which calls it.
 """
 
+from planner.commands.characterize import characterize
 from planner.errors import InputError, NoPlanError, PlannerError, VerificationError
 from planner.inputs import Inputs
 from planner.library import (
     alternatives,
-    audit,
     bid,
-    characterize,
     compare,
     compare_rules,
     example,
@@ -50,7 +49,6 @@ __all__ = [
     "VerificationError",
     "__version__",
     "alternatives",
-    "audit",
     "bid",
     "characterize",
     "compare",

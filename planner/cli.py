@@ -1,64 +1,62 @@
-"""The command line: each command reads its options, calls one function and prints the result."""
+"""The command line: each command reads its options and delivers what one function returns."""
 
 from __future__ import annotations
 
 import gc
 import inspect
-import json
 import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from planner import library, removed, shipped
-from planner.analysis.request import request_for
-from planner.cli_data import characterize, quotes, simulate
+from planner import library, removed
 from planner.cli_options import (
     AsJson,
     Audience,
     ChosenSolver,
-    EachGap,
     Full,
     Gap,
     GridOutput,
-    Html,
     Mode,
     Output,
     ProblemFile,
+    Quantities,
     Quiet,
+    Rates,
+    ReadAs,
     Scenario,
     Settings,
+    Stamp,
     StudyOutput,
     Text,
     Texts,
     TimeLimit,
     Workers,
     argument,
+    column,
     complete_examples,
     complete_items,
     option,
-    run_command,
 )
+from planner.commands import portfolio
+from planner.commands.deliver import Target, deliver, list_files
 from planner.errors import Finding, InputError, PlannerError, StoppedError
+from planner.sources import is_portfolio, require_single
 from planner.terminal import (
     catch_interrupts,
-    coloured,
     discard,
     follow,
     interrupt_handled,
     open_closed_streams,
     say,
+    show_progress,
 )
 from planner.version import __version__
-
-if TYPE_CHECKING:
-    from planner.commands.results import Study
 
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
@@ -73,6 +71,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+quotes = typer.Typer(
+    help="Read, request and compare vendors' quotes.", no_args_is_help=True, rich_markup_mode=None
+)
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def command(
+    example: str, group: typer.Typer = app, name: str | None = None, more: str = ""
+) -> Callable[[CommandT], CommandT]:
+    """Register a command; its help ends in an example, lists show its whole first sentence."""
+
+    def register(function: CommandT) -> CommandT:
+        words = " ".join((inspect.getdoc(function) or "").split())
+        short, end = words.split(". ")[0].rstrip(".") + ".", f"{more}Example: planner {example}"
+        group.command(name, short_help=short, epilog=end)(function)
+        return function
+
+    return register
 
 
 def _print_version(wanted: bool) -> None:
@@ -90,7 +106,7 @@ def _root(
     pass
 
 
-@app.command()
+@command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
 def solve(
     problem: ProblemFile,
     set_: Settings = None,
@@ -107,11 +123,11 @@ def solve(
         Texts,
         option(
             "Write more: bill.csv, bill.json, cables (schedule and sheet), netbox (CSV for "
-            "NetBox); sheets why, rules, alternatives. Commas or repeated.",
+            "NetBox). Commas or repeated.",
             metavar="NAMES",
         ),
     ] = None,
-    html: Html = False,
+    html: Annotated[bool, option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Audience,
         option(
@@ -130,45 +146,46 @@ def solve(
     ] = None,
     full: Full = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Find the best plan; print it and write PROBLEM.xlsx and PROBLEM.plan.json.
 
     With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
-    from planner.commands import portfolio
-    from planner.commands.solve import run
-
-    request = request_for(
-        problem, set_, scenario, gap=gap, time_limit=time_limit, solver=solver, folder=output
-    )
-    shown = {"as_json": as_json, "quiet": quiet}
-    if portfolio.is_portfolio(problem):
+    solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
+    if is_portfolio(problem):
         given = {"--also": also, "--html": html, "--save-model": save_model}
-        given["--audience"] = audience != "internal"
-        portfolio.refuse_options(given)
-        code = portfolio.solve(request, output, full=full or bool(show), **shown)
-    else:
-        code = run(
-            request,
+        portfolio.refuse_options(given | {"--audience": audience != "internal"})
+        target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
+        return portfolio.solve(target, solver=solver, **solving)
+    from planner.commands import plan_files
+
+    parts = plan_files.words_of("--show", show, plan_files.Part)
+    write = partial(
+        plan_files.write_plan,
+        also=plan_files.words_of("--also", also, plan_files.Also),
+        html=html,
+        edition=plan_files.EDITIONS[audience],
+    )
+    target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
+    return deliver(
+        partial(
+            library.solve,
+            problem,
+            scenario=scenario,
+            solver=solver,
             save_model=save_model,
-            also=also or (),
-            html=html,
-            audience=audience,
-            show=show or (),
-            full=full,
-            **shown,
-        )
-    raise typer.Exit(code)
+            **solving,
+        ),
+        target,
+        write,
+    )
 
 
-@app.command()
+@command("check 10MW.yaml --full")
 def check(
     problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    against: Annotated[
-        Text, option("List settings that are still as in this example.", metavar="EXAMPLE")
-    ] = None,
     schema: Annotated[
         Text,
         option(
@@ -179,29 +196,25 @@ def check(
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
-) -> None:
+) -> int:
     """Validate a problem with its catalogs and prices; list every finding."""
-    from planner.commands import portfolio
-    from planner.commands.check import report_findings
+    from planner.commands.check import json_schema, report_findings
 
     if schema is not None:
-        from planner.commands.check import json_schema
-
         say(json_schema(schema), nl=False)
-        return
+        return 0
     if problem is None:
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
-    if portfolio.is_portfolio(problem):
-        say(portfolio.check(problem, tuple(set_ or ()), scenario))
-        return
-    text, faulty = report_findings(
-        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
-    )
+    settings = tuple(set_ or ())
+    if is_portfolio(problem):
+        say(portfolio.check(problem, settings, scenario))
+        return 0
+    text, faulty = report_findings(problem, settings, scenario, as_json=as_json, full=full)
     say(text)
-    raise typer.Exit(2 if faulty else 0)
+    return 2 if faulty else 0
 
 
-@app.command()
+@command("size 10MW.yaml --gpus 4096")
 def size(
     problem: ProblemFile,
     set_: Settings = None,
@@ -212,22 +225,14 @@ def size(
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
-) -> None:
+) -> int:
     """Show the sizing without solving: sizes, intervals, requirements of each storage rule."""
-    from planner.commands import portfolio
-    from planner.report.screen import show
-    from planner.report.views.size import view
-
-    portfolio.refuse("size", problem)
-    report = library.size(problem, gpus=gpus, settings=set_ or (), scenario=scenario)
-    if as_json:
-        say(json.dumps(asdict(report), indent=2, ensure_ascii=False))
-    else:
-        styled = coloured()
-        say(show(view(report), full=full, styled=styled).rstrip("\n"), styled=styled)
+    require_single(problem, "planner size")
+    study = partial(library.size, problem, gpus=gpus, settings=set_ or (), scenario=scenario)
+    return deliver(study, Target("size", problem, as_json=as_json, full=full))
 
 
-@app.command()
+@command("explain 10MW.yaml --why-not ddn_ai400x2")
 def explain(
     problem: ProblemFile,
     set_: Settings = None,
@@ -259,26 +264,30 @@ def explain(
     full: Full = False,
     time_limit: TimeLimit = None,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Explain the best plan: binding constraints, marginal values, why nothing else is bought.
 
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
-    from planner.analysis.explain import run
-    from planner.commands import portfolio
-
-    request = request_for(problem, set_, scenario, time_limit=time_limit, folder=output)
-    if portfolio.is_portfolio(problem):
-        given = {"--step": step, "--why-not": why_not, "--weight": weight, "--keep": keep}
-        portfolio.refuse_options({**given, "--output": output})
-        raise typer.Exit(portfolio.explain(request, as_json=as_json, quiet=quiet))
+    target = Target("explain", problem, scenario, output, as_json, full, quiet)
+    given: dict[str, Any] = {"step": step or (), "why_not": why_not or (), "weight": weight or ()}
+    if is_portfolio(problem):
+        names = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
+        portfolio.refuse_options(names | {"--keep": keep, "--output": output})
+        return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
     study = partial(
-        run, step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or ()
+        library.explain,
+        problem,
+        **given,
+        keep=keep or (),
+        settings=set_ or (),
+        scenario=scenario,
+        time_limit=time_limit,
     )
-    run_command("explain", "questions", study, request, as_json, full, quiet)
+    return deliver(study, target)
 
 
-@app.command()
+@command("sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW")
 def sweep(
     problem: ProblemFile,
     mode: Annotated[
@@ -327,38 +336,32 @@ def sweep(
     output: GridOutput = None,
     as_json: AsJson = False,
     full: Full = False,
-    gap: EachGap = None,
+    gap: Gap = None,
     time_limit: TimeLimit = None,
     workers: Workers = "0",
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
-    from planner.commands import portfolio
-    from planner.commands.sweep import Sweeping, sweeping
+    from planner.commands.sweep import study_of
 
-    request = request_for(
-        problem,
-        set_,
-        scenario,
-        gap=gap,
-        time_limit=time_limit,
-        workers=workers,
-        folder=output or (Path() if mode == "grid" else None),
-    )
-    if portfolio.is_portfolio(problem):
-        modes = {f"--mode {mode}": mode != "grid", "--indices": indices}
-        texts = {"--scenarios": scenarios, "--against": against, "--points": points}
-        more = {"--samples": samples, "--seed": seed, "--json": as_json}
-        portfolio.refuse_options({**modes, **texts, **more})
-        raise typer.Exit(portfolio.sweep(request, vary or (), quiet=quiet))
-    given = Sweeping(
-        tuple(vary or ()), scenarios, tuple(against or ()), points, samples, seed, indices
-    )
-    counts, study = sweeping(mode, given)
-    run_command(f"sweep, {mode}", counts, study, request, as_json, full, quiet)
+    folder = output or (Path() if mode == "grid" else None)
+    counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
+    name = f"sweep, {mode}"
+    target = Target(name, problem, scenario, folder, as_json, full, quiet, counts)
+    given = {
+        "scenarios": scenarios, "against": against, "points": points, "samples": samples,
+        "seed": seed, "indices": indices,
+    }  # fmt: skip
+    if is_portfolio(problem):
+        names = {f"--{name}": value for name, value in given.items()}
+        portfolio.refuse_options(names | {f"--mode {mode}": mode != "grid", "--json": as_json})
+        return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
+    study = study_of(mode, problem, {"vary": vary, **given})
+    solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
+    return deliver(partial(study, workers=workers, **solving), target)
 
 
-@app.command()
+@command("compare 10MW.yaml --rules")
 def compare(
     files: Annotated[
         list[Path],
@@ -383,25 +386,29 @@ def compare(
     as_json: AsJson = False,
     full: Full = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Compare plans side by side: differences, their amounts and effects.
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    from planner.analysis import alternatives, compare, rules
-    from planner.analysis.request import share
-
     if by_rules and near is not None:
         message = "--rules and --near are different comparisons"
         raise InputError(Finding("option", message, fix="give one of them"))
-    study: Study = rules.run if by_rules else partial(compare.run, everything=full)
-    if near is not None:
-        study = partial(alternatives.run, within=share("--near", near), most=alternatives.SEVERAL)
-    request = request_for(files, set_, scenario, folder=output)
-    run_command("compare", "plans", study, request, as_json, full, quiet)
+    if (by_rules or near is not None) and len(files) > 1:
+        message = f"{'--rules' if by_rules else '--near'} takes one problem file"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    for file in files:
+        require_single(file, "planner compare")
+    study: Callable[..., Any] = partial(library.compare, *files)
+    if by_rules:
+        study = partial(library.compare_rules, files[0])
+    elif near is not None:
+        study = partial(library.alternatives, files[0], within=near)
+    target = Target("compare", files[0], scenario, output, as_json, full, quiet, "plans")
+    return deliver(partial(study, settings=set_ or (), scenario=scenario), target)
 
 
-@app.command()
+@command("verify 10MW.plan.json")
 def verify(
     plan: Annotated[
         Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.")
@@ -416,22 +423,20 @@ def verify(
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
     full: Full = False,
-) -> None:
+) -> int:
     """Check a plan file or an edited workbook by independent arithmetic.
 
     Plan file: every figure and limit, prices against the catalogs, the bound by the other solver.
     Workbook: edits, violated limits, distance from the optimum. Exit code 3 where a check fails.
     """
-    from planner.analysis.verification import run
-    from planner.commands import portfolio
-
-    request = request_for(plan, time_limit=time_limit)
-    if portfolio.is_portfolio(plan):
-        raise typer.Exit(portfolio.verify(request, as_json=as_json))
-    run_command("verify", "", partial(run, solve_again=solve_again), request, as_json, full)
+    target = Target("verify", plan, as_json=as_json, full=full)
+    if is_portfolio(plan):
+        return portfolio.verify(target)
+    study = partial(library.verify, plan, solve_again=solve_again, time_limit=time_limit)
+    return deliver(study, target)
 
 
-@app.command()
+@command("explore 10MW.yaml")
 def explore(
     problem: ProblemFile,
     set_: Settings = None,
@@ -442,43 +447,12 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands import explore_portfolio, portfolio
+    from planner.commands import explore_portfolio
     from planner.commands.explore import explorer_of, serve
 
-    of = explore_portfolio.explorer_of if portfolio.is_portfolio(problem) else explorer_of
+    of = explore_portfolio.explorer_of if is_portfolio(problem) else explorer_of
     make = partial(of, problem, tuple(set_ or ()), scenario)
     serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
-
-
-@app.command()
-def init(
-    answers: Annotated[
-        Texts,
-        argument(
-            "A shipped example to copy, or answers of your own.",
-            metavar="[EXAMPLE | NAME=ANSWER...]",
-            autocompletion=complete_examples,
-        ),
-    ] = None,
-    output: Output = Path(),
-    force: Annotated[bool, option("Replace an existing file.", "--force")] = False,
-) -> None:
-    """Write a problem to start from: your own from a few answers, or a shipped example.
-
-    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
-    """
-    from planner.commands.new_problem import ask_all, read_answers, write_example, write_problem
-
-    example, given = read_answers(answers or ())
-    if example is not None:
-        path = write_example(example, output, force=force)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
-    elif given:
-        path = write_problem(given, output, force=force)
-    else:
-        path = write_example("10MW", output, force=force)
-    say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
 _ANSWERS = """\
@@ -500,14 +474,49 @@ Answers:
   vendors=DDN,VAST    vendors that may sell; without it any
   own=ITEM=UNITS      units owned, own=nvidia_dgx_h100=8; repeatable
   prices=BOOK         price book, a file or a shipped one
+
 """
+
+
+@command(
+    "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
+    more=f"{_ANSWERS}Shipped: {', '.join(complete_examples(''))}\n\n",
+)
+def init(
+    answers: Annotated[
+        Texts,
+        argument(
+            "A shipped example to copy, or answers of your own.",
+            metavar="[EXAMPLE | NAME=ANSWER...]",
+            autocompletion=complete_examples,
+        ),
+    ] = None,
+    output: Output = Path(),
+    force: Annotated[bool, option("Replace an existing file.", "--force")] = False,
+) -> None:
+    """Write a problem to start from: your own from a few answers, or a shipped example.
+
+    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
+    """
+    from planner.commands.init import ask_all, read_answers, write_example, write_problem
+
+    example, given = read_answers(answers or ())
+    if example is not None:
+        path = write_example(example, output, force=force)
+    elif sys.stdin.isatty() and sys.stdout.isatty():
+        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
+    elif given:
+        path = write_problem(given, output, force=force)
+    else:
+        path = write_example("10MW", output, force=force)
+    say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
 def _prompt(words: str, otherwise: str) -> str:
     return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
-@app.command()
+@command("catalog ddn_ai400x2_turbo")
 def catalog(
     names: Annotated[
         Texts,
@@ -534,7 +543,7 @@ def catalog(
         option("Price book, a file or a shipped one. Repeatable.", metavar="BOOK"),
     ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
     from planner.commands import catalog as command
 
@@ -542,48 +551,260 @@ def catalog(
     if check:
         text, faulty = command.check(tuple(map(Path, names or ())), books, as_json=as_json)
         say(text)
-        raise typer.Exit(2 if faulty else 0)
+        return 2 if faulty else 0
     say(command.show(names or (), books, as_json=as_json, incomplete=incomplete))
+    return 0
 
 
-app.command()(characterize)
-app.command()(simulate)
+@command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
+def characterize(
+    traces: Annotated[
+        list[Path],
+        argument(
+            "Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a "
+            "column, or a file each."
+        ),
+    ],
+    time: Annotated[Text, column("Column of times; DATE+TIME for two columns.")] = None,
+    write: Annotated[Text, column("Column of writes.")] = None,
+    read: Annotated[Text, column("Column of reads.")] = None,
+    cluster: Annotated[Text, option("Column of the clusters' names.", metavar="COLUMN")] = None,
+    sum_: Annotated[
+        bool,
+        option(
+            "Add up the columns of writes and of reads (--write 'ost*'), and rows of a time.",
+            "--sum",
+        ),
+    ] = False,
+    unit: Annotated[
+        Text, option("Unit of the figures: GB/s, MiB/s, B.", show_default="as named")
+    ] = None,
+    decimal: Annotated[
+        Text, option("Decimal mark, . or ,; the other one groups thousands.", metavar="MARK")
+    ] = None,
+    time_format: Annotated[
+        Text,
+        option(
+            "Format of times: '%d/%m/%Y %H:%M'.",
+            show_default="ISO 8601, or the one that fits",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    read_as: Annotated[
+        ReadAs | None,
+        option("Kind of figures: bandwidth, bytes per sample, counters of bytes."),
+    ] = None,
+    stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
+    window: Annotated[
+        Text,
+        option(
+            "Averaging window of each sample: '5 min' of rate(...[5m]).",
+            show_default="estimated",
+            metavar="TIME",
+        ),
+    ] = None,
+    jobs: Annotated[
+        Path | None,
+        option(
+            "Table of jobs (job, cluster, gpus, parameters): adds the study of the fleet.",
+            metavar="FILE",
+        ),
+    ] = None,
+    problem: Annotated[
+        Path | None,
+        option("Problem to calibrate by a job; with --jobs: catalogs for sufficient storage."),
+    ] = None,
+    job: Annotated[
+        Text, option("Job found to calibrate by.", show_default="largest writer")
+    ] = None,
+    plan: Annotated[
+        Path | None, option("Plan that ran: GPUs and nameplate of the storage.")
+    ] = None,
+    gpus: Annotated[int | None, option("GPUs of the job.")] = None,
+    nameplate: Annotated[
+        Text,
+        option(
+            "Nameplate bandwidth of the storage: '200 GB/s', or write and read, with a comma.",
+            metavar="WRITE[,READ]",
+        ),
+    ] = None,
+    log: Annotated[
+        Text, option("The job's log (CSV: time, job, event).", metavar="FILE[=JOB]")
+    ] = None,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, restarts.
+
+    With --problem: overrides of it by the measurements. With --jobs: bandwidth against model size
+    and interval. Exit code 4 where no job is found.
+    """
+    from planner.commands.characterize import characterize as study
+
+    found = partial(
+        study,
+        *traces,
+        time=time, write=write, read=read, cluster=cluster, sum=sum_, unit=unit, decimal=decimal,
+        time_format=time_format, read_as=read_as, stamp=stamp, window=window, jobs=jobs,
+        problem=problem, job=job, plan=plan, gpus=gpus, nameplate=nameplate, log=log,
+        output=output,
+    )  # fmt: skip
+    target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
+    return deliver(found, target)
+
+
+@command("simulate 10MW.plan.json --replications 100")
+def simulate(
+    plan: Annotated[
+        Path, argument("PROBLEM.plan.json of planner solve; also a problem file or a workbook.")
+    ],
+    failures: Annotated[
+        str,
+        option(
+            "Failures: exponential, weibull:SHAPE, or a file of times between interruptions or of "
+            "dates, such as the output of sacct -P; FILE=COLUMN for one of its columns.",
+            metavar="KIND",
+        ),
+    ] = "exponential",
+    time_format: Annotated[
+        Text, option("Format of its dates: '%m/%d/%Y %H:%M'.", metavar="FORMAT")
+    ] = None,
+    scaled: Annotated[
+        bool, option("Scale the file's times to the plan's mean.", "--scaled")
+    ] = False,
+    interval: Annotated[
+        Text, option("Checkpoint interval.", show_default="the plan's", metavar="TIME")
+    ] = None,
+    replications: Annotated[int, option("Number of runs.")] = 1000,
+    length: Annotated[str, option("Length of each run.", metavar="TIME")] = "1 year",
+    seed: Annotated[int, option("Seed of the runs.")] = 1,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Simulate a plan's job failure by failure: goodput against the predicted, lost time by cause.
+
+    Other checkpoint intervals are tried under the same failures.
+    """
+    target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
+    if is_portfolio(plan):
+        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
+        more = {"--time-format": time_format, "--interval": interval, "--output": output}
+        portfolio.refuse_options({**laws, **more})
+        return portfolio.simulate(target, length=length, replications=replications, seed=seed)
+    law, _, name = failures.partition("=")
+    study = partial(
+        library.simulate,
+        plan,
+        failures=law, column=name or None, time_format=time_format, scaled=scaled,
+        interval=interval, replications=replications, length=length, seed=seed,
+    )  # fmt: skip
+    return deliver(study, target)
+
+
+@command("quote import acme.xlsx --vendor ACME", quotes, "import")
+def quote_import(
+    file: Annotated[Path, argument("The vendor's file: .xlsx or .csv.")],
+    vendor: Annotated[str, option("Name of the vendor.", show_default=False)],
+    map_: Annotated[
+        Path | None, option("Layout of its files (.map.yaml).", "--map", metavar="FILE")
+    ] = None,
+    problem: Annotated[
+        Path | None, option("Problem whose catalogs apply.", show_default="all shipped catalogs")
+    ] = None,
+    date: Annotated[Text, option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
+    currency: Annotated[Text, option("Currency of the quote.", metavar="CODE")] = None,
+    rate: Rates = None,
+    output: Output = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Read a vendor's quote into a price book; list unread lines and errors.
+
+    Writes FILE.prices.yaml, FILE.map.yaml for the next quote, FILE.quote.json with every cell, and
+    FILE.catalog.yaml for products that no catalog has.
+    """
+    from planner.commands.quote import import_quote, json_text
+    from planner.report.views.bids import render_quote
+
+    with show_progress("quote import"):
+        quote, written = import_quote(
+            file, output, vendor=vendor, mapping=map_, problem=problem, date=date,
+            currency=currency, rates=rate or (),
+        )  # fmt: skip
+    say(json_text(quote).rstrip("\n") if as_json else render_quote(quote))
+    book = next((path.name for path in written if path.name.endswith(".prices.yaml")), None)
+    next_step = f"; next: add {book} to `prices` of the problem" if book else ""
+    say(f"wrote {', '.join(map(str, written))}{next_step}", err=True)
+
+
+@command("quote rfq 10MW.yaml", quotes, "rfq")
+def quote_rfq(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Output = Path(),
+) -> None:
+    """Write a neutral request for quotes, PROBLEM.rfq.xlsx: requirements, no product, no budget.
+
+    Vendors' answers in it are read by planner quote import.
+    """
+    from planner.commands.quote import write_rfq
+
+    with show_progress("quote rfq"):
+        path = write_rfq(problem, tuple(set_ or ()), scenario, output)
+    say(f"wrote {path}; read answers with: planner quote import FILE --vendor NAME", err=True)
+
+
+@command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
+def quote_bid(
+    files: Annotated[
+        list[Path],
+        argument("Problem file (YAML), then bids: .xlsx or .csv, as vendors send them."),
+    ],
+    quantities: Annotated[
+        Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
+    ] = "quoted",
+    vendor: Annotated[
+        Texts, option("Vendor of a bid. Repeatable.", show_default="file name", metavar="FILE=NAME")
+    ] = None,
+    map_: Annotated[
+        Texts,
+        option(
+            "Layout of a file, of planner quote import. Repeatable.", "--map", metavar="FILE=MAP"
+        ),
+    ] = None,
+    date: Annotated[
+        Texts, option("Date of a quote whose file states none.", metavar="FILE=DATE")
+    ] = None,
+    currency: Annotated[
+        Texts, option("Currency of a quote whose file states none.", metavar="FILE=CODE")
+    ] = None,
+    rate: Rates = None,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: StudyOutput = None,
+    as_json: AsJson = False,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> int:
+    """Evaluate vendors' quotes as bids on a problem.
+
+    Limits met, useful work and cost over the term, gaps, the best mix with proof, and each bid's
+    break-even price. Exit code 3 where no bid meets every limit.
+    """
+    study = partial(
+        library.bid,
+        *files,
+        quantities=quantities, vendor=vendor or (), mapping=map_ or (), date=date or (),
+        currency=currency or (), rate=rate or (), settings=set_ or (), scenario=scenario,
+    )  # fmt: skip
+    return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
+
+
 app.add_typer(quotes, name="quote")
-
-EXAMPLES = {
-    "catalog": "planner catalog ddn_ai400x2_turbo",
-    "characterize": "planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
-    "check": "planner check 10MW.yaml --against 10MW",
-    "compare": "planner compare 10MW.yaml --rules",
-    "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
-    "explore": "planner explore 10MW.yaml",
-    "init": "planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    "quote bid": "planner quote bid 10MW.yaml acme.xlsx beta.csv",
-    "quote import": "planner quote import acme.xlsx --vendor ACME",
-    "quote rfq": "planner quote rfq 10MW.yaml",
-    "simulate": "planner simulate 10MW.plan.json --replications 100",
-    "size": "planner size 10MW.yaml --gpus 4096",
-    "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --show lines",
-    "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
-    "verify": "planner verify 10MW.plan.json",
-}
-
-
-def _add_examples() -> None:
-    """End each help in an example; lists of commands show whole first sentences."""
-    for prefix, application in (("", app), ("quote ", quotes)):
-        for command in application.registered_commands:
-            assert command.callback is not None
-            name = f"{prefix}{command.name or command.callback.__name__}"
-            words = " ".join((inspect.getdoc(command.callback) or "").split())
-            command.short_help = words.split(". ")[0].rstrip(".") + "."
-            command.epilog = f"Example: {EXAMPLES[name]}"
-            if name == "init":
-                known = ", ".join((*shipped.problem_files(), *shipped.portfolio_files()))
-                command.epilog = f"{_ANSWERS}\n\nShipped: {known}\n\n{command.epilog}"
-
-
-_add_examples()
 
 
 # The process.
@@ -637,7 +858,6 @@ def _run(application: Callable[..., Any]) -> int:
 def _report_interruption() -> int:
     interrupt_handled()
     from planner.atomic_files import put_in_place
-    from planner.commands.files import list_files
 
     written = list_files(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"

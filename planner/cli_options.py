@@ -1,20 +1,16 @@
-"""Options of the command line with their completions, and the call that runs a study."""
+"""Options that commands share, with their completions; an option means the same everywhere."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import typer
 
 from planner import shipped
 from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from planner.analysis.request import Request
-    from planner.commands.results import Study
 
 _ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
 
@@ -85,12 +81,10 @@ def argument(text: str, **more: Any) -> Any:
     return typer.Argument(help=text, **({"show_default": False} | more))
 
 
-Solver = Literal["highs", "cbc"]
-Audience = Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"]
-Mode = Literal["grid", "frontier", "tornado", "uncertain"]
-ReadAs = Literal["rate", "bytes", "counter"]
-Stamp = Literal["start", "end"]
-Quantities = Literal["quoted", "free"]
+def column(text: str) -> Any:
+    """An option that names a column of a file."""
+    return option(text, metavar="COLUMN", show_default="by name")
+
 
 _OF_FILES = frozenset((".xlsx", ".json", ".csv", ".html", ".yaml", ".yml", ".pdf"))
 
@@ -109,7 +103,12 @@ def _output(default: str) -> Any:
     return option(text, "--output", "-o", show_default=default, callback=a_folder)
 
 
-_GAP = "Largest MIP gap to prove, as a share or in percent."
+Solver = Literal["highs", "cbc"]
+Audience = Literal["internal", "customer", "customer-list", "customer-no-prices", "partner"]
+Mode = Literal["grid", "frontier", "tornado", "uncertain"]
+ReadAs = Literal["rate", "bytes", "counter"]
+Stamp = Literal["start", "end"]
+Quantities = Literal["quoted", "free"]
 
 Text = str | None
 Texts = list[str] | None
@@ -131,13 +130,15 @@ Scenario = Annotated[
 AsJson = Annotated[bool, option("Print JSON on standard output.", "--json")]
 Full = Annotated[bool, option("Show everything: all tables and notes.", "--full")]
 Quiet = Annotated[bool, option("Print no messages.", "--quiet", "-q")]
-Html = Annotated[bool, option("Write an HTML page that opens offline.", "--html")]
 Output = Annotated[Path, _output(".")]
 StudyOutput = Annotated[Path | None, _output("write no files")]
 GridOutput = Annotated[Path | None, _output("of a grid ., otherwise write no files")]
-Gap = Annotated[Text, option(_GAP, show_default="2e-6")]
-EachGap = Annotated[
-    Text, option(_GAP, show_default="0.1 %; of a grid up to 500 rows 2e-6, with the plan of solve")
+Gap = Annotated[
+    Text,
+    option(
+        "Largest MIP gap to prove, as a share or in percent.",
+        show_default="2e-6; of sweep 0.1 %, of a grid up to 500 rows 2e-6",
+    ),
 ]
 TimeLimit = Annotated[
     Text, option("Time limit of each solve, e.g. '30 s'; keeps the best so far.", metavar="TIME")
@@ -155,16 +156,3 @@ Workers = Annotated[
 Rates = Annotated[
     Texts, option("USD for one unit of a currency: EUR=1.08. Repeatable.", metavar="CODE=USD")
 ]
-
-
-def run_command(
-    command: str, counts: str, study: Study, request: Request,
-    as_json: bool, full: bool, quiet: bool = False,
-) -> NoReturn:  # fmt: skip
-    """Run a study, print its result, write its files and end with its exit code."""
-    from planner.commands.portfolio import refuse
-    from planner.commands.results import run_study
-
-    refuse(command, request.path)
-    shown = {"as_json": as_json, "full": full, "quiet": quiet}
-    raise typer.Exit(run_study(command, counts, study, request, **shown))

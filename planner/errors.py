@@ -119,9 +119,13 @@ class VerificationError(PlannerError):
 
 
 class StoppedError(PlannerError):
-    """Interrupted by the user (exit code 130)."""
+    """Interrupted by the user (exit code 130); ``record`` holds the results until then."""
 
     exit_code = 130
+
+    def __init__(self, message: str, record: object = None) -> None:
+        super().__init__(message)
+        self.record = record
 
 
 class SolverError(PlannerError):

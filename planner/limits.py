@@ -129,10 +129,6 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_air", "heat_air_kw", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat_liquid_kw", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "site.racks"),
-    Limit(
-        "rack_positions.*", "racks that need positions of *", "racks", "<=", "racks", "site.racks",
-        "count", editable=False,
-    ),
     _supply("weight", "weight_kg", "site.weight_limit"),
     _supply("capex", "capex_usd", "budget.capex", "capital budget"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),

@@ -39,7 +39,7 @@ OPTIONS = {
     "--proof": "--full; of solve --show proof",
     "--quotes": "the files after the problem: planner quote bid PROBLEM.yaml QUOTE.xlsx",
     "--run": "--show run",
-    "--study": "--also why,rules,alternatives",
+    "--study": "explain -o, compare --rules -o or compare --near -o",
     "--unplannable": "--incomplete",
     "--verbose": "--full",
     "--within": "--near SHARE",

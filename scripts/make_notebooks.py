@@ -75,7 +75,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'better = plan.model_copy(update={"totals": totals})\n'
         "planner.verify(better, solve_again=False)",
     ),
-    "audit": (
+    "edited": (
         "# An edited workbook\n\nWhat was changed in it, which limits break, how far it is from the best plan.",
         BEGIN,
         'path = planner.write_workbook(planner.solve(hall), "enterprise.xlsx")',
@@ -87,7 +87,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         "sheet, cell = next(iter(name.destinations))\n"
         "book[sheet][cell].value *= 0.8\n"
         "book.save(path)",
-        "planner.audit(path)",
+        "planner.verify(path)",
     ),
     "bid": (
         "# Vendors' quotes as bids\n\nWhich limits each keeps, what it lacks, the best mix, the price at which each would win.",

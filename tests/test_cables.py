@@ -247,7 +247,7 @@ def with_lengths(inputs: Inputs, random: Random) -> Inputs:
     per_row = random.choice((3, 7, 12, 40))
     floor = Floor(
         racks_per_row=per_row,
-        rows=-(-(site.rack_count or 400) // per_row) + random.randint(0, 2),
+        rows=-(-(site.racks or 400) // per_row) + random.randint(0, 2),
         rack_width="60 cm",
         row_pitch=f"{random.choice((2, 3, 40))} m",
         riser=f"{random.choice((0, 1.5))} m",

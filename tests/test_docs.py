@@ -202,7 +202,7 @@ def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monkey
         "first/lab.xlsx",
         "plan/lab.plan.json",
         "send/lab.customer.xlsx",
-        "meeting/compare.html",
+        "meeting/lab.comparison.html",
     )
     assert all(Path(name).stat().st_size for name in written)
 

@@ -160,10 +160,11 @@ def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_p
     problem = PROBLEMS.get(name, small)
     done, found = ran("explain", problem, "-o", str(tmp_path / "new")), explained(problem)
     stem = Path(problem).stem
-    path = tmp_path / "new" / f"{stem}.explain.xlsx"
-    assert (done.code, done.err) == (0, f"wrote {path}\n")
+    path = tmp_path / "new" / f"{stem}.explanation.xlsx"
+    assert done.code == 0 and str(path) in done.err
     assert done.out == once("explain", problem).out
-    assert list(path.parent.iterdir()) == [path]
+    ends = {each.name.removeprefix(f"{stem}.explanation.") for each in path.parent.iterdir()}
+    assert ends == {"json", "html", "xlsx"}
     book = book_of(path)
     assert book.sheetnames == ["Explanation", "Explanation data"]
     assert no_formula(book)
@@ -189,7 +190,7 @@ def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert all(line.isprintable() for line in done.out.split("\n"))
     assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
-    book = book_of(tmp_path / "out" / "problem.explain.xlsx")
+    book = book_of(tmp_path / "out" / "problem.explanation.xlsx")
     assert no_formula(book)
 
 

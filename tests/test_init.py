@@ -11,7 +11,7 @@ import yaml
 
 from planner import api
 from planner.case import resolve
-from planner.commands.new_problem import (
+from planner.commands.init import (
     QUESTIONS,
     ask_all,
     pipeline_of,
@@ -47,7 +47,7 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     problem = load(tmp_path / "Three-MW.yaml").problem
     assert problem.name == "Three MW"
     assert problem.site.facility_limit_kw == 3000.0
-    assert problem.site.rack_count == 24
+    assert problem.site.racks == 24
     assert problem.site.rack is not None and problem.site.rack.power_kw == 130.0
     assert problem.budget.capex_usd == 60e6
     assert problem.job.parameters == 405e9
@@ -123,20 +123,20 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
     ("name", "wrong", "right", "says"),
     [
         ("name", "///", "lab", "name: no file can be named '///'"),
-        ("power", "3", "3 MW", "power: 3 has no unit"),
+        ("power", "3", "3 MW", "power: '3' has no unit"),
         ("power", "", "3 MW", "power: an answer is needed"),
         ("pue", "20", "1.2", "pue: 20 is out of range"),
         ("pue", "0.9", "1.2", "pue: 0.9 is out of range"),
         ("racks", "70B", "24", "racks: expected a whole number"),
         ("racks", "0", "24", "racks: 0 is nothing to plan for"),
         ("rack-power", "45 RU", "45 kW", "rack-power: 'RU' in '45 RU'"),
-        ("budget", "60", "60 MUSD", "budget: 60 has no unit"),
-        ("model", "70", "70 B", "model: 70 has no unit; write '70 B'"),
-        ("tokens", "15", "15 T", "tokens: 15 has no unit; write '15 T'"),
+        ("budget", "60", "60 MUSD", "budget: '60' has no unit"),
+        ("model", "70", "70 B", "model: '70' has no unit; write '70 B'"),
+        ("tokens", "15", "15 T", "tokens: '15' has no unit; write '15 T'"),
         ("precision", "int8", "bf16", "precision: 'int8' is none of bf16, fp8, nvfp4"),
         ("cooling", "oil", "air", "cooling: 'oil' is none of air, liquid"),
         ("goal", "0 days", "most", "goal: '0 days' is no goal"),
-        ("active", "32", "32 B", "active: 32 has no unit; write '32 B'"),
+        ("active", "32", "32 B", "active: '32' has no unit; write '32 B'"),
         ("prices", "none.yaml", "estimates_2026", "none.yaml"),
         ("vendors", "Nobody", "DDN", "vendors: nobody is called 'Nobody'"),
         ("own", "H100=8", "nvidia_dgx_h100=8", "own: no item 'H100'; did you mean"),
@@ -202,8 +202,8 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
         ),
         ((*ASKED, "own=ddn=1"), "did you mean 'ddn_ai400x2' or"),
         ((*ASKED, "own=-=1"), "own: no item '-'"),
-        ((*ASKED, "model=405"), "405 has no unit; write '405 B'"),
-        ((*ASKED, "tokens=15"), "15 has no unit; write '15 T'"),
+        ((*ASKED, "model=405"), "'405' has no unit; write '405 B'"),
+        ((*ASKED, "tokens=15"), "'15' has no unit; write '15 T'"),
         ((*ASKED, "vendors=Nobody"), "vendors: nobody is called 'Nobody'"),
         ((*ASKED, "prices=none.yaml"), "none.yaml"),
         ((*ASKED, "precision=int8"), "precision: 'int8' is none of bf16, fp8, nvfp4"),

@@ -19,8 +19,7 @@ class CompanionsBuilder:
 
     ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
     ``switches``, ``pdus``: terms of those with a counted console; ``extras``, ``of_clusters``:
-    items with the name of their count. ``standing``: power and height that racks require of their
-    positions, with their count.
+    items with the name of their count.
     """
 
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
@@ -38,7 +37,6 @@ class CompanionsBuilder:
         self.fabrics: list[Fabric] = []
         self.racks: list[Term] = []
         self.own_racks: list[Term] = []
-        self.standing: list[tuple[float | None, float | None, str]] = []
         self.pdus: list[Term] = []
         self.pdus_per_rack: list[tuple[str, int]] = []
         self.switches: list[Term] = []

@@ -19,7 +19,7 @@ from planner.case.fabrics import add_compute, add_console_cables, add_ethernet, 
 from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
 from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import AtLeast, Size, Steps
-from planner.case.racks import add_own_racks, add_shared_racks, rack_positions
+from planner.case.racks import add_own_racks, add_shared_racks
 from planner.inputs import NOTHING_ASKED, Inputs, refusal
 from planner.schema.catalog import Category, Item
 
@@ -74,7 +74,6 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
         quantities=tuple(builder.quantities),
         items=items,
         racks=tuple(builder.racks),
-        positions=tuple(rack_positions(builder)),
         shared=builder.shared,
         shared_pdus_per_rack=builder.shared_pdus_per_rack,
         pdus_per_rack=tuple(builder.pdus_per_rack),

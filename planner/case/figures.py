@@ -153,7 +153,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     site, space = inputs.problem.site, rack_space(inputs.problem, class_of(item))
     if item.consumes.racks is not None:
         racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
-        limit = site.whole_rack_limit_kw if site.rack is not None else None
+        limit = site.rack.whole_rack_limit_kw if site.rack is not None else None
         exceeds = limit is not None and draw is not None and draw > racks * limit * ALMOST
         return None if exceeds else RackUse(racks_each=racks)
     if space is None:

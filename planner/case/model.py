@@ -304,30 +304,15 @@ class Fabric:
 
 
 @dataclass(frozen=True)
-class Positions:
-    """Racks that fit no other groups of positions than these, and the number of their positions.
-
-    With every such set within its positions each rack has one (Hall, 1935).
-    """
-
-    name: str
-    label: str
-    racks: Terms
-    count: int
-
-
-@dataclass(frozen=True)
 class Companions:
     """All companions of a problem, and the counts they follow from in working order.
 
     ``racks``: terms of every rack in the room; ``shared``: the racks that network devices share.
-    ``positions``: sets of racks that only some positions of the hall take.
     """
 
     quantities: tuple[Quantity, ...] = ()
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
-    positions: tuple[Positions, ...] = ()
     shared: Packed | None = None
     shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()
@@ -374,7 +359,6 @@ class Companions:
             quantities=tuple(quantities),
             items=tuple(items),
             racks=kept(self.racks),
-            positions=tuple(replace(some, racks=kept(some.racks)) for some in self.positions),
             shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(

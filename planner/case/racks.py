@@ -1,17 +1,14 @@
-"""Racks of a plan as counts: own racks, shared racks of network devices, PDUs, positions."""
+"""Racks of a plan as counts: own racks, shared racks of network devices, PDUs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from planner.case import figures
 from planner.case.builder import CompanionsBuilder
-from planner.case.model import Positions
 from planner.case.quantities import ROUNDING, Packed
 from planner.inputs import named_items, refusal
-from planner.schema.catalog import Item
-from planner.schema.site import RackPositions, Redundancy
+from planner.schema.site import Redundancy
 from planner.sizing.placement import Space
 
 
@@ -27,7 +24,7 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
             builder.sum(name, ((float(use.racks_each), offer.place),))
         else:
             builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
-        _add_racks(builder, name, builder.item(offer.id))
+        builder.racks.append((1.0, name))
         builder.own_racks.append((1.0, name))
         if not product:
             load = offer.it_power_kw * use.per_rack / use.racks_each
@@ -45,7 +42,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         if item.consumes.racks is not None:
             builder.sum(name, needs)
             racks = builder.sum(f"racks.{item_id}", ((float(item.consumes.racks.value), name),))
-            _add_racks(builder, racks, item)
+            builder.racks.append((1.0, racks))
             continue
         box = figures.box(item, builder.inputs)
         if space is None or box.rack_units == 0:
@@ -61,23 +58,8 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
         builder.quantities.append(builder.shared)
         builder.racks.append((1.0, builder.shared.name))
-        builder.standing.append((space.power_kw, space.height_ru, builder.shared.name))
         load_kw = _shared_load_kw(builder, space)
         builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
-
-
-def _add_racks(builder: CompanionsBuilder, name: str, item: Item) -> None:
-    """Count the racks of an item, with the power and height they require of their positions."""
-    builder.racks.append((1.0, name))
-    inputs = builder.inputs
-    if item.consumes.racks is None:
-        space = figures.rack_space(inputs.problem, figures.class_of(item))
-        assert space is not None
-        builder.standing.append((space.power_kw, space.height_ru, name))
-        return
-    racks = item.consumes.racks.value
-    draw, height = figures.it_power_kw(item, inputs), figures.rack_units(item, inputs)
-    builder.standing.append(((draw or 0.0) / racks, (height or 0.0) / racks or None, name))
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
@@ -115,26 +97,3 @@ def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
     densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
     most = space.height_ru * max(densities, default=0.0)
     return most if space.power_kw is None else min(most, space.power_kw)
-
-
-def rack_positions(builder: CompanionsBuilder) -> Iterator[Positions]:
-    """Yield the racks that some positions take and others do not, for every union of positions."""
-    groups = builder.inputs.problem.site.positions
-    needs = [
-        (frozenset(n for n, group in enumerate(groups) if group.takes(power, height)), name)
-        for power, height, name in builder.standing
-    ]
-    unions = {frozenset[int]()} if groups else set()
-    for allowed, _ in needs:
-        unions |= {union | allowed for union in unions}
-    for union in sorted(unions, key=sorted):
-        racks = tuple((1.0, name) for allowed, name in needs if allowed <= union)
-        if racks and len(union) < len(groups):
-            label = " or ".join(_text(groups[n]) for n in sorted(union)) or "no kind"
-            name = ".".join(["rack_positions", "_".join(map(str, sorted(union))) or "none"])
-            yield Positions(name, label, racks, sum(groups[n].count for n in union))
-
-
-def _text(group: RackPositions) -> str:
-    power = "any power" if group.power_kw is None else f"{group.power_kw:g} kW"
-    return power if group.height_ru is None else f"{power} and {group.height_ru:g} RU"

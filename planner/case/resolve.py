@@ -291,7 +291,7 @@ def limits_of(problem: Problem) -> Limits:
     """Limits of a problem."""
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
-    own = {"facility_power_kw": problem.site.facility_limit_kw, "racks": problem.site.rack_count}
+    own = {"facility_power_kw": problem.site.facility_limit_kw, "racks": problem.site.racks}
     return Limits.from_values(given | own)
 
 

@@ -160,7 +160,7 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
     if site.rack is None or rack_use(item, inputs) is not None:
         return None
     if item.consumes.racks is not None:
-        limit = site.whole_rack_limit_kw
+        limit = site.rack.whole_rack_limit_kw
         return (
             f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from pydantic import BaseModel
 
 from planner.analysis.request import one_of
 from planner.case import resolve, suitability
-from planner.commands.files import example_file
 from planner.errors import Finding, InputError, listed
 from planner.inputs import Inputs
-from planner.loader import load_with_findings, scenario_names, yaml12
+from planner.loader import load_with_findings, scenario_names
 from planner.loader.catalogs import FAILURES, implausible
-from planner.paths import job_path, steps_of
+from planner.paths import job_path
 from planner.schema.base import Model
 from planner.schema.problem import Problem
 
@@ -30,17 +29,10 @@ def report_findings(
     settings: tuple[str, ...],
     scenario: str | None,
     *,
-    against: str | None = None,
     as_json: bool,
     full: bool = False,
 ) -> tuple[str, bool]:
-    """All errors and a page of the other findings (``full``: all), and whether one is an error.
-
-    Settings that the file has as the example ``against`` has them are findings.
-
-    Raises:
-        InputError: there is no such example.
-    """
+    """All errors and a page of the other findings (``full``: all), and whether one is an error."""
     items, findings = _findings(path, settings, scenario)
     if scenario is None and not any(finding.severity == "error" for finding in findings):
         for name in scenario_names(path):
@@ -48,12 +40,11 @@ def report_findings(
             wrong = [finding for finding in more if finding.severity == "error"]
             findings += [replace(f, message=f"scenario {name}: {f.message}") for f in wrong]
     faulty = any(finding.severity == "error" for finding in findings)
-    same = [] if against is None else _left_as_in(against, path)
     if as_json:
-        return json.dumps([asdict(finding) for finding in (*findings, *same)], indent=2), faulty
+        return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
     wrong = [finding for finding in findings if finding.severity == "error"]
     others = [finding for finding in findings if finding.severity != "error"]
-    rest = [*listed(others), *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same)]
+    rest = listed(others)
     most = len(rest) if full or len(rest) <= _MOST_TOLD else _MOST_TOLD
     lines = [*listed(wrong), *rest[:most]]
     lines += [f"{len(rest) - most} more: --full tells them"] if most < len(rest) else []
@@ -65,40 +56,6 @@ def report_findings(
             f"{path}: {_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
         )
     return "\n".join(lines), faulty
-
-
-def _left_as_in(example: str, path: Path) -> list[Finding]:
-    """A finding for each setting that a file has from the example it was made of."""
-    document, theirs = yaml12.read(path), dict(_leaves("", yaml12.read(example_file(example)).data))
-    same = [
-        (name, value)
-        for name, value in _leaves("", document.data)
-        if name in theirs and theirs[name] == value
-    ]
-    return [
-        Finding(
-            "as-shipped",
-            f"as in {example}: {value}",
-            document.file,
-            document.line(steps_of(name)),
-            name,
-            severity="warning",
-        )
-        for name, value in same
-    ]
-
-
-def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield the settings below a place in a file, each with its path."""
-    if isinstance(value, dict):
-        parts: Iterable[tuple[object, object]] = value.items()
-    elif isinstance(value, (list, tuple)) and any(isinstance(each, dict) for each in value):
-        parts = enumerate(value)
-    else:
-        yield path, value
-        return
-    for name, part in parts:
-        yield from _leaves(f"{path}.{name}" if path else str(name), part)
 
 
 def _findings(
@@ -203,8 +160,8 @@ def _build_parts(model: type[Model]) -> None:
 
 def _schemas() -> dict[str, type[BaseModel]]:
     """The records by their name, imported when a schema is asked for."""
-    from planner.commands.results import VIEWS
     from planner.portfolio.schema import Portfolio, PortfolioPlan
+    from planner.results import VIEWS
     from planner.schema.bill import Bill, Quote, QuoteMap
     from planner.schema.catalog import Catalog
     from planner.schema.plan import Plan

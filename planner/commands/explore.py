@@ -292,7 +292,7 @@ class Explorer:
 
     def workbook(self, asked: Asked) -> bytes:
         """Return the workbook of a position, as `planner solve` writes it."""
-        from planner.commands.files import created_today
+        from planner.commands.deliver import created_today
         from planner.workbook import write
 
         with self._one:

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from planner.commands.deliver import created_today
 from planner.commands.explore import Asked, Choice, Explorer, Slider, go_on
-from planner.commands.files import created_today
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort

@@ -13,7 +13,7 @@ from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates
 from planner.analysis.request import stem_of
 from planner.api import Options, load, solve_with
 from planner.atomic_files import write_all
-from planner.commands.files import created_today
+from planner.commands.deliver import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
@@ -28,7 +28,7 @@ from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Price, SupportShare
-from planner.schema.site import Rack, Site
+from planner.schema.site import Rack
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60
@@ -301,8 +301,8 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
     limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
         yield "Limits", f"{listed(limits)} for everything together"
-    if site.rack is not None and site.rack_count is not None:
-        yield "Racks", _positions(site, site.rack, site.rack_count)
+    if site.rack is not None and site.racks is not None:
+        yield "Racks", _positions(site.rack, site.racks)
     weeks = inputs.problem.targets.max_lead_time_days
     if weeks is not None:
         yield "Delivery", f"within {weeks:,.4g} days from the order"
@@ -312,17 +312,12 @@ def _precisions(inputs: Inputs) -> str:
     return " or ".join(each.upper() for each in inputs.problem.job.training.precisions)
 
 
-def _positions(site: Site, rack: Rack, count: int) -> str:
+def _positions(rack: Rack, count: int) -> str:
     """Rack positions with height and power."""
-    groups = [(group.count, group.height_ru, group.power_kw) for group in site.positions]
-    parts = []
-    for many, height_ru, power_kw in groups or [(count, None, rack.power_kw)]:
-        draw = "" if power_kw is None else f" and {power_kw:,.4g} kW each"
-        height_ru = rack.height_ru if height_ru is None else height_ru
-        parts.append(f"{many:,} positions of {height_ru:g} RU{draw}")
-    words = "; ".join(parts)
-    if site.whole_rack_limit_kw is not None:
-        words += f"; {site.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
+    draw = "" if rack.power_kw is None else f" and {rack.power_kw:,.4g} kW each"
+    words = f"{count:,} positions of {rack.height_ru:g} RU{draw}"
+    if rack.whole_rack_limit_kw is not None:
+        words += f"; {rack.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
     return words
 
 

@@ -32,9 +32,7 @@ HiGHS (1.15.1) tightens without end."""
 def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     """Yield the levers of site, budgets, targets and storage that the problem has."""
     site, storage = inputs.problem.site, inputs.problem.storage
-    # Positions of several kinds are no one number to be moved.
-    counted = [each for each in SUPPLIES if each.name != "racks" or not site.positions]
-    of_site = (each for each in counted if each.path.startswith("site."))
+    of_site = (each for each in SUPPLIES if each.path.startswith("site."))
     yield from given(inputs, *sorted(of_site, key=_place_in_file))
     if site.feeds is not None:
         path, label = "site.feeds.power", "power of a feed"

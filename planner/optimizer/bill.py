@@ -358,13 +358,11 @@ class Kernel:
         return summed(self.layout.placed(terms), counts)
 
     def available(self, bills: Bills) -> Flags:
-        """Return where stock, positions in the hall and sizes of fabrics suffice."""
+        """Return where stock and sizes of fabrics suffice."""
         fine = bills.known.copy()
         for row, item in enumerate(self.items):
             if item.stock is not None:
                 fine &= bills.purchased[row] <= item.stock
-        for some in self.case.companions.positions:
-            fine &= np.rint(self.total(some.racks, bills.counts)) <= some.count
         return fine
 
     def within_limits(self, units: Counts, ways: Places) -> Flags:

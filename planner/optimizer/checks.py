@@ -9,7 +9,6 @@ import numpy as np
 
 from planner.case import Case
 from planner.case.model import Offer, Split, Storage
-from planner.case.quantities import total
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, bill, limited
 from planner.optimizer.stores import Stores, stored_of
 
@@ -120,14 +119,9 @@ def broken_limits(case: Case, units: Mapping[str, int], ways: Collection[str]) -
     return [
         *(s.name for s in sums if spent[s.figure] > case.limits.given(s.field) * (1 + TOLERANCE)),
         *(f"stock_{i.id}" for i in case.stocked if spent.purchased[i.id] > (i.stock or 0)),
-        *(p.name for p in case.companions.positions if _racks(p.racks, spent.counts) > p.count),
         *(f"unplaced_{name}" for name in _unplaced(case, ways) if units[name]),
         *broken_by_counts(case, units),
     ]
-
-
-def _racks(terms: Iterable[tuple[float, str]], counts: Mapping[str, float]) -> int:
-    return round(total(terms, counts))
 
 
 def _unplaced(case: Case, ways: Collection[str]) -> list[str]:

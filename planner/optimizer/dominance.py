@@ -202,8 +202,6 @@ class _Uses:
         for item in companions.items:
             uses._count(f"need {item.id}", item.terms)
         uses._count("racks", companions.racks)
-        for position in companions.positions:
-            uses._count(f"positions {position.name}", position.racks)
         return uses
 
     def owner_of(self, quantity: Quantity) -> str | None:
@@ -251,7 +249,6 @@ def _left(case: Case, gone: Collection[str]) -> Companions:
         ),
         items=tuple(needed(item) for item in companions.items),
         racks=left(companions.racks),
-        positions=tuple(replace(p, racks=left(p.racks)) for p in companions.positions),
     )
 
 

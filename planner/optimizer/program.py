@@ -126,7 +126,6 @@ class Program(Rows):
         self.count.hold_ends()
         self.supplies()
         self.stock()
-        self.rack_positions()
 
     # Sets and parameters
 
@@ -432,12 +431,6 @@ class Program(Rows):
         for item in self.case.bill_items():
             if item.stock is not None:
                 self.bought.hold_stock(item)
-
-    def rack_positions(self) -> None:
-        """Racks that only some positions of the hall take stand there (Hall's theorem)."""
-        for some in self.case.companions.positions:
-            stood = lpSum(factor * self.count[name] for factor, name in some.racks)
-            self.row(some.name, stood <= some.count)
 
     # Useful work: variables below tangents, and what the problem asks of it
 

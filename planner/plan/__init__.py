@@ -176,7 +176,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
         energy_basis=term.energy_basis if term else "maximum",
         it_power_limit_kw=site.it_power_kw,
         facility_power_limit_kw=site.facility_limit_kw,
-        racks_limit=site.rack_count,
+        racks_limit=site.racks,
         years=term.years if term else None,
         electricity_usd_per_kwh=term.electricity_usd_per_kwh if term else None,
         delivered_fraction_read=case.delivered_read,

@@ -80,10 +80,7 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
             _add_consoles(build, fabric, devices | others)
     if inputs.problem.site.floor is None:
         build.notes.append("no lengths: the problem gives no site.floor")
-    cables = [
-        replace(cable, lower=build.in_hall(cable.lower), upper=build.in_hall(cable.upper))
-        for cable in build.cables
-    ]
+    cables = build.cables
     notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
     if build.run_m is not None:
         cables = cut_to_length(inputs, cables, build.between)
@@ -93,7 +90,6 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
 class _Build:
     """A plan's devices as they are named and placed, and the cables so far.
 
-    ``positions``: position of each rack (group, number in the hall), in a hall of several groups.
     ``run_m``: the longest run in the hall, where known. ``between``: the port group of cables
     between switches, by their place.
     """
@@ -109,16 +105,12 @@ class _Build:
         self.between: dict[int, PortGroup] = {}
         self.notes: list[str] = []
         self.switches: defaultdict[str, list[_Device]] = defaultdict(list)
-        self.positions: dict[int, tuple[str, int]] = {}
         places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
         for group in plan.racks:
             for rack in range(group.first, group.first + group.count):
                 places_of_rack = [(device.sku, device.position_ru) for device in group.devices]
                 for sku, position_ru in places_of_rack:
                     places[sku].append((rack, position_ru))
-                position = group.position(rack)
-                if position is not None:
-                    self.positions[rack] = position
         self.places = {sku: iter(sorted(found)) for sku, found in places.items()}
 
     def part(self, item_id: str) -> str:
@@ -155,11 +147,6 @@ class _Build:
     def extra(self, sku: str) -> int:
         """Units of an item that the problem asks for by name."""
         return round(self.counts.get(f"extra.{sku}", 0.0))
-
-    def in_hall(self, end: CableEnd) -> CableEnd:
-        """An end with the position of its rack."""
-        known = self.positions.get(end.rack) if end.rack is not None else None
-        return end if known is None else replace(end, position=known[0])
 
     def run(
         self,
@@ -204,7 +191,7 @@ class _Build:
         ):
             group = next(g for g in self.racks if g.first <= rack < g.first + g.count)
             up_ru += max(0.0, group.height_ru - (position_ru or 1.0))
-            numbers.append(self.positions[rack][1] if rack in self.positions else rack)
+            numbers.append(rack)
         return cabling.between_m(floor, cabling.across_m(floor, *numbers), up_ru)
 
     def _medium(

@@ -11,7 +11,6 @@ import numpy as np
 
 from planner.case import Case, System, suitability
 from planner.case.model import Way
-from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
@@ -250,7 +249,7 @@ def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport
 
 
 def _supplies(plan: _Plan) -> Iterator[_Entry]:
-    """Power, space, money, positions of racks, lead time."""
+    """Power, space, money, lead time."""
     spent, site = bill(plan.case, plan.run.units, plan.run.ways), plan.inputs.problem.site
     for row in of_group("supply", "ratio"):
         value, suffix, path = getattr(plan.totals, row.figure), "", None
@@ -260,8 +259,6 @@ def _supplies(plan: _Plan) -> Iterator[_Entry]:
             by_feeds = site.feeds is not None and site.facility_limit_kw == site.feeds.usable_kw
             path = "site.feeds" if by_feeds else "site.facility_power"
         yield _Entry(row.name, value, plan.case.limits[row.field], suffix=suffix, path=path)
-    for some in plan.case.companions.positions:
-        yield _Entry(some.name, round(total(some.racks, spent.counts)), some.count, some.label)
     longest_days = plan.inputs.problem.targets.max_lead_time_days
     yield _Entry("lead_time", plan.totals.lead_time_days or 0.0, longest_days)
 

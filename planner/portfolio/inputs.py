@@ -101,7 +101,7 @@ class Place:
         if field == "facility_power_kw":
             found, changes = self.site.facility_power_kw, self.site.facility_power_from
         elif field == "racks":
-            found, changes = self.site.rack_count, self.site.racks_from
+            found, changes = self.site.racks, self.site.racks_from
         for first in sorted(changes):
             if first <= period + 1:
                 found = float(changes[first])
@@ -373,7 +373,7 @@ def _problem(
     """Return the problem of one job at one site in one period."""
     site = portfolio.sites[site_name]
     powers = [site.facility_power_kw, *site.facility_power_from.values()]
-    racks = [site.rack_count, *site.racks_from.values()]
+    racks = [site.racks, *site.racks_from.values()]
     changed: dict[str, Any] = {}
     if site.facility_power_from:
         changed["facility_power_kw"] = max(power for power in powers if power is not None)

@@ -216,9 +216,6 @@ class Program(Rows):
         self.counts[at, period] = counts
         for item in place.case.companions.items:
             counts[item.id]
-        for some in place.case.companions.positions:
-            stood = lpSum(factor * counts[name] for factor, name in some.racks)
-            rows.row(some.name, stood <= some.count)
 
     def purchases(self, at: int, place: Place, item_id: str) -> None:
         """Bought until p >= needed in p + spares in store - owned; whole packs, minimum orders."""

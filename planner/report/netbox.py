@@ -37,7 +37,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "6-racks": (
         "site", "name", "status", "role", "width", "u_height", "max_weight", "weight_unit",
-        "description", "facility_id",
+        "description",
     ),
     "7-devices": (
         "name", "role", "manufacturer", "device_type", "status", "site", "rack", "position", "face",
@@ -55,7 +55,6 @@ COLORS = {"gpu_system": "4caf50", "storage": "2196f3", "switch": "ff9800", "pdu"
 """What NetBox paints a role with; others are grey."""
 _CLASSES = {"gpu": "4caf50", "storage": "2196f3", "network": "ff9800"}
 _MOST_NAME = 64
-_MOST_ID = 50
 
 Row = dict[str, object]
 
@@ -168,7 +167,7 @@ def _types(kinds: Iterable[_Kind]) -> Iterator[Row]:
 
 def _racks(group: RackGroup) -> Iterator[Row]:
     for rack in range(group.first, group.first + group.count):
-        limit, position = group.weight_limit_kg, group.position(rack)
+        limit = group.weight_limit_kg
         power = group.power_limit_kw
         yield {
             "site": SITE,
@@ -181,7 +180,6 @@ def _racks(group: RackGroup) -> Iterator[Row]:
             "weight_unit": None if limit is None else "kg",
             "description": f"{group.it_power_kw:.4g} kW"
             + ("" if power is None else f" of at most {power:.4g} kW"),
-            "facility_id": None if position is None else position[0][:_MOST_ID],
         }
 
 
@@ -271,7 +269,6 @@ def _cell(value: object) -> str:
 COLUMNS = (
     "cable", "network", "from_device", "from_rack", "from_ru", "from_port", "to_device", "to_rack",
     "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m", "ordered_m",
-    "from_position", "to_position",
 )  # fmt: skip
 """The columns, in order."""
 
@@ -298,8 +295,6 @@ def cells(cable: Cable) -> tuple[Value, ...]:
         cable.medium,
         cable.length_m,
         cable.ordered_m,
-        lower.position,
-        upper.position,
     )
 
 

@@ -221,6 +221,8 @@ def _ended(study: AnyStudy) -> str:
 
 def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
     """The problem of a study and its objective, and whether the plan beside it has other inputs."""
+    if not isinstance(study, AnyStudy):
+        return ""
     text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
     # A sweep need not have been asked for the problem as it stands.
     if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
@@ -282,11 +284,11 @@ def _table(block: Table) -> Part:
 def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
     return [
         Section(before + place, title, tuple(_parts(blocks)), of=shown.name if before else "")
-        for place, title, blocks in _of_plan(restated(shown.plan))
+        for place, title, blocks in plan_sections(restated(shown.plan))
     ]
 
 
-def _of_plan(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
+def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
     """Place, title and blocks of each part: the answer first, the bill and the problem last."""
     totals = plan.totals
     if totals is None or not plan.jobs:

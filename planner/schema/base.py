@@ -212,7 +212,7 @@ class Shown:
         return import_module(_SHOWS).frame(self, part)
 
 
-_SHOWS = "planner.library.shown"
+_SHOWS = "planner.results"
 
 
 Prices = Literal["none", "net", "list+net", "discount", "all"]

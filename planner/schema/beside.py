@@ -12,15 +12,13 @@ NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_b
 class CableEnd:
     """A device, where it stands and its port; a place is None where nobody gives racks.
 
-    ``position_ru`` is the lowest rack unit of the device, None without height; ``position``
-    where its rack stands, in a hall of several groups of positions.
+    ``position_ru`` is the lowest rack unit of the device, None without height.
     """
 
     device: str
     port: str
     rack: int | None = None
     position_ru: float | None = None
-    position: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,23 +231,10 @@ class Device(PlanModel):
     weight_kg: Customer[float | None]
 
 
-class RackPlaces(PlanModel):
-    """So many racks in a row at positions of one group, from its position ``first`` on.
-
-    ``hall_first`` is the number of that position in the hall, where groups follow one another.
-    """
-
-    group: Customer[str]
-    first: Customer[int]
-    count: Customer[int]
-    hall_first: Customer[int]
-
-
 class RackGroup(PlanModel):
     """``count`` racks with the same content, numbered from ``first`` on over the whole plan.
 
-    A product that is a rack of its own stands in it as one device of the rack's height. ``places``
-    are the positions that these racks take in their order, where the hall has groups of them.
+    A product that is a rack of its own stands in it as one device of the rack's height.
     """
 
     first: Customer[int]
@@ -261,16 +248,6 @@ class RackGroup(PlanModel):
     weight_kg: Customer[float | None]
     pdus: Customer[int]
     devices: Customer[tuple[Device, ...]]
-    places: Customer[tuple[RackPlaces, ...]] = Field(default=(), exclude_if=_is_empty)
-
-    def position(self, rack: int) -> tuple[str, int] | None:
-        """Return the position of one of the racks: its name, and its number in the hall."""
-        left = rack - self.first
-        for each in self.places:
-            if left < each.count:
-                return f"{each.group}-{each.first + left:02d}", each.hall_first + left
-            left -= each.count
-        return None
 
 
 class FabricReport(PlanModel):

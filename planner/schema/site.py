@@ -1,8 +1,8 @@
-"""The site: its power and how it is fed, racks and the positions they may stand at, cooling."""
+"""The site: its power and how it is fed, racks, cooling, floor."""
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
 from planner.schema.base import (
@@ -66,34 +66,13 @@ class RackClasses(Model):
     network: RackClass = RackClass.model_construct()
 
 
-class RackPositions(Model):
-    """So many positions of a hall where a rack may draw so much and be so high.
-
-    Positions are numbered group after group; ``name`` is their prefix.
-    """
-
-    count: PositiveWhole
-    power_kw: Power | None = Field(default=None, alias="power")
-    height_ru: RackUnits | None = Field(default=None, alias="height")
-    name: Identifier | None = None
-
-    def takes(self, power_kw: float | None, height_ru: float | None) -> bool:
-        """Say whether a rack that may draw so much and is so high may stand here."""
-        strong = self.power_kw is None or (power_kw is not None and power_kw <= self.power_kw)
-        return strong and (
-            self.height_ru is None or height_ru is None or height_ru <= self.height_ru
+def _no_groups(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        raise ValueError(
+            "groups of rack positions are gone; give the number of racks, and the power of dense "
+            "ones as rack_classes.gpu.power or rack.whole_rack_power"
         )
-
-
-def _racks_kind(value: object) -> str:
-    return "positions" if isinstance(value, (list, tuple)) else "number"
-
-
-AnyRacks = Annotated[
-    Annotated[Whole, Tag("number")]
-    | Annotated[tuple[RackPositions, ...], Field(min_length=1, max_length=8), Tag("positions")],
-    Discriminator(_racks_kind),
-]
+    return value
 
 
 class Pue(Model):
@@ -168,45 +147,17 @@ class Site(Model):
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
     feeds: Feeds | None = None
-    racks: AnyRacks | None = None
+    racks: Annotated[Whole, BeforeValidator(_no_groups)] | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
     floor: Floor | None = None
 
-    @property
-    def positions(self) -> tuple[RackPositions, ...]:
-        """The groups of rack positions, none where racks are only counted."""
-        return self.racks if isinstance(self.racks, tuple) else ()
-
-    @property
-    def rack_count(self) -> int | None:
-        """How many racks the hall takes."""
-        if isinstance(self.racks, tuple):
-            return sum(group.count for group in self.racks)
-        return self.racks
-
-    @property
-    def weakest_position_kw(self) -> float | None:
-        """Power limit of a rack at every position, the default for filling racks."""
-        known = [group.power_kw for group in self.positions if group.power_kw is not None]
-        return min(known, default=None)
-
-    @property
-    def whole_rack_limit_kw(self) -> float | None:
-        """Power limit of a product that is a rack: its own, else the strongest position."""
-        if self.rack is None or self.rack.whole_rack_power_kw is not None or not self.positions:
-            return None if self.rack is None else self.rack.whole_rack_limit_kw
-        known = [group.power_kw for group in self.positions]
-        return None if None in known else max(power for power in known if power is not None)
-
     def class_power_kw(self, own: RackClass) -> float | None:
         """Power limit of a rack class, kW; None for no limit."""
-        given = (
-            self.rack.power_kw if self.rack is not None and own.power_kw is None else own.power_kw
-        )
-        return self.weakest_position_kw if given is None else given
+        inherits = self.rack is not None and own.power_kw is None
+        return self.rack.power_kw if self.rack is not None and inherits else own.power_kw
 
     @property
     def pue_air(self) -> float:
@@ -234,32 +185,10 @@ class Site(Model):
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
         if self.floor is not None and self.floor.rows is not None:
             places = self.floor.rows * self.floor.racks_per_row
-            if self.rack_count is None:
+            if self.racks is None:
                 raise ValueError("floor.rows needs racks: how many the hall takes")
-            if self.rack_count > places:
-                raise ValueError(f"racks is {self.rack_count}; floor has places for {places}")
+            if self.racks > places:
+                raise ValueError(f"racks is {self.racks}; floor has places for {places}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
-        return self
-
-    @model_validator(mode="after")
-    def _positions_have_own_names(self) -> Self:
-        named = [group.name for group in self.positions if group.name is not None]
-        for name in named:
-            if named.count(name) > 1:
-                raise ValueError(f"two groups of racks are named {name}; give each its own name")
-        return self
-
-    @model_validator(mode="after")
-    def _racks_have_a_place(self) -> Self:
-        for name in RackClasses.model_fields if self.rack is not None and self.positions else ():
-            own: RackClass = getattr(self.rack_classes, name)
-            assert self.rack is not None
-            power, height = self.class_power_kw(own), own.height_ru or self.rack.height_ru
-            if not any(group.takes(power, height) for group in self.positions):
-                raise ValueError(
-                    f"racks of class {name}, {height:g} RU and "
-                    f"{'any power' if power is None else f'up to {power:g} kW'}, fit no position; "
-                    f"give rack_classes.{name} a power and a height that one has"
-                )
         return self

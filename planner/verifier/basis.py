@@ -13,7 +13,6 @@ from planner.figures import DRAW, STATED, UNSTATED
 from planner.schema.catalog import Item
 from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.schema.problem import Job, Problem, Quantity
-from planner.schema.site import RackPositions
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -336,28 +335,12 @@ class Basis:
             getattr(site.rack, field) if getattr(own, field) is None else getattr(own, field)
             for field in Space._fields
         )
-        if power_kw is None:
-            known = [group.power_kw for group in site.positions if group.power_kw is not None]
-            power_kw = min(known, default=None)
         return Space(height_ru, power_kw, weight_kg)
 
     def whole_rack_kw(self) -> float | None:
         """Return the power limit of a product that is a rack of its own, None for none."""
-        rack, positions = self.problem.site.rack, self.problem.site.positions
-        if rack is None or rack.whole_rack_power_kw is not None or not positions:
-            return None if rack is None else rack.whole_rack_power_kw or rack.power_kw
-        known = [group.power_kw for group in positions]
-        return None if None in known else max(power for power in known if power is not None)
-
-    def rack_needs(self, sku: str | None, name: RackClassName) -> tuple[float | None, float]:
-        """Return the power and height that a position must have for a rack of an item or class."""
-        item = None if sku is None else self.items[sku]
-        if item is not None and item.consumes.racks is not None:
-            racks = item.consumes.racks.value
-            return (self.rated_kw(item) or 0.0) / racks, (self.height_ru(item) or 0.0) / racks
-        rack = self.space(name)
-        assert rack is not None
-        return rack.power_kw, rack.height_ru
+        rack = self.problem.site.rack
+        return None if rack is None else rack.whole_rack_power_kw or rack.power_kw
 
     def hall_m(self) -> float | None:
         """Return the longest cable run in the hall, m; None where its rows are not given."""
@@ -486,12 +469,6 @@ class Basis:
 def _at(item: Item, path: str) -> Any:
     part, name = path.split(".")
     return getattr(getattr(item, part), name)
-
-
-def takes(group: RackPositions, power_kw: float | None, height_ru: float) -> bool:
-    """Whether a rack of a draw and height may stand at a position of a group."""
-    strong = group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw)
-    return strong and (group.height_ru is None or height_ru <= group.height_ru)
 
 
 def is_percentage(item: Item) -> bool:

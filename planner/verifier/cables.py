@@ -133,9 +133,9 @@ class _Schedule:
 
     def _place(self, rack: int) -> tuple[int, int]:
         """Return the row and the place in it of a rack."""
-        floor, position = self.basis.problem.site.floor, self.group_of[rack].position(rack)
+        floor = self.basis.problem.site.floor
         assert floor is not None
-        return divmod((rack if position is None else position[1]) - 1, floor.racks_per_row)
+        return divmod(rack - 1, floor.racks_per_row)
 
     def _orders(self) -> Counter[Order]:
         """Return the least parts on offer that the links need, copper where it serves."""

@@ -21,7 +21,6 @@ from planner.verifier.basis import (
     Difference,
     Findings,
     agrees,
-    takes,
     value,
     write,
 )
@@ -125,7 +124,7 @@ def given(problem: Problem, *groups: Group) -> Iterator[tuple[Limit, float]]:
 
 def reached_limits(found: Found) -> Iterator[Reached]:
     """Yield every limit of the problem with what the plan reaches."""
-    for of in (_supplies, _positions, job_limits, _storage, _counts, _policy):
+    for of in (_supplies, job_limits, _storage, _counts, _policy):
         yield from of(found)
 
 
@@ -146,20 +145,6 @@ def _supplies(found: Found) -> Iterator[Reached]:
     most_days, days = basis.problem.targets.max_lead_time_days, values["lead_time_days"]
     if most_days is not None:
         yield Reached("lead_time", days or 0.0, most_days, listed=days is not None)
-
-
-def _positions(found: Found) -> Iterator[Reached]:
-    """Yield, for each set of position groups, the racks that fit no other."""
-    groups, wanted = found.basis.problem.site.positions, []
-    for each in found.bill.room.sets if groups else ():
-        needs = found.basis.rack_needs(each.sku if each.product else None, each.rack_class)
-        fitting = {n for n, group in enumerate(groups) if takes(group, *needs)}
-        wanted.append((fitting, each.racks))
-    for bits in range(2 ** len(groups) - 1):  # all groups together: the limit on racks
-        chosen = {n for n in range(len(groups)) if bits >> n & 1}
-        racks = sum(count for fitting, count in wanted if fitting <= chosen)
-        most, name = sum(groups[n].count for n in chosen), "_".join(map(str, sorted(chosen)))
-        yield Reached(f"rack_positions.{name or 'none'}", racks, most, listed=racks > most)
 
 
 def _checkpoints(found: Found) -> Iterator[Reached]:

@@ -18,7 +18,6 @@ from planner.verifier.basis import (
     RackClassName,
     Space,
     round_up,
-    takes,
     times,
     total,
 )
@@ -246,7 +245,6 @@ def check_racks(
     for sku in sorted({*placed, *expected}):
         found.expect(f"racks: devices {sku}", placed[sku], expected[sku])
     _check_sets(found, basis, room, counts, plan)
-    _check_places(found, basis, plan)
 
 
 def _devices(basis: Basis, counts: Mapping[str, int], known: set[str | None]) -> Counter[str]:
@@ -342,30 +340,3 @@ def _check_group(found: Findings, basis: Basis, group: RackGroup) -> None:
         found.require(inside, f"{name}.devices.{sku}: below the bottom or above the top")
     for (_, top, below), (bottom, _, above) in pairwise(spans):
         found.require(bottom >= top - noise, f"{name}.devices.{above}: overlaps {below}")
-
-
-def _check_places(found: Findings, basis: Basis, plan: Plan) -> None:
-    """Require one position of the hall for every rack, and no position for two."""
-    groups, first, before = basis.problem.site.positions, {}, 0
-    for number, group in enumerate(groups, 1):
-        first[group.name or f"group {number}"] = before, group
-        before += group.count
-    taken: set[int] = set()
-    within = all(limit.slack >= 0 for limit in plan.limits)
-    for rack in plan.racks:
-        name = f"racks.{rack.first}.places"
-        if within and groups:
-            found.expect(f"{name}: racks", sum(each.count for each in rack.places), rack.count)
-        needs = basis.rack_needs(rack.devices[0].sku if rack.product else None, rack.rack_class)
-        for each in rack.places:
-            last = each.first + each.count - 1
-            if each.group not in first or min(each.first, each.count) < 1:
-                found.fail(f"{name}: no position {each.group}-{each.first:02d}")
-                continue
-            offset, group = first[each.group]
-            found.require(last <= group.count, f"{name}: no position {each.group}-{last:02d}")
-            found.expect(f"{name}.hall_first", each.hall_first, offset + each.first)
-            found.require(takes(group, *needs), f"{name}: {each.group} takes no such rack")
-            here = set(range(each.hall_first, each.hall_first + each.count))
-            found.require(not here & taken, f"{name}: a position of {each.group} is taken twice")
-            taken |= here

@@ -368,7 +368,6 @@ _OF_CELLS = {
     "gpus_max": "gpus_used",
     "min_gpus": "gpus_used",
     "replica_fits": "gpus_used",
-    "micro_batches": "gpus_used",
     "min_goodput": "goodput",
     "min_useful_gpus": "useful_gpus",
     "min_useful_pflops": "useful_pflops",
@@ -451,8 +450,7 @@ def _opened(found: Performance, limit: LimitReport) -> tuple[Kind, str, Allowed]
     if limit.name in _OF_JOB:
         highest = 1.0 if limit.unit == "share" else 1e15
         return "figure", _OF_JOB[limit.name], Allowed(1e-9, highest)
-    several = any(each.name.startswith("rack_positions.") for each in found.plan.limits)
-    if not row.editable or (limit.name == "racks" and several):
+    if not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
     zero = (whole or limit.unit in ("USD", "USD/year", "kW")) and not limit.name.startswith("per_")

@@ -514,12 +514,11 @@ def _customer_block(bill: Bill) -> None:
 
 def _terms(bill: Bill) -> Iterator[str]:
     """Yield the terms of the quote, a sentence each."""
-    plan, code = bill.plan, bill.book.code
+    plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {plan.shown_in.name}{f' ({code})' if plan.shown_in.name != code else ''}, "
-            f"net of discounts, {scope.taxes(plan)}. Budgetary estimates until vendors' quotes "
-            "replace them; not an offer."
+            f"Prices: {bill.book.code}, net of discounts, {scope.taxes(plan)}. Budgetary "
+            "estimates until vendors' quotes replace them; not an offer."
         )
         yearly = "Support and subscriptions" if scope.subscribed(plan) else "Support"
         years = plan.site.years

@@ -257,16 +257,15 @@ def sweep_table(study: Any, rows: Mapping[str, Sequence[Value]]) -> Table:
 
 
 def write_study(
-    stream: BinaryIO, plan: Plan, sheets: Iterable[Any], *, created: datetime, title: str = ""
+    stream: BinaryIO, record: BaseModel, sheets: Iterable[Any], *, created: datetime, title: str
 ) -> None:
     """Write a workbook of the sheets of studies; the same input and date give the same bytes.
 
     Args:
-        plan: the plan that the sheets are about.
-        sheets: what adds each sheet, in reading order; of records in the plan's currency.
-        title: its title, by default the problem's name.
+        record: the record of the first sheet, whose currency the workbook has.
+        sheets: what adds each sheet, in reading order.
     """
-    book = Book(stream, title or plan.problem, created, currency_of(plan))
+    book = Book(stream, title, created, currency_of(record))
     for add_sheet in sheets:
         add_sheet(book)
     book.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -16,6 +15,7 @@ import openpyxl
 import pytest
 from scipy import stats
 
+from planner import library
 from planner.analysis import uncertain
 from planner.analysis.distributions import discrete, unknowns
 from planner.analysis.purchases import (
@@ -25,12 +25,12 @@ from planner.analysis.purchases import (
     value_of,
     values_of,
 )
-from planner.analysis.request import Request, SweepOptions
+from planner.analysis.request import SweepOptions
 from planner.analysis.uncertain import Draw, study
 from planner.analysis.variants import Answer, Scenario
 from planner.api import Options, solve_with
 from planner.case import resolve
-from planner.commands.results import run_study
+from planner.commands.deliver import Target, deliver
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
@@ -422,10 +422,11 @@ def test_report_prints_and_writes(
     # Drawing has tests of its own.
     monkeypatch.setattr(picture, "png", lambda chart: PIXEL + chart.name.encode())
     monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
-    asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
-    request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
-    command, folder = partial(uncertain.run, **asked), replace(request, folder=tmp_path)
-    assert run_study("sweep", "", command, folder, as_json=False, full=False) == 0
+    study = partial(
+        library.uncertain, small, (POWER,), samples=4, seed=7, gap=EXACT.gap, workers=EXACT.jobs
+    )
+    target = Target("sweep", Path(small), folder=tmp_path)
+    assert deliver(study, target) == 0
     shown = capsys.readouterr().out
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
@@ -435,6 +436,6 @@ def test_report_prints_and_writes(
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     assert shown == show(uncertain_view.view(found))
-    assert run_study("sweep", "", command, request, as_json=True, full=False) == 0
+    assert deliver(study, target._replace(folder=None, as_json=True)) == 0
     printed = capsys.readouterr()
     assert (Uncertain.model_validate_json(printed.out), printed.err) == (found, "")

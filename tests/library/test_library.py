@@ -17,8 +17,8 @@ import rich.console
 
 import planner
 from planner import api
+from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
-from planner.library import shown
 from planner.loader import yaml12
 from planner.loader.axes import values
 from planner.loader.overrides import checked

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linprog
 
 from planner.schema.catalog import Item, LinkEnd, Port
 from planner.schema.problem import EthernetFabric, Extra
-from planner.schema.site import RackPositions
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole
@@ -56,8 +53,6 @@ class Companions:
         fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
         rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
         named = (*fabrics, *rack, site.cooling.cdu)
-        if site.positions:
-            return True
         lists = (
             self.problem.software,
             self.problem.services,
@@ -65,39 +60,6 @@ class Companions:
             self._of_items(),
         )
         return any(name is not None for name in named) or any(lists)
-
-    def _placed(self, bill: Bill, counts: Whole) -> Mask:
-        """Return where every rack finds a position: they are placed one after the other, all ways.
-
-        The largest flow from kinds of racks to groups of positions is as large as all racks.
-        """
-        site = self.problem.site
-        kinds: list[tuple[float, float, Whole]] = []
-        for item, standing, own in zip(
-            self.items, self.standings, self._racks(counts).T, strict=True
-        ):
-            rack = facility.space(site, facility.class_of(item))
-            if standing is not None and rack is not None:
-                kinds.append((*self._asked(item, rack), own))
-        for name, own in self.racks_network.by_item(bill.counts).items():
-            kinds.append((*self._asked(self.catalog[name], None), own))
-        rack = facility.space(site, "network")
-        if rack is not None:
-            shared = self.racks_network.shared(bill.counts, bill.rows)
-            kinds.append((rack.power_kw, rack.height_ru, shared))
-        fits = [[_takes(group, kw, ru) for group in site.positions] for kw, ru, _ in kinds]
-        room = [group.count for group in site.positions]
-        rows = zip(*(own.tolist() for _, _, own in kinds), strict=True)
-        return np.array([_flows(row, fits, room) for row in rows], dtype=bool)
-
-    def _asked(self, item: Item, rack: facility.Space | None) -> tuple[float, float]:
-        """Return the draw and height that a rack of an item asks of its position."""
-        if item.consumes.racks is None:
-            assert rack is not None
-            return rack.power_kw, rack.height_ru
-        each = item.consumes.racks.value
-        draw = facility.power_kw(item, self.catalog) or 0.0
-        return draw / each, (facility.height_ru(item, self.catalog) or 0.0) / each
 
     def _of_items(self) -> list[str]:
         """Return what items need of themselves: parts of their clusters, spare parts."""
@@ -117,8 +79,6 @@ class Companions:
             consumed += self.market.consumption(item, units, own)
             possible = possible & self.market.available(item, units)
         consumed[:, RACKS] += self.racks_network.shared(bill.counts, bill.rows)
-        if self.problem.site.positions:
-            possible = possible & self._placed(bill, counts)
         parts: dict[str, Whole] = {}
         for item, units in zip(self.items, counts.T, strict=True):
             for name, spare in self.market.spare_parts(item, units).items():
@@ -411,26 +371,6 @@ class Companions:
             bill.add(rack.item, total)
         if rack.pdu is not None:
             bill.add(rack.pdu.item, pdus)
-
-
-def _takes(group: RackPositions, power_kw: float, height_ru: float) -> bool:
-    power = math.inf if group.power_kw is None else group.power_kw
-    return power_kw <= power and height_ru <= (group.height_ru or math.inf)
-
-
-def _flows(racks: Sequence[int], fits: list[list[bool]], room: list[int]) -> bool:
-    """Return whether all racks find a position, by a linear programme over kinds and groups."""
-    pairs = [(k, g) for k, row in enumerate(fits) for g, fit in enumerate(row) if fit]
-    if not sum(racks):
-        return True
-    if not pairs:
-        return False
-    rows = [[float(k == kind) for k, _ in pairs] for kind in range(len(fits))]
-    ends = [[float(g == group) for _, g in pairs] for group in range(len(room))]
-    found = linprog(
-        [-1.0] * len(pairs), A_ub=[*rows, *ends], b_ub=[*map(float, racks), *map(float, room)]
-    )
-    return bool(-found.fun > sum(racks) - 0.5)
 
 
 def _plug(edge: Edge, port: Port) -> tuple[int, str, LinkEnd | None]:

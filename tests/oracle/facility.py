@@ -123,8 +123,6 @@ def space(site: Site, name: ClassName) -> Space | None:
     for key in ("height_ru", "power_kw", "weight_kg"):
         own = getattr(getattr(site.rack_classes, name), key)
         value = getattr(site.rack, key) if own is None else own
-        if key == "power_kw" and value is None and site.positions:
-            value = min((g.power_kw for g in site.positions if g.power_kw), default=None)
         found.append(math.inf if value is None else float(value))
     return Space(*found)
 
@@ -150,8 +148,6 @@ def fits(item: Item, catalog: Catalog, site: Site) -> bool:
         return True
     if item.consumes.racks is not None:
         feed, draw = site.rack.whole_rack_limit_kw, power_kw(item, catalog)
-        if site.rack.whole_rack_power_kw is None and site.positions:
-            feed = max(g.power_kw or math.inf for g in site.positions)
         allowed = math.inf if feed is None else feed * item.consumes.racks.value * (1.0 + SLIVER)
         return draw is None or draw <= allowed
     parts = [catalog[c.id] for c in item.components] or [item]

@@ -199,7 +199,7 @@ class Market:
             FACILITY: site.facility_limit_kw,
             LIQUID: site.cooling.liquid_limit_kw,
             AIR: site.cooling.air_limit_kw,
-            RACKS: site.rack_count,
+            RACKS: site.racks,
             CAPEX: budget.capex_usd,
             OPEX: budget.opex_usd_per_year,
             TCO: budget.tco_usd,

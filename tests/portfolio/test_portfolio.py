@@ -13,13 +13,13 @@ import planner
 from planner import shipped
 from planner.commands import explore_portfolio
 from planner.commands.explore import CancelledError
-from planner.commands.portfolio import is_portfolio
 from planner.errors import InputError
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
 from planner.portfolio.model import Program
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
+from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
 from tests.world.commands import ran

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from planner import terminal
-from planner.commands.results import view_of
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
+from planner.results import view_of
 from planner.schema.sensitivity import Sweep
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
@@ -29,9 +29,7 @@ COMMANDS = (
 def blocks_of(study: Any) -> list[Block]:
     """Return a study's blocks."""
     rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
-    view = view_of(study)
-    assert view is not None
-    return view.blocks(study, **rows)
+    return view_of(study).blocks(study, **rows)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])

@@ -1,6 +1,6 @@
 import pytest
 
-from planner.library.shown import frame
+from planner.results import frame
 from tests.world.shown import CASES, plan
 from tests.world.solved import solved as solved_once
 

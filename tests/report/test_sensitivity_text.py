@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planner.commands.results import view_of
 from planner.report.screen import show
 from planner.report.views import sweep
 from planner.report.views.sweep import best, stretches
+from planner.results import view_of
 from planner.schema.sensitivity import Sweep
 from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
@@ -20,9 +20,7 @@ from tests.report.samples_sensitivity import POWER, everything, saying
 
 def shown(study: Any) -> str:
     rows = {"rows": samples.power_sweep()[1]} if isinstance(study, Sweep) else {}
-    view = view_of(study)
-    assert view is not None
-    return show(view.blocks(study, **rows), full=True)
+    return show(view_of(study).blocks(study, **rows), full=True)
 
 
 def line_of(text: str, word: str) -> str:

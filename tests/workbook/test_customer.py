@@ -44,7 +44,7 @@ NAMES = {
     "Line.site", "Line.parent", "Line.category", "Line.country_of_origin", "Line.hs_code",
     "Line.export_class", "PartByLength.counted_as", "PartByLength.sku", "PartByLength.vendor",
     "PartByLength.model", "PartByLength.part_number", "PartByLength.category",
-    "Totals.critical_skus", "Device.sku", "RackPlaces.group", "FabricReport.switch_sku",
+    "Totals.critical_skus", "Device.sku", "FabricReport.switch_sku",
     "FabricReport.serves", "WayPlan.id", "WayPlan.gpu_type", "JobPlan.gpu_type",
     "JobPlan.gpu_types", "JobPlan.storage_family", "JobPlan.storage_families",
     "LimitReport.name", "LimitReport.label", "LimitReport.unit", "ObjectiveReport.name",

@@ -20,7 +20,6 @@ FREE = {"label", "source", "notes", "log_value", "role", "unit"}
 # These have tests of their own below.
 FREE |= {
     "price",
-    "places",
     "binding",
     "bound",
     "gap",

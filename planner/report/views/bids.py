@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from planner.currency import currency_among, currency_of
 from planner.figures import RATIOS
-from planner.quotes.products import supported_categories as supports
 from planner.report.blocks import (
     MOST_NOTES,
     Block,
@@ -257,6 +256,9 @@ def _span(lack: Lack) -> str:
 
 def _findings(found: Bids) -> Iterator[str]:
     """Yield faults in the files of bids, and charges that are no product of the plan."""
+    from planner.quotes.products import supported_categories as supports  # reads workbooks
+
+
     for bid in found.bids:
         yield from (f"{bid.key}: {text}" for text in bid.open)
         yield from (f"{bid.key}: {bid.file}: {text}" for text in bid.findings)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.commands.results import shown_study
+from planner.commands.deliver import shown_study
+from planner.library import SweepTable
 from planner.report.charts.model import Chart
 from planner.report.page import ShownPlan
 from planner.report.page import report as page
@@ -29,12 +30,17 @@ from tests.report.samples_sensitivity import (
 
 def charts(study: Any, rows: Any = None) -> tuple[Chart, ...]:
     """Return the charts of a study."""
-    return shown_study(study, rows).charts
+    return shown_study(with_rows(study, rows)).charts
+
+
+def with_rows(study: Any, rows: Any) -> Any:
+    """A study, of a sweep with its rows."""
+    return study if rows is None else SweepTable(**dict(study), table=rows)
 
 
 def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[tuple[Any, Any]]) -> str:
     """Return the page of plans and studies with their rows."""
-    return page(title, plans, [shown_study(*each) for each in studies])
+    return page(title, plans, [shown_study(with_rows(*each)) for each in studies])
 
 
 HOSTILE = "a <b>\"R&D\"</b> </script><script>alert('1')</script> $x^2$ %{y} {0} & Söhne"

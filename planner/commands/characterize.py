@@ -1,0 +1,251 @@
+"""Telemetry characterised: checkpoints and jobs in traces, calibration of a problem, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
+from planner import api
+from planner.analysis.pool import Progress, ignore
+from planner.analysis.request import bandwidth, seconds, stem_of, whole
+from planner.atomic_files import remove, write_all
+from planner.commands.deliver import draw
+from planner.errors import Finding, InputError, did_you_mean
+from planner.schema.telemetry import Characterization
+from planner.sources import File, file_path, flat
+
+if TYPE_CHECKING:
+    from planner.report.charts.telemetry import Window
+    from planner.schema.telemetry import Calibration, JobFound
+    from planner.telemetry import Characterized, ClusterTrace
+    from planner.telemetry.calibration import JobLog
+
+_MOST_WINDOWS = 4
+_OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
+_SHOWN_INTERVALS = 24.0
+_LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
+
+
+class Reading(TypedDict, total=False):
+    """Keywords of the layout of a trace.
+
+    Attributes:
+        time, write, read, cluster: columns; by default by their names.
+        sum: add up the columns of writes and of reads, and rows of one time.
+        unit: of the figures, such as "MiB/s".
+        decimal: decimal mark.
+        time_format: as strptime has it.
+        read_as: bandwidth, bytes per sample, or counters of bytes.
+        stamp: whether a time is the start or the end of its sample.
+    """
+
+    time: str | None
+    write: str | None
+    read: str | None
+    cluster: str | None
+    sum: bool
+    unit: str | None
+    decimal: str | None
+    time_format: str | None
+    read_as: Literal["rate", "bytes", "counter"] | None
+    stamp: Literal["start", "end"]
+
+
+def characterize(
+    *traces: object,
+    window: str | None = None,
+    jobs: File | None = None,
+    problem: File | None = None,
+    job: str | None = None,
+    plan: File | None = None,
+    gpus: int | None = None,
+    nameplate: str | None = None,
+    log: str | None = None,
+    output: File | None = None,
+    progress: Progress = ignore,
+    **reading: Unpack[Reading],
+) -> Characterization:
+    """The checkpoints and training jobs in storage telemetry.
+
+    Args:
+        traces: CSV, Excel, JSON or Parquet files, or lists of them.
+        window: averaging window of each sample, such as "5 min".
+        jobs: table of jobs, for the study of a fleet.
+        problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
+        job: job found to calibrate by; by default the largest writer.
+        plan: plan file that ran, for GPUs and nameplate bandwidth of the storage.
+        gpus: GPUs of the job.
+        nameplate: nameplate bandwidth of the storage, or "WRITE,READ".
+        log: the job's log, or "FILE=JOB".
+        output: folder for files; without it none are written.
+        progress: called with the numbers of parts done and of all.
+
+    Raises:
+        InputError: a file or an option is wrong, or a file cannot be written.
+    """
+    from planner.analysis.fleet_storage import add_storage
+    from planner.telemetry import ReadOptions
+    from planner.telemetry import characterize as read_traces
+    from planner.telemetry.fleet import read_jobs, study_fleet
+    from planner.telemetry.raw import require
+
+    files = [file_path(each) for each in flat(traces)]
+    if not files:
+        raise InputError(Finding("files", "nothing is given", fix="give a trace"))
+    window_s = None if window is None else seconds("--window", window)
+    options = ReadOptions(**reading, window_s=window_s)
+    require(options)
+    rows = None if jobs is None else read_jobs(file_path(jobs))
+    known = {"--job": job, "--plan": plan, "--gpus": gpus, "--nameplate": nameplate, "--log": log}
+    inputs = None if problem is None else api.load(file_path(problem))
+    if inputs is None:
+        _refuse_idle(known)
+    windows: list[Window] = []
+    done: list[str] = []
+
+    def seen(cluster: ClusterTrace) -> None:
+        done.append(cluster.record.name)
+        progress(len(done), max(len(done), len(files)))
+        if output is not None and len(windows) < _MOST_WINDOWS:
+            windows.append(_window(cluster))
+
+    found = read_traces(files, options, seen)
+    record = found.record
+    if rows is not None:
+        study = study_fleet(record, rows)
+        if inputs is not None:
+            study = add_storage(study, inputs, progress)
+        record = record.model_copy(update={"study": study})
+    elif inputs is not None and record.jobs:
+        calibrated = _calibration(record, inputs, known)
+        record = record.model_copy(update={"calibration": calibrated})
+    if output is not None:
+        _write(record, found, windows, file_path(output), files[0])
+    return record
+
+
+def _refuse_idle(known: Mapping[str, object]) -> None:
+    """Refuse figures that serve to calibrate a problem only."""
+    for option, value in known.items():
+        if value:
+            message = f"{option} serves to calibrate a problem, and none is given"
+            raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
+
+
+def _calibration(record: Characterization, inputs: api.Inputs, given: Mapping[str, object]) -> (
+    Calibration
+):  # fmt: skip
+    from planner.analysis.compare import read_side
+    from planner.telemetry.calibration import Known, calibration, read_log
+
+    job = _chosen(record.jobs, given["--job"])
+    gpus, plan, log = given["--gpus"], given["--plan"], None
+    count = None if gpus is None else whole("--gpus", int(str(gpus)))
+    rates = [
+        bandwidth("--nameplate", each.strip())
+        for each in str(given["--nameplate"] or "").split(",")
+        if each.strip()
+    ]
+    write, read = [*rates, None, None][:2]
+    if plan is not None:
+        path = file_path(plan)
+        ran = read_side(path).plan
+        if not ran.jobs:
+            raise InputError(Finding("plan", "there is no job in this plan", str(path)))
+        count = count or ran.jobs[0].gpus_used
+        stores = [line for line in ran.lines if line.section == "Storage"]
+        write = write or sum(line.write_gb_per_s for line in stores)
+        read = read or sum(line.read_gb_per_s for line in stores)
+    if given["--log"] is not None:
+        file, _, name = str(given["--log"]).partition("=")
+        log = read_log(Path(file), name or None)
+        if record.clock == "unix":
+            _refuse_other_time(job, log, file)
+    known = Known(count, write or None, read or None, log)
+    return calibration(job, inputs.problem, inputs.problem_file, known)
+
+
+def _refuse_other_time(job: JobFound, log: JobLog, file: str) -> None:
+    """Refuse a log of another time than the job's."""
+    from planner.telemetry.raw import DATED_FROM_S
+
+    dated = log.start_s > DATED_FROM_S
+    if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
+        message = f"the log ends before '{job.name}' begins, or begins after it ends"
+        fix = "give the log of the job in this trace"
+        raise InputError(Finding("log", message, file, fix=fix))
+
+
+def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
+    """The job of a name, or the one that wrote most."""
+    if name is None:
+        return max(jobs, key=lambda one: one.size_gb.value * one.checkpoints)
+    names = [job.name for job in jobs]
+    if name not in names:
+        fix = did_you_mean(str(name), names) or f"its jobs: {', '.join(names[:9])}"
+        message = f"the trace shows no job '{name}'"
+        raise InputError(Finding("option", message, path="--job", fix=fix))
+    return jobs[names.index(str(name))]
+
+
+def _window(cluster: ClusterTrace) -> Window:
+    """A stretch of a cluster's trace: of its largest job, around an interruption if any."""
+    import numpy as np
+
+    from planner.report.charts.telemetry import Window
+
+    length, centre = _MOST_WINDOW_S, cluster.record.start_s
+    if cluster.jobs:
+        job = _chosen(cluster.jobs)
+        length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), length)
+        middle = (job.start_s + job.end_s) / 2
+        centre = job.segments[0].end_s if len(job.segments) > 1 else middle
+    low = max(cluster.record.start_s, centre - length / 2)
+    high = min(low + length, cluster.record.end_s)
+    trace, start = cluster.trace, cluster.table["start_s"]
+    inside = (trace.clock_s >= low) & (trace.clock_s < high)
+    rows = np.flatnonzero((start >= low) & (start < high))
+    return Window(
+        cluster.record.name,
+        trace.clock_s[inside],
+        trace.write[inside],
+        None if trace.read is None else trace.read[inside],
+        {name: column[rows] for name, column in cluster.table.items()},
+    )
+
+
+def _write(
+    record: Characterization,
+    found: Characterized,
+    windows: Sequence[Window],
+    folder: Path,
+    trace: Path,
+) -> None:
+    from planner.report import telemetry_files as files
+    from planner.report.charts.telemetry import trace as trace_chart
+    from planner.report.views.fleet import charts
+
+    stem = stem_of(trace, None).removesuffix(".trace")
+    contents = {
+        "characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
+        "checkpoints.parquet": files.checkpoints_parquet(record, found.table),
+        "checkpoints.csv": files.checkpoints_csv(record, found.table),
+        "jobs.csv": files.jobs_csv(record),
+    }
+    if record.jobs:
+        contents["jobs.yaml"] = files.jobs_yaml(record).encode()
+    if record.calibration is not None and record.calibration.overrides:
+        contents["overrides.yaml"] = files.overrides_yaml(record.calibration).encode()
+    pictures: dict[Path, bytes] = {}
+    if record.study is not None and record.study.jobs:
+        contents["fleet.csv"] = files.fleet_csv(record.study)
+        pictures |= draw(charts(record.study), folder / stem)
+    for window in windows:
+        several = len(record.clusters) > 1
+        name = f"{stem}.{stem_of(Path(window.cluster), None)}" if several else stem
+        pictures |= draw([trace_chart(record, window)], folder / f"{name}.trace")
+    write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
+    for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
+        if old not in contents:
+            remove(folder / f"{stem}.{old}")

@@ -1,0 +1,488 @@
+"""planner from Python: a function for each analysis, which its command calls, too.
+
+A problem is a file, ``Inputs`` that ``load`` returned, a ``Problem`` or a dict; a plan is a file,
+or a ``Plan`` that ``solve`` returned. Results are the records that the commands print with
+``--json``; ``print`` shows them as the screen does, a notebook as a page, and ``to_frame`` gives
+their tables to pandas. Options have the names, defaults and spelling of the command line; those of
+every function are in ``Solving``.
+
+Every function raises ``InputError`` where a file, a model or an option is wrong,
+``VerificationError`` where a plan does not agree with its independent re-computation, and an
+analysis ``NoPlanError`` where there is no plan to analyse.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+from pydantic import Field
+
+from planner import api, shipped
+from planner.analysis.pool import Progress, ignore
+from planner.analysis.request import one_of, seconds, share, whole
+from planner.atomic_files import write_all
+from planner.errors import Finding, InputError, StoppedError, did_you_mean
+from planner.inputs import Inputs, inputs_to_text
+from planner.loader.places import NoPlaceError
+from planner.loader.prices import today
+from planner.report.plan_json import carrying
+from planner.schema.bids import Bids
+from planner.schema.comparison import Alternatives, Comparison, RulesTable
+from planner.schema.explanation import Explanation
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.simulation import Simulation
+from planner.schema.size import SizeReport
+from planner.schema.verification import Audit, Verification
+from planner.size import size_report
+from planner.sources import (
+    File,
+    PlanSource,
+    ProblemSource,
+    Settings,
+    Solving,
+    as_texts,
+    file_path,
+    flat,
+    problem_of,
+    request_of,
+    require_single,
+    study,
+    wrong_type,
+)
+from planner.terminal import interrupt_handled
+
+if TYPE_CHECKING:
+    from planner.portfolio.schema import PortfolioPlan
+
+Solver = Literal["highs", "cbc"]
+Against = Literal["storage", "cost", "power"]
+
+
+class SweepTable(Sweep):
+    """A sweep with its rows.
+
+    Attributes:
+        table: columns by name, as the files have them.
+        types: "int", "float" or "str" by column.
+        start: inputs of the problem as it is, by path.
+    """
+
+    table: Mapping[str, tuple[Any, ...]] = Field(exclude=True, repr=False)
+    types: Mapping[str, str] = Field({}, exclude=True, repr=False)
+    start: Mapping[str, Any] = Field({}, exclude=True, repr=False)
+
+
+def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
+    """A problem with its catalogs and prices, validated, to use many times."""
+    if not isinstance(problem, (str, os.PathLike)):
+        return problem_of(problem, settings, scenario)
+    require_single(problem)
+    return api.load(Path(problem), settings=as_texts(settings), scenario=scenario)
+
+
+def example(name: str = "10MW") -> Path:
+    """The file of a problem that planner ships; ``planner init NAME`` copies it."""
+    known = shipped.problem_files() | shipped.portfolio_files()
+    if str(name) not in known:
+        hint = did_you_mean(str(name), list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    return known[name]
+
+
+def solve(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+    save_model: Path | None = None,
+    explain_none: bool = True,
+    progress: Progress = ignore,
+) -> Plan:
+    """The best plan of a problem, verified, with its inputs as in the plan file.
+
+    Args:
+        solver: solver of the integer program, the proof.
+        save_model: file for the integer program, as MPS or LP.
+        explain_none: without a plan, find the conflicting limits, which takes longer.
+    """
+    require_single(problem)
+    request = request_of((problem,), settings, scenario, solver, gap=gap, time_limit=time_limit)
+    options = request.running(explain=explain_none, save_model=save_model)
+    plan = api.solve_with(request.inputs, options, read_back=not request.models)
+    return carrying(plan, inputs_to_text(request.inputs))
+
+
+def solve_portfolio(problem: File, **solving: Unpack[Solving]) -> PortfolioPlan:
+    """The best plan for several jobs, sites or periods, verified.
+
+    Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
+    ``limit`` where the time limit came first.
+    """
+    from planner.portfolio import analysis
+    from planner.portfolio import api as portfolio
+
+    request = request_of((file_path(problem),), **solving)
+    instance = portfolio.load(request.path, request.settings, request.scenario)
+    plan = portfolio.solve(instance, gap=request.gap, time_limit_s=request.time_limit_s)
+    if plan.status == "infeasible":
+        plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
+    return plan
+
+
+def size(
+    problem: ProblemSource,
+    *,
+    gpus: int | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+    progress: Progress = ignore,
+) -> SizeReport:
+    """The sizing of a problem without solving: sizes, intervals, demands of each rule.
+
+    Args:
+        gpus: number of GPUs; by default the most that the site can hold.
+    """
+    if gpus is not None and (isinstance(gpus, bool) or not isinstance(gpus, int)):
+        raise wrong_type(gpus, "a whole number of GPUs")
+    return size_report(load(problem, settings=settings, scenario=scenario), gpus)
+
+
+def write_workbook(plan: PlanSource, path: File) -> Path:
+    """Write the workbook of a plan, which carries what ``verify`` reads, and return its path.
+
+    Args:
+        plan: a plan file, or what ``solve`` returned.
+        path: the file to write.
+    """
+    from planner.analysis.verification import open_plan
+    from planner.workbook import write
+
+    target, request = file_path(path), request_of((plan,))
+    model = request.models.get(request.path)
+    opened = open_plan(request.path, model if isinstance(model, Plan) else None)
+    stream = io.BytesIO()
+    created = datetime.combine(today(), time())
+    write(opened.plan, stream, created=created, inputs=opened.carried)
+    write_all({target: stream.getvalue()})
+    return target
+
+
+def sweep(
+    problem: ProblemSource,
+    vary: Mapping[str, object] | Sequence[str] = (),
+    *,
+    scenarios: File | None = None,
+    named: Sequence[str] = (),
+    **solving: Unpack[Solving],
+) -> SweepTable:
+    """The best plan of every scenario of a grid, each to a proven gap, as rows of a table.
+
+    Args:
+        vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
+            several the grid of all.
+        scenarios: a CSV file of scenarios, one a row.
+        named: named scenarios of the problem file, or ``["all"]``.
+
+    Raises:
+        StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
+    """
+    from planner.analysis.scenarios import scenarios as scenarios_of
+    from planner.analysis.sweep import Row, sweep_table, table_rows
+
+    request = request_of((problem,), **solving)
+    if named and request.models:
+        message = "named scenarios are read from the problem file, and this problem is in memory"
+        raise InputError(Finding("scenario", message, fix="give the file"))
+    chosen = scenarios_of(
+        request.inputs,
+        vary=as_texts(vary, joined=True),
+        table=None if scenarios is None else file_path(scenarios),
+        named=tuple(name for name in named if name != "all") if named else None,
+        problem=request.path,
+    )
+    options, rows = request.rows(len(chosen)), dict[int, Row]()
+    try:
+        table_rows(chosen.bases, chosen, options, rows, request.progress)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        interrupt_handled()
+    base = api.solve_with(request.inputs, api.Options(gap=options.gap, explain=False))
+    found = sweep_table(request.inputs, chosen, options, rows, base)
+    record = SweepTable(
+        **dict(found.record),
+        table={name: tuple(column) for name, column in found.values.items()},
+        types=found.types,
+        start=_start(found.record, request.inputs),
+    )
+    if record.rows < record.asked:
+        done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
+        raise StoppedError(done, record)
+    return record
+
+
+def _start(study: Sweep, inputs: Inputs) -> dict[str, Any]:
+    """Varied inputs of a problem as it is, by path."""
+    from planner.analysis.distributions import Field as Input
+
+    found: dict[str, Any] = {}
+    for column in study.columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                base = Input(inputs, column.path).base
+                paid = base is not None and "USD" in column.unit
+                found[column.path] = study.shown_in.of(base or 0.0) if paid else base
+    return found
+
+
+def frontier(
+    problem: ProblemSource,
+    against: Against = "storage",
+    *,
+    points: int = 50,
+    **solving: Unpack[Solving],
+) -> Frontier:
+    """The Pareto frontier of useful work against storage bandwidth, cost or power.
+
+    Args:
+        against: the axis.
+        points: most points.
+    """
+    from planner.analysis.frontier import AGAINST, run
+
+    axis = one_of("against", against, tuple(AGAINST))
+    most = whole("--points", points, 3)
+    return study(run, Frontier, (problem,), solving, against=(axis,), points=most)
+
+
+def tornado(
+    problem: ProblemSource,
+    vary: Settings = (),
+    *,
+    by: float | str = "20 %",
+    **solving: Unpack[Solving],
+) -> Tornado:
+    """The effect of each input, low and high, on the best plan, the largest first.
+
+    Args:
+        vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
+        by: step of inputs without ends, as a share.
+    """
+    from planner.analysis.tornado import run
+
+    texts = as_texts(vary, joined=True)
+    return study(run, Tornado, (problem,), solving, vary=texts, by=share("--by", by))
+
+
+def uncertain(
+    problem: ProblemSource,
+    vary: Settings = (),
+    *,
+    samples: int = 256,
+    method: Literal["lhs", "sobol"] = "lhs",
+    seed: int = 1,
+    indices: bool = False,
+    **solving: Unpack[Solving],
+) -> Uncertain:
+    """The best plan and its figures under random draws of the inputs.
+
+    Args:
+        vary: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
+        samples: number of draws.
+        method: Latin hypercube or Sobol.
+        seed: of the draws.
+        indices: Sobol indices of the inputs; more draws.
+    """
+    from planner.analysis.uncertain import run
+
+    return study(
+        run,
+        Uncertain,
+        (problem,),
+        solving,
+        dist=as_texts(vary),
+        samples=whole("--samples", samples, 2),
+        method=one_of("method", method, ("lhs", "sobol")),
+        seed=whole("--seed", seed, 0),
+        indices=indices,
+    )
+
+
+def explain(
+    problem: ProblemSource,
+    *,
+    step: Settings = (),
+    why_not: Sequence[str] = (),
+    weight: Settings = (),
+    keep: Sequence[str] = (),
+    **solving: Unpack[Solving],
+) -> Explanation:
+    """The explanation of the best plan, or a minimal set of conflicting limits without one.
+
+    Args:
+        step: steps of limits for their marginal values: ``{"site.facility_power": "1 kW"}``.
+        why_not: items whose absence to explain exactly.
+        weight: without a plan, cost of relaxing a limit relative to others, by path.
+        keep: without a plan, limits that must not be relaxed.
+    """
+    from planner.analysis.explain import run
+
+    return study(
+        run,
+        Explanation,
+        (problem,),
+        solving,
+        step=as_texts(step),
+        why_not=as_texts(why_not),
+        weight=as_texts(weight),
+        keep=as_texts(keep),
+    )
+
+
+def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> Comparison:
+    """Plans side by side; the first is the baseline, problems are solved first.
+
+    Args:
+        files: plans, problems, workbooks, or lists of them.
+    """
+    from planner.analysis.compare import run
+
+    return study(run, Comparison, flat(files), solving, everything=False)
+
+
+def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
+    """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
+    from planner.analysis.rules import run
+
+    return study(run, RulesTable, flat((problem,)), solving)
+
+
+def alternatives(
+    problem: ProblemSource,
+    *,
+    within: float | str = "1 %",
+    most: int = 8,
+    **solving: Unpack[Solving],
+) -> Alternatives:
+    """Plans near the optimum that differ from it: `compare --near`.
+
+    Args:
+        within: distance from the optimum, as a share.
+        most: most plans, the best included.
+    """
+    from planner.analysis.alternatives import run
+
+    within = share("--near", within)
+    return study(run, Alternatives, flat((problem,)), solving, within=within, most=most)
+
+
+def bid(
+    problem: ProblemSource,
+    *quotes: object,
+    quantities: Literal["quoted", "free"] = "quoted",
+    vendor: Settings = (),
+    mapping: Settings = (),
+    date: Settings = (),
+    currency: Settings = (),
+    rate: Settings = (),
+    **solving: Unpack[Solving],
+) -> Bids:
+    """Vendors' quotes evaluated as bids on a problem: `quote bid`.
+
+    Args:
+        problem: the problem.
+        quotes: files of bids, or lists of them.
+        quantities: as quoted, or free at the quoted prices.
+        vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
+        rate: USD for one unit of a currency, by its code.
+    """
+    from planner.analysis.bids import run
+
+    return study(
+        run,
+        Bids,
+        (problem,),
+        solving,
+        quotes=tuple(map(file_path, flat(quotes))),
+        quantities=one_of("quantities", quantities, ("quoted", "free")),
+        vendor=as_texts(vendor),
+        mapping=as_texts(mapping),
+        date=as_texts(date),
+        currency=as_texts(currency),
+        rate=as_texts(rate),
+    )
+
+
+def verify(
+    plan: PlanSource,
+    *,
+    solve_again: bool = True,
+    time_limit: str | None = None,
+    progress: Progress = ignore,
+) -> Verification | Audit:
+    """The checks of a plan by independent arithmetic; of a workbook its edits and their effects.
+
+    Args:
+        plan: a plan file, a plan in memory, or a workbook.
+        solve_again: prove the bound by the other solver; of a workbook, compare with the optimum
+            under the edited inputs.
+    """
+    from planner.analysis.verification import run
+
+    found = run(request_of((plan,), time_limit=time_limit), solve_again=solve_again).records[0]
+    assert isinstance(found, (Verification, Audit))
+    return found
+
+
+def simulate(
+    plan: PlanSource | ProblemSource,
+    *,
+    failures: str = "exponential",
+    column: str | None = None,
+    time_format: str | None = None,
+    scaled: bool = False,
+    interval: str | None = None,
+    replications: int = 1000,
+    length: str = "1 year",
+    seed: int = 1,
+    progress: Progress = ignore,
+) -> Simulation:
+    """A plan's job simulated failure by failure, and again at other checkpoint intervals.
+
+    Args:
+        plan: a plan or a problem, which is solved first.
+        failures: "exponential", "weibull:SHAPE", or a file of failures.
+        column, time_format: of that file.
+        scaled: scale the file's times to the plan's mean.
+        interval: checkpoint interval; by default the plan's.
+        replications: number of runs.
+        length: of each run.
+        seed: of the runs.
+    """
+    from planner.analysis.simulation import run
+
+    return study(
+        run,
+        Simulation,
+        (plan,),
+        {"progress": progress},
+        failures=failures,
+        column=column,
+        time_format=time_format,
+        scaled=scaled,
+        interval_s=None if interval is None else seconds("--interval", interval),
+        intervals=True,
+        replications=replications,
+        length_s=seconds("--length", length),
+        seed=whole("--seed", seed, 0),
+    )

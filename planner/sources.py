@@ -1,0 +1,240 @@
+"""Arguments of `import planner`: a problem or plan as a file, a dict or an object; settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+from pydantic import BaseModel
+
+from planner.analysis.pool import Progress, ignore
+from planner.analysis.request import Found, Request, request_for
+from planner.errors import Finding, InputError, NoPlanError, clip
+from planner.inputs import Inputs
+from planner.loader import completed, from_data, with_settings, yaml12
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
+
+File = str | os.PathLike[str]
+ProblemSource = File | Inputs | Problem | Mapping[str, Any]
+"""A problem file, a problem in memory, or a dict as the file has it."""
+PlanSource = File | Plan
+"""A PROBLEM.plan.json, or a plan in memory."""
+Settings = Mapping[str, object] | Sequence[str]
+"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
+RecordT = TypeVar("RecordT", bound=BaseModel)
+_SINGLE = (str, bytes, os.PathLike, Mapping, Inputs, Problem, Plan)
+
+
+class Solving(TypedDict, total=False):
+    """Keywords of every function that solves; each is spelled as on the command line.
+
+    Attributes:
+        settings: changes of the problem, as ``--set``.
+        scenario: a named scenario of the problem file.
+        gap: largest gap to prove, as a share.
+        time_limit: of each solve, such as "30 s"; of explain and alternatives in all.
+        workers: number of processes, 0 for one per core; or the address of a Dask scheduler.
+        progress: called with the numbers of parts done and of all.
+    """
+
+    settings: Settings
+    scenario: str | None
+    gap: float | str | None
+    time_limit: str | None
+    workers: int | str
+    progress: Progress
+
+
+def study(
+    run: Callable[..., Found],
+    kind: type[RecordT],
+    sources: Sequence[object],
+    solving: Solving,
+    **options: Any,
+) -> RecordT:
+    """Run an analysis on problems or plans; return its one record.
+
+    Raises:
+        InputError: a source or an option is wrong.
+        NoPlanError: there is no plan to study.
+    """
+    require_single(sources[0] if sources else None)
+    found = run(request_of(sources, **solving), **options)
+    if not found.records:
+        raise NoPlanError(found.text)
+    (record,) = found.records
+    assert isinstance(record, kind)
+    return record
+
+
+def request_of(
+    sources: Sequence[object],
+    settings: Settings = (),
+    scenario: str | None = None,
+    solver: str = "highs",
+    progress: Progress = ignore,
+    **solving: Any,
+) -> Request:
+    """The request of an analysis: models by the path that stands for them, options as texts.
+
+    Settings and scenario are laid over models here; files are read with them later.
+    """
+    if not sources:
+        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    taken = {Path(each) for each in sources if isinstance(each, (str, os.PathLike))}
+    paths: list[Path] = []
+    models: dict[Path, Inputs | Plan] = {}
+    for source in sources:
+        if isinstance(source, (str, os.PathLike)):
+            paths.append(Path(source))
+            continue
+        if isinstance(source, Plan):
+            model: Inputs | Plan = source
+            name, suffix = source.provenance.problem_file or source.problem, ".plan.json"
+        else:
+            model = problem_of(source, settings, scenario)
+            name, suffix = model.problem_file or model.problem.name, ".yaml"
+        marks = ("", *(f" ({number})" for number in range(2, len(sources) + 2)))
+        names = (Path(f"{Path(name).stem}{mark}{suffix}") for mark in marks)
+        path = next(each for each in names if each not in taken)
+        taken.add(path)
+        paths.append(path)
+        models[path] = model
+    in_files = len(models) < len(paths)
+    texts, scenario = (as_texts(settings), scenario) if in_files else ((), None)
+    request = request_for(paths, texts, scenario, solver=solver, models=models, **solving)
+    return replace(request, progress=progress)
+
+
+def problem_of(source: object, settings: Settings, scenario: str | None) -> Inputs:
+    """A problem in memory, checked, with settings laid over it.
+
+    Raises:
+        InputError: it is no problem, or a scenario is asked for, which only files and dicts have.
+    """
+    if isinstance(source, Mapping):
+        data = as_json(dict(source), "problem")
+        return from_data(data, settings=as_texts(settings), scenario=scenario)
+    if not isinstance(source, (Inputs, Problem)):
+        raise wrong_type(source, "a file, Inputs, a Problem or a dict")
+    if scenario is not None:
+        message = f"a problem in memory has no scenario '{scenario}'"
+        raise InputError(Finding("scenario", message, fix="load the file with it"))
+    inputs = completed(source) if isinstance(source, Problem) else source
+    return with_settings(inputs, as_texts(settings))
+
+
+def file_path(value: object) -> Path:
+    """The path of a file; an InputError where the value is none."""
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    raise wrong_type(value, "the path of a file")
+
+
+def flat(sources: Iterable[object]) -> list[Any]:
+    """Sources one by one: of a list of sources each."""
+    found: list[Any] = []
+    for source in sources:
+        single = isinstance(source, _SINGLE) or hasattr(source, "columns")
+        found += flat(source) if isinstance(source, Iterable) and not single else [source]
+    return found
+
+
+def as_texts(settings: object, *, joined: bool = False) -> tuple[str, ...]:
+    """Settings ``{path: value}`` or a list of texts as texts ``path=value``.
+
+    Args:
+        joined: a list is the values to vary, joined by commas.
+    """
+    if isinstance(settings, str):
+        fix = "write a list of them, or {path: value}"
+        raise InputError(Finding("set", f"'{clip(settings)}' is one text", fix=fix))
+    if isinstance(settings, Mapping):
+        return tuple(f"{path}={_text(value, joined)}" for path, value in settings.items())
+    listed: list[Any] = list(settings) if isinstance(settings, Iterable) else [settings]
+    for each in listed:
+        if not isinstance(each, str):
+            raise wrong_type(each, "texts PATH=VALUE, or a dict of them")
+    return tuple(listed)
+
+
+def _text(value: object, joined: bool) -> str:
+    if isinstance(value, str):
+        return value
+    if joined and isinstance(value, Iterable):
+        return ",".join(map(str, value))
+    return as_json(value, "setting")
+
+
+def as_json(value: object, name: str) -> str:
+    """A value as JSON, which is YAML, too; an InputError where no file can hold it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        fix = "use texts, numbers, lists and dicts, as in a problem file"
+        message = f"the {name} cannot be read: {clip(str(error), 100)}"
+        raise InputError(Finding("type", message, fix=fix)) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist") and not getattr(value, "ndim", 1):  # a number of numpy
+        return value.tolist()
+    raise TypeError(f"found {type(value).__name__}")
+
+
+def wrong_type(value: object, expected: str) -> InputError:
+    """The error of an argument of another type."""
+    shown = f" {clip(repr(value))}" if isinstance(value, (int, float, str, bytes)) else ""
+    return InputError(Finding("type", f"expected {expected}, found {type(value).__name__}{shown}"))
+
+
+# Portfolios: problems of several jobs, sites or periods.
+
+_MAYBE = re.compile(rb"\b(sites|periods)\b|\bjobs\b(?:[\s\S]*?\bname\b){2}")
+_PLAN = b'"kind": "portfolio"'
+_READ_BYTES, _MOST_BYTES = 200, 5_000_000
+
+
+def is_portfolio(source: object) -> bool:
+    """True of a file that is a portfolio problem, or the plan of one."""
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    path = Path(source)
+    is_json = path.suffix == ".json"
+    if not (is_json or path.suffix in (".yaml", ".yml")) or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(_READ_BYTES if is_json else _MOST_BYTES)
+        if is_json or not _MAYBE.search(raw):
+            return is_json and _PLAN in raw
+        data = yaml12.read(path).data
+    except (OSError, InputError):
+        return False  # the loader names the fault
+    if not isinstance(data, dict):
+        return False
+    jobs = data.get("jobs")
+    return bool({"sites", "periods"} & data.keys()) or (isinstance(jobs, tuple) and len(jobs) > 1)
+
+
+def require_single(source: object, name: str = "this function") -> None:
+    """Refuse a portfolio where one job at one site is analysed.
+
+    Raises:
+        InputError: the file is a portfolio.
+    """
+    if is_portfolio(source):
+        message = f"{name} is for one job at one site"
+        fix = (
+            "of a portfolio there are solve (planner.solve_portfolio), check, verify, explain, "
+            "sweep (a grid), simulate and explore"
+        )
+        raise InputError(Finding("portfolio", message, str(source), fix=fix))
