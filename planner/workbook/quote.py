@@ -17,6 +17,7 @@ from planner.report.words import listed as listed_words
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
+from planner.sizing.facility import discounted_years
 from planner.workbook.book import (
     ANY_TEXT,
     COUNT,
@@ -77,8 +78,9 @@ _UNITS: dict[Kind, str] = {
 class Row:
     """A line of the bill, its number, and its cells by column; ``opened`` may be edited."""
 
-    def __init__(self, line: Line, label: str, opened: set[str], decimals: int) -> None:
-        self.line, self.label, self.opened, self.decimals = line, label, opened, decimals
+    def __init__(self, line: Line, label: str, bill: Bill) -> None:
+        self.line, self.label, self.opened, self.site = line, label, bill.opened, bill.plan.site
+        self.decimals = bill.book.currency.decimals
         self.cells: dict[str, V] = {}
 
     @property
@@ -113,7 +115,7 @@ class Column(NamedTuple):
     @property
     def total(self) -> bool:
         """Whether it is summed."""
-        return self.key in ("amount", "support", "subscription", "it_kw")
+        return self.key in ("amount", "support", "over_term", "subscription", "it_kw")
 
 
 def _ordered(row: Row) -> Term:
@@ -147,6 +149,19 @@ def _support(row: Row) -> Term:
     if line.support_share is not None and "unit_list" in row.cells:
         return row.paid(round_(constant(line.support_share) * row.net, row.decimals))
     return row.paid(_each(line.support_usd_per_year, line.purchased))
+
+
+def support_span(line: Line, years: float) -> tuple[float, float]:
+    """Begin and end of the support that is paid, in years of the term."""
+    since = min(line.support_from_years, years)
+    left = years - since if line.support_years is None else line.support_years
+    return since, min(years, since + left)
+
+
+def _support_over_term(row: Row) -> Term:
+    span = support_span(row.line, row.site.years or 0.0)
+    paid = discounted_years(*span, row.site.discount_rate)
+    return row.cells["support"] * constant(paid)
 
 
 def _subscription(row: Row) -> Term:
@@ -206,6 +221,7 @@ _CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
     "net": ("Net price {}", 13, "cents", _net),
     "amount": ("Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
     "support": ("Support {}/year", 13, "usd", _support),
+    "over_term": ("Support, term {}", 13, "usd", _support_over_term),
     "subscription": ("Subscription {}/year", 13, "usd", _subscription),
     "it_kw": ("IT load kW", 9, "n1", _power),
     "lead": ("Lead time", 13, "text", lambda row: row.line.lead_time),
@@ -233,6 +249,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": not (nets and money),
         "amount": not money,
         "support": not money,
+        "over_term": not (inside and scope.over_time(plan)),
         "subscription": not (money and scope.subscribed(plan)),
     }
     closed = {"spares": not inside, "unit_list": prices == "list+net"}
@@ -315,7 +332,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> Row:
         sheet, line = self.sheet, entry.line
-        row = Row(line, f"{entry.number}", self.opened, self.book.currency.decimals)
+        row = Row(line, f"{entry.number}", self)
         for index, column in enumerate(self.columns):
             value, at, kind = column.of(row), (sheet.at, index), column.look
             kind = "fine" if kind == "cents" and line.is_percentage else kind
@@ -368,7 +385,7 @@ class Bill:
 
     def _own_line(self, number: int) -> Row:
         sheet, decimals = self.sheet, self.book.currency.decimals
-        row = Row(self.plan.lines[0], "", self.opened, decimals)
+        row = Row(self.plan.lines[0], "", self)
         cells, paid = row.cells, "unit_list" if "unit_list" in self.at else "net"
         sheet.fill(sheet.at, self.book.look(**THIN), 0, self.wide)
         for key, part, allowed, unit in (

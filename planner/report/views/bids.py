@@ -258,7 +258,6 @@ def _findings(found: Bids) -> Iterator[str]:
     """Yield faults in the files of bids, and charges that are no product of the plan."""
     from planner.quotes.products import supported_categories as supports  # reads workbooks
 
-
     for bid in found.bids:
         yield from (f"{bid.key}: {text}" for text in bid.open)
         yield from (f"{bid.key}: {bid.file}: {text}" for text in bid.findings)
