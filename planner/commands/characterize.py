@@ -222,7 +222,7 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> None:
-    from planner.report import telemetry_files as files
+    from planner.report import table_files as files
     from planner.report.charts.telemetry import trace as trace_chart
     from planner.report.views.fleet import charts
 

@@ -224,7 +224,7 @@ def shown_study(record: Any) -> Any:
 
 def _write_table(record: Any, stem: Path) -> None:
     """Write the rows of a sweep as Parquet and CSV."""
-    from planner.report import sweep_files
+    from planner.report import table_files
 
     parquet, csv = (stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv"))
-    sweep_files.write_files(parquet, csv, record.columns, record.types, record.table)
+    table_files.write_files(parquet, csv, record.columns, record.types, record.table)

@@ -1,14 +1,8 @@
 """The bill of materials for other programs: one row per line, with stable columns, as CSV and JSON.
 
-The JSON has a stable key order; what is not known is null. The CSV follows RFC 4180: one record per
-physical line, the same columns for every plan. It begins with a byte order mark. Excel takes a CSV
-without one for the code page of the machine and garbles every letter beyond ASCII when it is opened
-by a double click. Programs read it as ``utf-8-sig``; header names are not quoted, so one that does
-not know the mark still finds all columns but the first.
-
-Text is always quoted and numbers never are, so ``0012``, ``1E5`` and ``2026-11`` are text to every
-program that reads CSV by the book. Excel guesses all the same when it opens the file by a double
-click: import it with the columns as text, or take the JSON.
+What is not known is null. The CSV (RFC 4180) begins with a byte order mark, without which Excel
+garbles letters beyond ASCII. Text is quoted and numbers are not; Excel guesses all the same where a
+file is opened by a double click: import it with the columns as text, or take the JSON.
 """
 
 from __future__ import annotations
@@ -138,32 +132,33 @@ def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:
 def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
     """The order of one length; its money is in the line that counts it."""
     draws = part.sku == line.sku
-    many = {name: getattr(line, f"unit_{name}") if draws else 0.0 for name in _PHYSICAL}
-    copper = f"one in place of {part.in_place_of} links with their transceivers"
-    return _row(line, "", None, {}).model_copy(
-        update={
-            "sku": _text(part.sku),
-            "manufacturer": _text(part.vendor),
-            "part_number": _known(part.part_number),
-            "model": _text(part.model),
-            "description": None,
-            "quantity": part.quantity,
-            "spares": more if more and line.spares else 0,
-            "pack": 1,
-            "purchased": part.quantity + more,
-            "unit_net": part.unit_net_usd if money else None,
-            "lead_time": None,
-            "lead_time_days": None,
-            **{f"unit_{name}": value for name, value in many.items()},
-            **{name: None if v is None else v * part.quantity for name, v in many.items()},
-            "heat_btu_per_h": None
-            if line.unit_heat_btu_per_h is None or not draws
-            else line.unit_heat_btu_per_h * part.quantity,
-            "role": "ordered of it" if part.in_place_of == 1 else copper,
-            "notes": (),
-            "length_m": part.length_m,
-        }
-    )
+    changes: dict[str, object] = {
+        "sku": _text(part.sku),
+        "manufacturer": _text(part.vendor),
+        "part_number": _known(part.part_number),
+        "model": _text(part.model),
+        "quantity": part.quantity,
+        "spares": more if more and line.spares else 0,
+        "pack": 1,
+        "purchased": part.quantity + more,
+        "unit_net": part.unit_net_usd if money else None,
+        "role": "ordered of it"
+        if part.in_place_of == 1
+        else f"one in place of {part.in_place_of} links with their transceivers",
+        "notes": (),
+        "length_m": part.length_m,
+    }
+    changes |= dict.fromkeys(("description", "lead_time", "lead_time_days"))
+    heat = line.unit_heat_btu_per_h
+    for name, each in (
+        ("heat_btu_per_h", heat),
+        *((n, getattr(line, f"unit_{n}")) for n in _PHYSICAL),
+    ):
+        each = each if draws else None if name == "heat_btu_per_h" else 0.0
+        changes[name] = None if each is None else each * part.quantity
+        if name != "heat_btu_per_h":
+            changes[f"unit_{name}"] = each
+    return _row(line, "", None, {}).model_copy(update=changes)
 
 
 _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_fields))
@@ -173,43 +168,23 @@ _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
     price_note = line.price.note if line.price is not None else None
     notes = (*line.public_notes, *line.notes, *([price_note] if price_note and money else []))
+    same = {name: getattr(line, name) for name in COLUMNS if hasattr(line, name)}
+    texts = ("site", "sku", "model", "unit")
+    known = ("part_number", "description", "lead_time", "role")
+    changes = {
+        "line": number,
+        "parent_line": parent,
+        "manufacturer": _text(line.vendor),
+        "notes": tuple(text for note in notes if (text := _text(note))),
+        "length_m": None,
+        "category": line.category or None,
+        "lifecycle": line.lifecycle or "available",
+        **{name: _text(same[name]) for name in texts},
+        **{name: _known(same[name]) for name in known},
+    }
     return BillLine.model_validate(
-        {
-            "line": number,
-            "section": line.section,
-            "site": _text(line.site),
-            "period": line.period,
-            "parent_line": parent,
-            "sku": _text(line.sku),
-            "manufacturer": _text(line.vendor),
-            "part_number": _known(line.part_number),
-            "model": _text(line.model),
-            "description": _known(line.description),
-            "unit": _text(line.unit),
-            "quantity": line.quantity,
-            "spares": line.spares,
-            "installed": line.installed,
-            "pack": line.pack,
-            "purchased": line.purchased,
-            **money,
-            "lead_time": _known(line.lead_time),
-            "lead_time_days": line.lead_time_days,
-            "heat_btu_per_h": line.heat_btu_per_h,
-            "racks": line.racks,
-            **{each: getattr(line, each) for name in _PHYSICAL for each in (f"unit_{name}", name)},
-            "role": _known(line.role),
-            "notes": tuple(text for note in notes if (text := _text(note))),
-            "length_m": None,
-            "category": line.category or None,
-            "lifecycle": line.lifecycle or "available",
-            "min_order": line.min_order,
-            "typical_power_kw": line.typical_power_kw,
-            **{name: getattr(line, name) for name in _TRADE},
-        }
+        same | dict.fromkeys(MONEY_OF_LINES & same.keys()) | changes | dict(money)
     )
-
-
-_TRADE = ("country_of_origin", "hs_code", "export_class", "warranty_years")
 
 
 def _money(line: Line, code: str) -> dict[str, object]:

@@ -24,10 +24,8 @@ from planner.report.charts.model import (
     Line,
     Panel,
     Points,
-    Shape,
     Tone,
     Whiskers,
-    is_wide,
     sized_axis,
 )
 from planner.report.words import (
@@ -218,7 +216,6 @@ def charts(study: Uncertain) -> tuple[Chart, ...]:
     makers = (
         (_outcome_chart, study.outcomes),
         (_break_chart, study.breaks),
-        (_candidate_chart, study.candidates),
         (_index_chart, study.indices),
     )
     found = tuple(make(study) for make, there in makers if there)
@@ -278,63 +275,6 @@ def _break_chart(study: Uncertain) -> Chart:
     panel = Panel(Axis("share of scenarios", "%"), Axis(""), (bars,), rows=rows)
     text = "Share of scenarios in which the nominal plan, as bought, breaks a limit."
     return Chart("breaks", "Limits broken by the nominal plan", text, (panel,), False)
-
-
-_LOOKS: tuple[tuple[Tone, Shape], ...] = (
-    ("second", "star"),
-    ("third", "diamond"),
-    ("bad", "triangle"),
-)
-
-
-def _candidate_chart(study: Uncertain) -> Chart:
-    special = {
-        at: _mark(study, at) or "nominal"
-        for at, plan in enumerate(study.candidates)
-        if plan.nominal or _mark(study, at)
-    }
-    others = [plan for at, plan in enumerate(study.candidates) if at not in special]
-    breaking = [plan for plan in others if plan.feasible < 1]
-    meeting = [plan for plan in others if plan.feasible >= 1]
-    named_ = (("breaks a limit in some scenario", breaking), ("meets every limit in all", meeting))
-    look: tuple[Tone, Shape] = ("main", "circle")
-    layers = [_plans(study, name, plans, look, 7.0) for name, plans in named_ if plans]
-    for (at, name), look in zip(special.items(), _LOOKS, strict=False):
-        plan = study.candidates[at]
-        own = "" if plan.name == name else f" ({short(plan.name, 30)})"
-        layers.append(_plans(study, f"{name}{own}", [plan], look, 12.0))
-    panel = Panel(
-        _regret_axis("mean regret", [plan.mean_regret for plan in study.candidates]),
-        _regret_axis("worst regret", [plan.most_regret for plan in study.candidates]),
-        tuple(layers),
-    )
-    text = (
-        "Regret: loss against the best plan of a scenario; a broken limit counts as 100 %. Lower "
-        "left is better. Hollow: breaks a limit in some scenario."
-    )
-    return Chart("candidates", "Regret of the candidate plans", text, (panel,))
-
-
-def _regret_axis(label: str, shares: Sequence[float]) -> Axis:
-    return Axis(label, "%", is_wide([100.0 * share for share in shares], 8.0))
-
-
-def _plans(
-    study: Uncertain,
-    name: str,
-    plans: Sequence[CandidatePlan],
-    look: tuple[Tone, Shape],
-    size: float,
-) -> Points:
-    hovers = tuple(
-        f"{short(plan.name, 60)}: {units(plan.counts, study.products)}\nregret "
-        f"{percent(plan.mean_regret, 2)} mean, {percent(plan.most_regret, 2)} worst; meets every "
-        f"limit in {percent(plan.feasible)}"
-        for plan in plans
-    )
-    mean = tuple(100.0 * plan.mean_regret for plan in plans)
-    worst = tuple(100.0 * plan.most_regret for plan in plans)
-    return Points(name, mean, worst, hovers, *look, any(p.feasible < 1 for p in plans), size)
 
 
 def _index_chart(study: Uncertain) -> Chart:

@@ -88,10 +88,10 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
 def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
     study = uncertain()
     assert [chart.name for chart in charts(study)] == [
-        "outcomes", "breaks", "candidates", "indices",
+        "outcomes", "breaks", "indices",
     ]  # fmt: skip
     bare = study.model_copy(update={"indices": (), "breaks": ()})
-    assert [chart.name for chart in charts(bare)] == ["outcomes", "candidates"]
+    assert [chart.name for chart in charts(bare)] == ["outcomes"]
     gone = {"outcomes": (), "candidates": (), "least_regret": None, "best_worst_case": None}
     nothing = bare.model_copy(update={**gone, "message": "no plan"})
     (chart,) = charts(nothing)

@@ -1,23 +1,29 @@
-"""A characterization as files: tables, the jobs as a problem has them, overrides."""
+"""Tables as Parquet and CSV; a characterization as tables, jobs and overrides of a problem file.
+
+A CSV has one record per line. Text is quoted and no program takes it for a formula; numbers are
+written as short as they can be to be read back the same; nothing, NaN and infinity are empty.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from planner.report import sweep_files
+from planner.atomic_files import whole
 from planner.report.bill import harmless
-from planner.report.sweep_files import COMPRESSION
 from planner.report.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -42,124 +48,130 @@ from planner.schema.telemetry import (
     Measured,
 )
 
+_PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+"""Names that need no quotes."""
+_TYPES = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
+_COMPRESSION = "zstd"
+
+Values = Mapping[str, Sequence[Any]]
+"""Columns of a table by their names, of as many rows each."""
+
+
+def csv_text(values: Values) -> str:
+    """A table as CSV."""
+    heads = ",".join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in values)
+    rows = zip(*(list(map(_cell, column)) for column in values.values()), strict=True)
+    return "\n".join([heads, *map(",".join, rows), ""])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return float.__repr__(value) if math.isfinite(value) else ""
+    if isinstance(value, str):
+        return _quoted(value) if value else ""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, Integral):
+        return str(int(value))
+    return "" if value is None else _cell(float(value) if isinstance(value, Real) else str(value))
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    return '"' + harmless(text).replace('"', '""') + '"'
+
+
+def write_files(
+    parquet: Path, csv: Path, columns: Sequence[Column], types: Mapping[str, str], values: Values
+) -> None:
+    """Write the table of a sweep in both forms, whole or not at all.
+
+    Args:
+        columns: in this order; Parquet fields have their label, unit, kind and path as metadata.
+        types: "int", "float" or "str" by column.
+
+    Raises:
+        InputError: a file cannot be written, or the disk is full; the former files then stay.
+    """
+    fields = []
+    for column in columns:
+        metadata = {key: str(value) for key, value in column.model_dump().items() if value}
+        fields.append(pa.field(column.name, _TYPES[types[column.name]], metadata=metadata))
+    names = [column.name for column in columns]
+    schema = pa.schema(fields, metadata={"columns": json.dumps(names)})
+    arrays = [pa.array(values[field.name], field.type) for field in fields]
+    with whole((parquet, csv)) as (one, other):
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        pq.write_table(table, one, compression=_COMPRESSION, row_group_size=20_000)
+        with other.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(csv_text({name: values[name] for name in names}))
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+# A characterization: checkpoints, jobs, a fleet.
+
 Table = Mapping[str, NDArray[Any]]
 """The columns of ``CHECKPOINT_COLUMNS``, all of one length."""
-
-_NEVER = np.datetime64("NaT")
-_LAST_S = 253_402_300_799.0
-"""The end of the year 9999, the last that ISO 8601 writes with four digits."""
 
 
 def checkpoints_csv(record: Characterization, table: Table) -> bytes:
     """The table of checkpoints as CSV; where times have dates, ``start`` has them in UTC."""
-    columns = _columns(table, harmless)
-    if record.clock == "unix":
-        names = list(columns)
-        place = names.index("start_s")
-        dated = {"start": pa.array(_dates(table["start_s"]), pa.string())}
-        columns = {
-            **{name: columns[name] for name in names[:place]},
-            **dated,
-            **{name: columns[name] for name in names[place:]},
-        }
-    stream = io.BytesIO()
-    stream.write(f"{','.join(columns)}\n".encode())
-    pa_csv.write_csv(pa.table(columns), stream, pa_csv.WriteOptions(include_header=False))
-    return stream.getvalue()
+    columns: dict[str, Sequence[Any]] = {}
+    for name, unit in CHECKPOINT_COLUMNS.items():
+        values = table[name].tolist()
+        if name == "start_s" and record.clock == "unix":
+            columns["start"] = [instant(value, record.clock) for value in values]
+        columns[name] = list(map(float, values)) if unit else list(map(str, values))
+    return csv_text(columns).encode()
 
 
 def checkpoints_parquet(record: Characterization, table: Table) -> bytes:
-    """The table of checkpoints as Parquet; fields tell their unit, the file its clock."""
-    columns = _columns(table, lambda text: clean(text, limit=None))
-    fields = [
-        pa.field(name, column.type, metadata={"unit": unit} if unit else None)
-        for (name, unit), column in zip(CHECKPOINT_COLUMNS.items(), columns.values(), strict=True)
-    ]
-    of = pa.schema(fields, metadata={"clock": record.clock})
-    stream = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(list(columns.values()), schema=of), stream, compression=COMPRESSION
-    )
+    """The table of checkpoints as Parquet; fields have their unit, the file its clock."""
+    arrays, fields = [], []
+    for name, unit in CHECKPOINT_COLUMNS.items():
+        if unit:
+            numbers = np.asarray(table[name], dtype=np.float64)
+            arrays.append(pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers)))
+        else:
+            texts = (clean(str(text), limit=None) or None for text in table[name].tolist())
+            arrays.append(pa.array(list(texts), pa.string()))
+        fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
+    schema, stream = pa.schema(fields, metadata={"clock": record.clock}), io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), stream, compression=_COMPRESSION)
     return stream.getvalue()
 
 
 def jobs_csv(record: Characterization) -> bytes:
     """The jobs as CSV: a measured figure beside its ``_low`` and ``_high``."""
     rows = [dict(_cells(job, record.clock)) for job in record.jobs]
-    names = list(JobFound.model_fields)
-    order = dict.fromkeys(name for field in names for name in _named(field, record.clock))
-    stream = io.StringIO(newline="")
-    sweep_files.write_csv(
-        [Column(name=name, label=name, kind="answer") for name in order], rows, stream
-    )
-    return stream.getvalue().encode()
+    order = dict.fromkeys(name for row in rows for name in row)
+    return csv_text({name: [row.get(name) for row in rows] for name in order}).encode()
 
 
 def fleet_csv(study: FleetStudy) -> bytes:
     """The jobs of a fleet's study as CSV."""
     names = [name for name in FleetJob.model_fields if name != "found"]
-    rows = [job.model_dump(include=set(names)) for job in study.jobs]
-    stream = io.StringIO(newline="")
-    columns = [Column(name=name, label=name, kind="answer") for name in names]
-    sweep_files.write_csv(columns, rows, stream)
-    return stream.getvalue().encode()
-
-
-def _columns(table: Table, safe: Callable[[str], str]) -> dict[str, pa.Array]:
-    return {
-        name: _numbers(table[name]) if unit else _texts(table[name], safe)
-        for name, unit in CHECKPOINT_COLUMNS.items()
-    }
-
-
-def _numbers(values: NDArray[Any]) -> pa.Array:
-    """Numbers; what is none is empty."""
-    numbers = np.asarray(values, dtype=np.float64)
-    return pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers))
-
-
-def _texts(values: NDArray[Any], safe: Callable[[str], str]) -> pa.Array:
-    """Texts, each different one made safe once; empty ones are left out."""
-    texts = values.tolist()
-    made = {text: safe(str(text)) or None for text in dict.fromkeys(texts) if text is not None}
-    return pa.array([made.get(text) for text in texts], pa.string())
-
-
-def _dates(seconds: NDArray[Any]) -> list[str | None]:
-    """Times since 1970 as ISO 8601 in UTC, to the millisecond."""
-    numbers = np.asarray(seconds, dtype=np.float64)
-    there = np.isfinite(numbers) & (np.abs(numbers) <= _LAST_S)
-    milliseconds = np.round(np.where(there, numbers, 0.0) * 1000.0).astype(np.int64)
-    dates = np.where(there, milliseconds.astype("datetime64[ms]"), _NEVER)
-    texts: list[str] = np.datetime_as_string(dates, timezone="UTC").tolist()
-    return [None if text.startswith("NaT") else text for text in texts]
-
-
-def _named(field: str, clock: str) -> tuple[str, ...]:
-    """The columns that tell a field of a job."""
-    if field in ("segments", "notes"):
-        return (field,)
-    if field in ("start_s", "end_s"):
-        return (field.removesuffix("_s"), field) if clock == "unix" else (field,)
-    measured = "Measured" in str(JobFound.model_fields[field].annotation)
-    return (field, f"{field}_low", f"{field}_high") if measured else (field,)
+    return csv_text({name: [getattr(job, name) for job in study.jobs] for name in names}).encode()
 
 
 def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
-    for field in JobFound.model_fields:
-        value = getattr(job, field)
-        names = _named(field, clock)
-        if isinstance(value, Measured):
-            yield from zip(names, (value.value, value.low, value.high), strict=True)
-        elif field in ("start_s", "end_s"):
-            yield from zip(names[::-1], (value, instant(value, clock)), strict=False)
-        elif field == "segments":
-            yield field, len(value)
-        elif field == "notes":
-            yield field, "; ".join(value)
+    for name, info in JobFound.model_fields.items():
+        value = getattr(job, name)
+        if "Measured" in str(info.annotation):
+            of = value or Measured.model_construct(value=None, low=None, high=None)
+            yield from ((name, of.value), (f"{name}_low", of.low), (f"{name}_high", of.high))
+        elif name in ("start_s", "end_s"):
+            if clock == "unix":
+                yield name.removesuffix("_s"), instant(value, clock)
+            yield name, value
+        elif name == "segments":
+            yield name, len(value)
         else:
-            yield field, value
+            yield name, "; ".join(value) if name == "notes" else value
 
+
+# Parts of a problem file.
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _NAME, _COMMENT = 200, 200
@@ -199,7 +211,7 @@ def overrides_yaml(calibration: Calibration) -> str:
 def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
     seen = f"from {day(job.start_s, record.clock)}, seen for {duration(job.observed_s)}"
     yield "  " + _comment(f"{job.cluster}: {counted(job.checkpoints, 'checkpoint')} {seen}")
-    yield f"  - name: {_quoted(one_line(job.name, _NAME) or 'job')}"
+    yield f"  - name: {_yaml_text(one_line(job.name, _NAME) or 'job')}"
     parameters = f"{measured(job.parameters, 'parameters')}, {job.bytes_per_parameter:g} bytes each"
     yield f"    # parameters: {stated(job.parameters, 'parameters')}  # implied: {parameters}"
     yield "    checkpoint:"
@@ -265,10 +277,10 @@ def _comment(text: str) -> str:
     return f"# {one_line(text, _COMMENT)}"
 
 
-def _quoted(text: str) -> str:
+def _yaml_text(text: str) -> str:
     """A text between double quotes, as JSON and YAML both read it."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _quoted(one_line(path))
+    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(one_line(path))
