@@ -27,7 +27,6 @@ from planner.report.bill import harmless
 from planner.report.telemetry_words import (
     USUAL_OVERLAP,
     day,
-    figure,
     instant,
     measured,
     most,
@@ -45,7 +44,6 @@ from planner.schema.telemetry import (
     FleetJob,
     FleetStudy,
     JobFound,
-    Measured,
 )
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
@@ -159,8 +157,8 @@ def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
     for name, info in JobFound.model_fields.items():
         value = getattr(job, name)
         if "Measured" in str(info.annotation):
-            of = value or Measured.model_construct(value=None, low=None, high=None)
-            yield from ((name, of.value), (f"{name}_low", of.low), (f"{name}_high", of.high))
+            for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+                yield column, None if value is None else getattr(value, part)
         elif name in ("start_s", "end_s"):
             if clock == "unix":
                 yield name.removesuffix("_s"), instant(value, clock)
@@ -221,8 +219,6 @@ def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
     yield f"      interval: {every}  # {span(job.interval_s, 's')}"
     yield f"      max_overlap: {_limit(job)}"
     yield f"    {_failures(record, job)}"
-    yield f"    {_restore(job)}"
-    yield f"    {_gpus(record, job)}"
     yield from (f"    {_comment(text)}" for text in job.notes)
 
 
@@ -250,27 +246,6 @@ def _failures(record: Characterization, job: JobFound) -> str:
         return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
     rate = DAY_S / (job.mtti_s.value * found.gpus)
     return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
-
-
-def _gpus(record: Characterization, job: JobFound) -> str:
-    """The GPUs of the job as a comment: the planner decides their number."""
-    found = record.calibration
-    count = found.gpus if found is not None and found.job == job.name else None
-    return f"# gpus: {{min: {count or 'N'}}}  # what it ran on"
-
-
-def _restore(job: JobFound) -> str:
-    """Restores as a comment: past times are no limits of a purchase."""
-    if job.restore_s is None or job.restore_s.value <= 0:
-        return "# restore: no read of one was seen"
-    parts = [f"{measured(job.restore_s, 's')} each"]
-    if job.restore_gb is not None and job.size_gb.value > 0:
-        times = f"{job.restore_gb.value / job.size_gb.value:.2f} x the checkpoint"
-        parts.append(f"{figure(job.restore_gb.value, 'GB')} ({times})")
-    if job.read_gb_per_s is not None:
-        parts.append(f"at {measured(job.read_gb_per_s, 'GB/s')}")
-    seen = counted(job.confirmed, "restore")
-    return f"# restore: {seen}, {', '.join(parts)}; set max_time to what it may take"
 
 
 def _comment(text: str) -> str:

@@ -24,8 +24,6 @@ from planner.report.charts.model import (
     Line,
     Panel,
     Points,
-    Tone,
-    Whiskers,
     sized_axis,
 )
 from planner.report.words import (
@@ -212,14 +210,10 @@ def _inputs(study: Uncertain) -> Table:
 
 
 def charts(study: Uncertain) -> tuple[Chart, ...]:
-    """The charts that have something to draw."""
-    makers = (
-        (_outcome_chart, study.outcomes),
-        (_break_chart, study.breaks),
-        (_index_chart, study.indices),
-    )
-    found = tuple(make(study) for make, there in makers if there)
-    return found or (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    """Boxes of the outcomes, of the best plans and of the nominal plan."""
+    if not study.outcomes:
+        return (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    return (_outcome_chart(study),)
 
 
 def _outcome_chart(study: Uncertain) -> Chart:
@@ -257,44 +251,3 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     yield Line("", (v["p50"], v["p50"]), (at - 0.2, at + 0.2), "second")
     yield Points("", (v["least"], v["most"]), (at, at), (hover, hover), "quiet", "square", True)
     yield Points("", (v["mean"],), (at,), (hover,), "second", "diamond")
-
-
-def _break_chart(study: Uncertain) -> Chart:
-    rates = sorted(study.breaks, key=lambda rate: -rate.share)[:_MOST_ROWS]
-    bars = Bars(
-        "share of scenarios",
-        tuple(row + ROW_MIDDLE for row in range(len(rates))),
-        (0.0,) * len(rates),
-        tuple(100.0 * rate.share for rate in rates),
-        tuple(f"{short(rate.label, 60)}: {counted(rate.breaks, 'scenario')}" for rate in rates),
-        tuple(f"{percent(rate.share)} ({rate.breaks:,})" for rate in rates),
-        "bad",
-        True,
-    )
-    rows = tuple(short(capital(rate.label), 52) for rate in rates)
-    panel = Panel(Axis("share of scenarios", "%"), Axis(""), (bars,), rows=rows)
-    text = "Share of scenarios in which the nominal plan, as bought, breaks a limit."
-    return Chart("breaks", "Limits broken by the nominal plan", text, (panel,), False)
-
-
-def _index_chart(study: Uncertain) -> Chart:
-    shown = sorted(study.indices, key=lambda index: -index.total)[:_MOST_ROWS]
-    kinds: tuple[tuple[str, str, float, Tone], ...] = (
-        ("first order", "first", -0.15, "main"),
-        ("total", "total", 0.15, "second"),
-    )
-    layers: list[Layer] = []
-    for name, field, offset, tone in kinds:
-        at = tuple(row + ROW_MIDDLE + offset for row in range(len(shown)))
-        pairs = [(getattr(i, field), getattr(i, f"{field}_confidence")) for i in shown]
-        hovers = tuple(f"{name}: {v:.3g} ± {half:.2g}" for v, half in pairs)
-        ends, zero = tuple(v for v, _ in pairs), (0.0,) * len(at)
-        layers.append(Bars(name, at, zero, ends, hovers, (), tone, offset > 0, 0.26))
-        low, high = (tuple(v + sign * half for v, half in pairs) for sign in (-1, 1))
-        layers.append(Whiskers("95 % confidence", at, low, high))
-    rows = tuple(short(index.label, 52) for index in shown)
-    panel = Panel(Axis("share of the variance"), Axis(""), tuple(layers), rows=rows)
-    text = f"Share of the variance of {goal(study)} by input alone and with its interactions."
-    if study.indices_note:
-        text += f" {capital(study.indices_note).rstrip('.')}."
-    return Chart("indices", f"Sensitivity indices of {goal(study)}", text, (panel,))
