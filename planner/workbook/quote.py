@@ -12,8 +12,9 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.report import scope
 from planner.report.restated import listed
 from planner.report.scope import Entry
-from planner.report.words import counted, product
+from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
+from planner.report.words import product
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
@@ -66,7 +67,6 @@ _MOST_ROWS_ON_A_PAGE, _TILE = 62, 20.0
 _MARK: dict[str, Any] = {"font_color": RED, "font_size": 9}
 _UNITS: dict[Kind, str] = {
     "quantity": "units",
-    "spares": "units",
     "unit_list": "USD",
     "discount": "share",
 }
@@ -122,7 +122,7 @@ def _ordered(row: Row) -> Term:
     """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
     line, quantity = row.line, row.working
     spares: Term = row.cells.get("spares", of(line.spares))
-    if line.quantity and (line.spares or "spares" in row.opened):
+    if line.quantity and line.spares:
         spares = if_(quantity > 0, spares, 0)
     need = quantity + spares
     if line.installed:
@@ -187,16 +187,13 @@ def _each(total: float | None, count: int) -> V:
 
 def _mark(row: Row) -> Term:
     """The edited inputs of a line: quantity, price or both."""
-    planned: dict[str, Scalar] = {"quantity": row.line.quantity, "spares": row.line.spares}
     prices: dict[str, Scalar] = {"unit_list": listed(row.line), "discount": row.line.discount}
-    counts, priced = (
-        [same(row.cells[key], constant(value)) for key, value in part.items() if key in row.opened]
-        for part in (planned, prices)
-    )
+    priced = [same(row.cells[k], constant(v)) for k, v in prices.items() if k in row.opened]
+    counted = same(row.cells["quantity"], row.line.quantity)
     if not priced:
-        return if_(and_(*counts), "", "quantity")
+        return if_(counted, "", "quantity")
     as_priced = and_(*priced)
-    return if_(and_(*counts), if_(as_priced, "", "price"), if_(as_priced, "quantity", "both"))
+    return if_(counted, if_(as_priced, "", "price"), if_(as_priced, "quantity", "both"))
 
 
 def _described(row: Row) -> Term:
@@ -231,7 +228,6 @@ _CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
 
 _EDITED: Mapping[str, tuple[Kind, Allowed]] = {
     "quantity": ("quantity", COUNT),
-    "spares": ("spares", COUNT),
     "unit_list": ("unit_list", PRICE),
     "discount": ("discount", SHARE),
 }
@@ -252,7 +248,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "over_term": not (inside and scope.over_time(plan)),
         "subscription": not (money and scope.subscribed(plan)),
     }
-    closed = {"spares": not inside, "unit_list": prices == "list+net"}
+    closed = {"unit_list": prices == "list+net"}
     found = []
     for key, (title, width, look, content) in _CONTENT.items():
         title = "Unit price {}" if key == "unit_list" and not nets else title
@@ -544,7 +540,7 @@ def _terms(bill: Bill) -> Iterator[str]:
     totals = plan.totals
     if totals is not None and totals.lead_time_days is not None:
         late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
-        weeks = counted(round(totals.lead_time_days / 7), "week")
+        weeks = counted_words(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."
     left = [*plan.not_counted]
