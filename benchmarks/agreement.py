@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from tests.test_all_levers import together
 from tests.world.random_cases import inputs_of
 

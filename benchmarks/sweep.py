@@ -189,7 +189,7 @@ def changes(rows: int = 16) -> None:
         return [Scenario(n, at.read(text).changes) for n, text in enumerate(texts)]
 
     unsure, how = unknowns(inputs, ()), Draw()
-    drawn = drawn_values(unsure, points(how.method, len(unsure), rows, how.seed))
+    drawn = drawn_values(unsure, points(len(unsure), rows, how.seed))
     kinds = {
         "failures per GPU and day": varied("jobs.0.failures.per_gpu_day", 2e-4, 8e-4),
         "delivered share of writes": varied("storage.delivered_fraction.write", 0.4, 0.9),

@@ -22,8 +22,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from planner.schema.telemetry import JobFound
-from planner.telemetry.characterize import cluster
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry import characterize_cluster as cluster
+from planner.telemetry.traces import Raw, ReadOptions
 from tests.telemetry.truth import CLASSES, Trace, TrueJob, counted, made, matched, random_case
 
 HEAD = (

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from planner.optimizer.optimise import Certificate
     from planner.optimizer.proof import Proof
     from planner.optimizer.solvers import SolverName
-    from planner.schema.infeasibility import Infeasibility
-    from planner.schema.plan import Plan
+    from planner.schema.plan import Infeasibility, Plan
 
 FOR_THE_SEARCH = 0.95
 """The share of a time limit that a search may take; bill, check and files come after it."""
@@ -147,7 +146,6 @@ def solve_with(
     """
     from planner.optimizer.optimise import optimise
     from planner.plan import assemble
-    from planner.plan.cables import links_of
     from planner.plan.storage_options import with_options
     from planner.verifier import unit_faults, verify
 
@@ -182,7 +180,7 @@ def solve_with(
     if options.rivals and not answer.late:
         check = partial(verify, inputs)
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
-    verify(inputs, plan, links_of)
+    verify(inputs, plan)
     if read_back and (wrong := unit_faults(inputs, plan)):
         raise VerificationError(wrong)
     return plan

@@ -47,8 +47,8 @@ def whole(targets: Sequence[Path], elsewhere: str = OTHER_FOLDER) -> Iterator[li
     """Yield a temporary file for each target; rename all of them at the end, unless it raises.
 
     Args:
-        targets: where the files go; missing folders are made.
-        elsewhere: the way out where a name cannot be written to.
+        targets: the files; missing folders are made.
+        elsewhere: the fix where a name cannot be written to.
 
     Raises:
         InputError: a file cannot be written, or the disk is full.
@@ -58,8 +58,11 @@ def whole(targets: Sequence[Path], elsewhere: str = OTHER_FOLDER) -> Iterator[li
     try:
         for target in targets:
             with _naming(target, elsewhere):
-                made += _make_folder(target.parent)
-                ready[target] = _temporary(_real_path(target))
+                made += [each for each in target.parents if not each.exists()][::-1]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                real = _real_path(target)
+                ready[target] = real.with_name(f".{real.name[:40]}.{secrets.token_hex(4)}")
+                ready[target].open("xb").close()
         with _naming(targets[0] if len(targets) == 1 else targets[0].parent, elsewhere):
             yield list(ready.values())
         for target, temporary in ready.items():
@@ -74,17 +77,10 @@ def whole(targets: Sequence[Path], elsewhere: str = OTHER_FOLDER) -> Iterator[li
 
 
 def remove(path: Path) -> None:
-    """Remove a plain file that an earlier run wrote, if it is there."""
+    """Remove a plain file of an earlier run, if it exists."""
     with contextlib.suppress(OSError):
         if stat.S_ISREG(path.lstat().st_mode):
             path.unlink()
-
-
-def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder and those above it; return the ones made, the outermost first."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return missing[::-1]
 
 
 @contextlib.contextmanager
@@ -106,26 +102,15 @@ def _naming(path: Path, elsewhere: str) -> Iterator[None]:
 
 
 def _real_path(path: Path) -> Path:
-    """Return the plain file that a path stands for, links followed.
-
-    Raises:
-        OSError: it is a folder, a pipe, a device or a socket, or links go in a circle.
-    """
+    """The plain file behind a path, links followed; OSError of a folder, pipe, device or socket."""
     if path.is_relative_to("/dev") or path.is_relative_to("/proc"):
         raise OSError(errno.EINVAL, "a device or a stream, not a file")
     try:
         mode = path.stat().st_mode
-    except FileNotFoundError:  # also a link to a file that is not there yet
+    except FileNotFoundError:  # also a link to a missing file
         return Path(os.path.realpath(path))
     if not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise OSError(errno.EISDIR, "there is a folder of this name")
         raise OSError(errno.EINVAL, "a pipe, device or socket, not a file")
     return Path(os.path.realpath(path))
-
-
-def _temporary(real: Path) -> Path:
-    """A new empty file beside a target, of the usual mode."""
-    made = real.with_name(f".{real.name[:40]}.{secrets.token_hex(4)}")
-    made.open("xb").close()
-    return made

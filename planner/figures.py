@@ -14,23 +14,20 @@ from typing import Literal, NamedTuple
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
 Need = Literal["term", "rate", "tokens", "parameters", "draw"]
-"""What a problem gives, such as its term and the rate of a GPU that does the job, and the draw that
-catalogs state."""
+"""Inputs of figures; the draw is stated by catalogs."""
 
 OVER_THE_TERM: tuple[Need, ...] = ("term", "draw")
-"""What money for energy needs, and all that has such money in it."""
+"""Needs of figures with money for energy."""
 
 BTU_PER_H_PER_KW = 3412.14
-"""How much heat a kW is in the unit of air conditioning."""
-BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
-"""Units that a written value brings along; all others stand with the label."""
+"""BTU/h of 1 kW."""
 
 
 class Figure(NamedTuple):
     """A figure: label, unit, digits, note.
 
-    ``digits`` are the decimals of its headline, of a share's percentage; ``note`` says in a clause
-    what the label leaves open. A limit on it, or an objective, asks for what it ``needs``.
+    ``digits``: decimals of its headline, of a share's percentage. A limit on it, or an objective,
+    requires what it ``needs``.
     """
 
     name: str
@@ -43,37 +40,35 @@ class Figure(NamedTuple):
 
     @property
     def money(self) -> bool:
-        """Whether only those who may see prices may see it."""
+        """True if only editions with prices show it."""
         return self.group == "money"
 
     @property
     def title(self) -> str:
-        """The label with its unit, where neither the values nor the label tell it."""
-        unit_is_clear = self.unit in BY_ITSELF or self.names_unit(self.unit)
-        return self.label if unit_is_clear else f"{self.label}, {self.unit}"
+        """The label with its unit, where neither values nor label have it."""
+        return self._with_unit(self.label, ("USD", "USD/year", "s", "share", ""))
 
     @property
     def heading(self) -> str:
-        """The label as a row or column begins with it."""
+        """The label with a capital letter."""
         return capital(self.label)
 
     @property
     def column(self) -> str:
         """The heading with its unit: of a column of bare numbers."""
-        return self.column_in(self.unit)
+        return self._with_unit(self.heading, ("share", ""))
 
-    def column_in(self, unit: str) -> str:
-        """Return the heading of a column in a unit of another size, such as minutes."""
-        unit_is_clear = unit in ("", "share") or self.names_unit(unit)
-        return self.heading if unit_is_clear else f"{self.heading}, {unit}"
+    def _with_unit(self, label: str, clear: tuple[str, ...]) -> str:
+        unit_is_clear = self.unit in clear or self.names_unit(self.unit)
+        return label if unit_is_clear else f"{label}, {self.unit}"
 
     def names_unit(self, unit: str) -> bool:
-        """Whether the label has a unit among its words."""
+        """True if the label contains a unit as a word."""
         return unit.casefold() in self.label.casefold().split()
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital letter at its front."""
+    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -268,9 +263,9 @@ FIGURES: dict[str, Figure] = {
 class Objective(NamedTuple):
     """An objective: its name in the problem's file, its figure, and its sense.
 
-    ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
-    ``per`` of the objective's. A figure that is a sum over the bill (``planner.case.money.SUMS``)
-    needs nothing more; any other needs its expression in ``planner.optimizer.objective``.
+    ``limit``: name of the limit that keeps a plan no worse, ``per`` of the objective's unit each. A
+    figure that is no sum over the bill (``planner.case.money.SUMS``) needs its expression in
+    ``planner.optimizer.objective``.
     """
 
     name: str
@@ -324,7 +319,7 @@ def objective_label(name: str) -> str:
 
 
 def objective_unit(name: str) -> str:
-    """Return the unit of an objective, empty where studies have several or none."""
+    """Unit of an objective, empty where studies have several or none."""
     return OBJECTIVES[name].unit if name in OBJECTIVES else ""
 
 
@@ -338,12 +333,9 @@ UNSTATED = {TO_LIQUID: 0.0}
 class Stated(NamedTuple):
     """A catalog figure of one unit that a bill sums over all in place.
 
-    ``name`` is the figure: a line has it of all its units, and ``of_one`` of a single one. It is
-    the product of an item's figures at ``paths``, in the figure's unit; a bundle has what
-    its components have. Of ``DRAW`` it is what counts as the draw of a unit, and a power cap scales
-    the product as it does the draw. Units of the categories ``none_of`` have none of it. It need
-    not be known: a limit on it then holds the known part, and where it is to be least only what
-    states it is planned with.
+    ``name``: the figure, the product of an item's figures at ``paths``; a bundle has that of its
+    components. Categories in ``none_of`` have none. It need not be known: a limit then holds the
+    known part, and an objective plans only with items that state it.
     """
 
     name: str
@@ -352,22 +344,22 @@ class Stated(NamedTuple):
 
     @property
     def figure(self) -> Figure:
-        """The figure that it is."""
+        """Its figure."""
         return FIGURES[self.name]
 
     @property
     def follows_draw(self) -> bool:
-        """Whether it follows from the draw, as a power cap scales it."""
+        """True if a power cap scales it."""
         return DRAW in self.paths
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Catalog path without which it is not known."""
+        """Catalog paths without which it is not known."""
         return tuple(path for path in self.paths if path not in UNSTATED)
 
     @property
     def of_one(self) -> str:
-        """The name that it has of one unit."""
+        """Its name of one unit."""
         return f"unit_{self.name}"
 
 

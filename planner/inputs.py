@@ -17,29 +17,37 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Need
 from planner.figures import Figure as PlanFigure
-from planner.limits import Limit, of_group
+from planner.limits import of_group
 from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL, with_field
-from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
+from planner.schema.catalog import (
+    Category,
+    Family,
+    Figure,
+    Item,
+    Precision,
+    Source,
+)
+from planner.schema.job import Job
 from planner.schema.prices import NO_SUPPORT, Discount, Price
-from planner.schema.problem import Job, Problem, Quantity
+from planner.schema.problem import Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
 WEIGHT_BYTES: Mapping[Precision, float] = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 """Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
 
-
 NOTHING_ASKED = Quantity()
-"""What a problem asks of the count of an item that it does not name."""
+"""The demand for an item that a problem does not name."""
+
+_T = TypeVar("_T")
 
 
 @dataclass
 class Document:
-    """The data of one file and where each part of it stands.
+    """The data of one file and the line of each part.
 
-    ``origins`` names what replaced a part: the ``--set`` it came from. Paths in it count from
-    ``folder``; ``digest`` is that of the file.
+    ``origins``: the ``--set`` that replaced a part. Paths in it count from ``folder``.
     """
 
     file: str
@@ -50,34 +58,29 @@ class Document:
     digest: str = ""
 
     def line(self, path: DataPath) -> int | None:
-        """Return the line of ``path`` or of its nearest known ancestor."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.lines:
-                return self.lines[path[:length]]
-        return None
+        """The line of ``path`` or of its nearest known ancestor."""
+        return _nearest(self.lines, path)
 
     def origin(self, path: DataPath) -> str | None:
-        """Return what replaced ``path`` or a part above it, or None."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.origins:
-                return self.origins[path[:length]]
-        return None
+        """The setting that replaced ``path`` or a part above it, or None."""
+        return _nearest(self.origins, path)
 
     def place(self, path: DataPath) -> tuple[str, int | None]:
-        """Return the file and line of ``path``, or the setting that put it there."""
+        """The file and line of ``path``, or the setting that put it there."""
         origin = self.origin(path)
         return (self.file, self.line(path)) if origin is None else (origin, None)
 
 
-_T = TypeVar("_T")
+def _nearest(known: Mapping[DataPath, _T], path: DataPath) -> _T | None:
+    lengths = range(len(path), -1, -1)
+    return next((known[path[:length]] for length in lengths if path[:length] in known), None)
 
 
 @dataclass(frozen=True)
 class Inputs:
     """A validated problem with the catalogs and prices it names.
 
-    ``item_sources`` and ``price_sources`` give, per item, the sources its figures cite;
-    ``price_books`` the title of the book that holds an item's price.
+    By item: ``item_sources`` and ``price_sources`` that its figures cite, title of its price book.
     """
 
     problem: Problem
@@ -106,30 +109,24 @@ class Inputs:
         prices: Mapping[str, Price] | None = None,
         discounts: Iterable[Discount] = (),
     ) -> Inputs:
-        """Return inputs made in memory, for library use and tests."""
+        """Inputs made in memory, for library use and tests."""
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
         return with_support(cls(problem, *parts))
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what goes to another process, which works out the rest itself."""
+        """The fields alone: another process derives the rest itself."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
-    def _worked_out(self) -> dict[object, tuple[object, Any]]:
+    def _derived(self) -> dict[object, tuple[object, Any]]:
         return {}
 
-    def once(self, what: object, of: object, work: Callable[[], _T]) -> _T:
-        """Return what follows from these inputs and one thing more, worked out once for all plans.
-
-        Args:
-            what: what is asked for.
-            of: what else it follows from: the same object as before, or it is worked out anew.
-            work: works it out.
-        """
-        kept = self._worked_out.get(what)
-        if kept is None or kept[0] is not of:
-            kept = self._worked_out[what] = of, work()
-        return cast(_T, kept[1])
+    def once(self, key: object, of: object, work: Callable[[], _T]) -> _T:
+        """A value derived from these inputs and ``of``, computed once while ``of`` is the same."""
+        known = self._derived.get(key)
+        if known is None or known[0] is not of:
+            known = self._derived[key] = of, work()
+        return cast(_T, known[1])
 
     @cached_property
     def by_id(self) -> Mapping[str, Item]:
@@ -137,18 +134,16 @@ class Inputs:
         return {item.id: item for item in self.items}
 
     def item(self, sku: str) -> Item:
-        """Return an item of the catalogs by its id, which must be there."""
+        """An item of the catalogs by its id, which must exist."""
         return self.by_id[sku]
 
     def where(self, dotted: str) -> str | None:
-        """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
+        """``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
+        return self.once(("where", dotted), None, lambda: self._place(steps_of(dotted)))
+
+    def _place(self, path: DataPath) -> str | None:
         if self.document is None:
             return None
-        return self.once(("where", dotted), None, lambda: self._place(dotted))
-
-    def _place(self, dotted: str) -> str | None:
-        assert self.document is not None
-        path = steps_of(dotted)
         origin = self.document.origin(path)
         if origin is not None or path not in self.document.lines:
             return origin
@@ -164,7 +159,7 @@ class Inputs:
 
 
 def once_for_each(work: Callable[[Item, Inputs], _T]) -> Callable[[Item, Inputs], _T]:
-    """Have what follows of an item from the inputs alone worked out once for all plans."""
+    """Compute a value of an item and the inputs once for all plans."""
 
     @wraps(work)
     def found(item: Item, inputs: Inputs) -> _T:
@@ -174,40 +169,33 @@ def once_for_each(work: Callable[[Item, Inputs], _T]) -> Callable[[Item, Inputs]
 
 
 def asked_figures(problem: Problem, what: Need) -> Iterator[PlanFigure]:
-    """Yield what the objective or a limit compares that needs something to be known, each once."""
+    """Yield the figures of the objective and limits that need ``what``, each once."""
     best = OBJECTIVES.get(problem.objective.maximize or problem.objective.minimize or "")
-    if best is not None and what in best.figure.needs:
-        yield best.figure
-    for row in _that_need(what):
-        if (best is None or best.figure.name != row.figure) and value_in(
-            problem, row.path
-        ) is not None:
-            yield FIGURES[row.figure]
-
-
-@cache
-def _that_need(what: Need) -> tuple[Limit, ...]:
-    """Return the limits that compare a figure which needs something to be known."""
-    rows = of_group("supply", "ratio", "target")
-    return tuple(row for row in rows if what in FIGURES[row.figure].needs)
+    own = None if best is None else best.figure
+    if own is not None and what in own.needs:
+        yield own
+    for row in of_group("supply", "ratio", "target"):
+        figure = FIGURES[row.figure]
+        asked = what in figure.needs and value_in(problem, row.path) is not None
+        if asked and (own is None or own.name != row.figure):
+            yield figure
 
 
 def needs(problem: Problem, what: Need) -> bool:
-    """Say whether the objective or a limit compares a figure that needs something to be known."""
+    """True if the objective or a limit needs ``what``."""
     return any(True for _ in asked_figures(problem, what))
 
 
 def demanded(problem: Problem, item_id: str) -> bool:
-    """Say whether the problem demands units of an item beyond those that are owned."""
+    """True if the problem demands units of an item beyond the owned ones."""
     rule = problem.items.get(item_id)
     return rule is not None and rule.least > rule.in_place
 
 
 def weights_gb_per_gpu(job: Job, precision: Precision | None = None) -> float | None:
-    """Return what the weights of one replica take in each of its GPUs, GB; None if not known.
+    """Weights of one replica in each of its GPUs, GB; None if not known.
 
-    Of several precisions where none is named that of the smallest. Gradients, optimizer and
-    activations come on top: a GPU with less memory holds no such replica, one with more may.
+    Without a precision the smallest counts. Gradients, optimizer and activations come on top.
     """
     if job.parameters is None or job.parallelism is None:
         return None
@@ -218,7 +206,7 @@ def weights_gb_per_gpu(job: Job, precision: Precision | None = None) -> float | 
 
 
 def job_size(job: Job) -> tuple[float, float]:
-    """Return the checkpoint size in GB and the bytes per parameter of a job."""
+    """The checkpoint size in GB and the bytes per parameter of a job."""
     each = job.bytes_per_parameter
     each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
     if job.checkpoint.size_gb is not None:
@@ -231,40 +219,32 @@ def job_size(job: Job) -> tuple[float, float]:
 
 
 def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
-    """Dependent items that the problem names: path, item id, the category that it must have.
+    """Dependent items that the problem names: path, item id, required category.
 
     Extras, which may be of several categories, are not among them.
     """
     problem, network = inputs.problem, inputs.problem.network
     rack, compute = problem.site.rack, network.compute
-    lists: tuple[tuple[str, tuple[str, ...], Category], ...] = (
-        ("network.compute.switches", compute.switches if compute else (), "switch"),
-        ("software", problem.software, "software"),
-        ("services", tuple(problem.services), "service"),
-    )
-    single: list[tuple[str, str | None, Category]] = [
-        (
-            "network.compute.manager.transceiver",
-            compute.manager.transceiver if compute else None,
-            "transceiver",
-        ),
-        *(
-            (f"network.{key}.switch", fabric.switch, "switch")
-            for key in ("storage", "in_band", "out_of_band")
-            if (fabric := getattr(network, key)) is not None
-        ),
+    found: list[tuple[str, str | None, Category]] = [
         ("site.rack.item", rack.item if rack else None, "rack"),
         ("site.rack.pdu.item", rack.pdu.item if rack and rack.pdu else None, "pdu"),
         ("site.cooling.cdu", problem.site.cooling.cdu, "cdu"),
     ]
-    found = [(path, name, category) for path, name, category in single if name is not None]
-    for path, names, category in lists:
-        found += [(f"{path}.{index}", name, category) for index, name in enumerate(names)]
-    return found
+    for key in ("storage", "in_band", "out_of_band"):
+        fabric = getattr(network, key)
+        found.append((f"network.{key}.switch", fabric and fabric.switch, "switch"))
+    if compute is not None:
+        path = "network.compute.manager.transceiver"
+        found.append((path, compute.manager.transceiver, "transceiver"))
+        names = enumerate(compute.switches)
+        found += [(f"network.compute.switches.{at}", name, "switch") for at, name in names]
+    found += [(f"software.{at}", name, "software") for at, name in enumerate(problem.software)]
+    found += [(f"services.{at}", name, "service") for at, name in enumerate(problem.services)]
+    return [(path, name, category) for path, name, category in found if name is not None]
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
-    """Return the error of a companion that cannot be, where the problem asks for it."""
+    """The error of an impossible companion, at the place in the problem that asks for it."""
     text = f"'{item_id}' comes with this plan, but {message}"
     document = inputs.document
     file, line = document.place(_named_at(inputs, item_id)) if document else (None, None)
@@ -272,7 +252,7 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
 
 
 def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
-    """Where the problem names a companion, or the switch that it comes with."""
+    """The path that names a companion, or the switch that it comes with."""
     named = named_items(inputs)
     paths = {name: f"extras.{name}" for name in inputs.problem.extras}
     for path, name, category in named:
@@ -305,12 +285,12 @@ class Change:
 
 
 def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
-    """Return what tells changes apart, for answers that are kept."""
+    """A key of changes, for cached answers."""
     return tuple((change.path, repr(change.value)) for change in changes)
 
 
 def support_level(problem: Problem, item_id: str, price: Price) -> str | None:
-    """Return the level of support that is bought with an item, None where nobody names one."""
+    """The level of support bought with an item, None where none is named."""
     rule, term = problem.items.get(item_id), problem.term
     if rule is not None and rule.support_level is not None:
         return rule.support_level
@@ -321,7 +301,7 @@ def support_level(problem: Problem, item_id: str, price: Price) -> str | None:
 
 
 def with_support(inputs: Inputs) -> Inputs:
-    """Return the inputs with every price at the level of support that the problem asks for."""
+    """The inputs with every price at the level of support that the problem asks for."""
     prices = {}
     for name, price in inputs.prices.items():
         level = support_level(inputs.problem, name, price)
@@ -466,39 +446,32 @@ class _Portable:
     sha256: str
 
 
-_CARRIED = tuple(_Portable.__dataclass_fields__)
-
-
 @cache
 def _adapter() -> TypeAdapter[_Portable]:
-    """Return what reads and writes them: to build it takes a tenth of a short command."""
-    return TypeAdapter(_Portable)
+    return TypeAdapter(_Portable)  # a tenth of a short command
 
 
 def inputs_to_text(inputs: Inputs) -> str:
-    """Return the inputs as JSON; what is left to its default stays so."""
-    values = {name: getattr(inputs, name) for name in _CARRIED}
+    """The inputs as JSON, without values left to their default."""
+    values = {name: getattr(inputs, name) for name in _Portable.__dataclass_fields__}
     for name in ("prices", "price_books"):
         values[name] = dict(values[name])
     for name in ("price_sources", "item_sources"):
         values[name] = {key: dict(sources) for key, sources in values[name].items()}
-    whole = _adapter().validate_python(
-        values, context=CANONICAL
-    )  # a changed price may leave its range
+    # A changed price may leave its range.
+    whole = _adapter().validate_python(values, context=CANONICAL)
     return _adapter().dump_json(whole, exclude_unset=True).decode()
 
 
 def inputs_from_text(text: str | bytes) -> Inputs:
-    """Return the inputs in such JSON; they remember no file and no lines.
+    """The inputs in JSON of `inputs_to_text`, without file and lines.
 
     Raises:
-        InputError: it is not what `inputs_to_text` writes.
+        InputError: it is no such JSON.
     """
     try:
         whole = _adapter().validate_json(text, context=CANONICAL)
     except ValidationError as error:
-        count = error.error_count()
-        raise InputError(
-            Finding("portable", f"the inputs cannot be read ({count} faults)")
-        ) from None
-    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})
+        message = f"the inputs cannot be read ({error.error_count()} faults)"
+        raise InputError(Finding("portable", message)) from None
+    return Inputs(**{name: getattr(whole, name) for name in _Portable.__dataclass_fields__})

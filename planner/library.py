@@ -32,14 +32,20 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.loader.places import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
-from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison, RulesTable
-from planner.schema.explanation import Explanation
+from planner.schema.analysis import (
+    Alternatives,
+    Comparison,
+    Frontier,
+    RulesTable,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
+from planner.schema.bill import Bids
+from planner.schema.explanation import Audit, Explanation, Verification
+from planner.schema.operation import SizeReport
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
-from planner.schema.simulation import Simulation
-from planner.schema.size import SizeReport
-from planner.schema.verification import Audit, Verification
+from planner.schema.telemetry import Simulation
 from planner.size import size_report
 from planner.sources import (
     File,
@@ -196,8 +202,8 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.scenarios import scenarios as scenarios_of
     from planner.analysis.sweep import Row, sweep_table, table_rows
+    from planner.analysis.sweep import scenarios as scenarios_of
 
     request = request_of((problem,), **solving)
     if named and request.models:
@@ -262,7 +268,7 @@ def frontier(
 
     axis = one_of("against", against, tuple(AGAINST))
     most = whole("--points", points, 3)
-    return study(run, Frontier, (problem,), solving, against=(axis,), points=most)
+    return study(run, Frontier, (problem,), solving, against=axis, points=most)
 
 
 def tornado(
@@ -289,7 +295,6 @@ def uncertain(
     vary: Settings = (),
     *,
     samples: int = 256,
-    method: Literal["lhs", "sobol"] = "lhs",
     seed: int = 1,
     indices: bool = False,
     **solving: Unpack[Solving],
@@ -299,7 +304,6 @@ def uncertain(
     Args:
         vary: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default the inputs that are uncertain.
         samples: number of draws.
-        method: Latin hypercube or Sobol.
         seed: of the draws.
         indices: Sobol indices of the inputs; more draws.
     """
@@ -312,7 +316,6 @@ def uncertain(
         solving,
         dist=as_texts(vary),
         samples=whole("--samples", samples, 2),
-        method=one_of("method", method, ("lhs", "sobol")),
         seed=whole("--seed", seed, 0),
         indices=indices,
     )
@@ -357,7 +360,7 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
     """
     from planner.analysis.compare import run
 
-    return study(run, Comparison, flat(files), solving, everything=False)
+    return study(run, Comparison, flat(files), solving)
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:

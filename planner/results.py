@@ -35,16 +35,22 @@ from planner.report.views import (
 )
 from planner.report.views import plan as plan_view
 from planner.report.words import clean
+from planner.schema.analysis import (
+    Alternatives,
+    Comparison,
+    Frontier,
+    RulesTable,
+    Series,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
 from planner.schema.base import Record
-from planner.schema.bids import Bids
-from planner.schema.comparison import Alternatives, Comparison, RulesTable, Series
-from planner.schema.explanation import Explanation
+from planner.schema.bill import Bids
+from planner.schema.explanation import Audit, Explanation, Verification
+from planner.schema.operation import SizeReport
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
-from planner.schema.simulation import Simulation
-from planner.schema.size import SizeReport
-from planner.schema.telemetry import Characterization
-from planner.schema.verification import Audit, Verification
+from planner.schema.telemetry import Characterization, Simulation
 
 if TYPE_CHECKING:
     import pandas as pd

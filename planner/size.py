@@ -20,9 +20,8 @@ from planner.case.model import BandwidthRule, Mode
 from planner.case.model import Job as JobNumbers
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.schema.problem import CustomRule, Job, Quantity
-from planner.schema.running import DEFAULT_FAILURES
-from planner.schema.size import (
+from planner.schema.job import DEFAULT_FAILURES, Job
+from planner.schema.operation import (
     ApplianceRow,
     Checkpoint,
     Cluster,
@@ -35,6 +34,7 @@ from planner.schema.size import (
     Running,
     SizeReport,
 )
+from planner.schema.problem import CustomRule, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, fan_out_terms
 from planner.sizing.demand import (
     VENDOR_RULES,

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Found, Request, request_for
-from planner.errors import Finding, InputError, NoPlanError, clip
+from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
 from planner.loader import completed, from_data, with_settings, yaml12
 from planner.schema.plan import Plan
@@ -52,7 +52,7 @@ class Solving(TypedDict, total=False):
 
 
 def study(
-    run: Callable[..., Found],
+    run: Callable[..., object],
     kind: type[RecordT],
     sources: Sequence[object],
     solving: Solving,
@@ -66,9 +66,7 @@ def study(
     """
     require_single(sources[0] if sources else None)
     found = run(request_of(sources, **solving), **options)
-    if not found.records:
-        raise NoPlanError(found.text)
-    (record,) = found.records
+    record = found.records[0] if isinstance(found, Found) else found
     assert isinstance(record, kind)
     return record
 

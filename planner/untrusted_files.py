@@ -117,7 +117,7 @@ def _must_be_plain(path: Path, mode: int, what: str) -> None:
     if stat.S_ISREG(mode):
         return
     folder = stat.S_ISDIR(mode)
-    kind = "a folder" if folder else "a pipe, a device or a socket"
+    kind = "a folder" if folder else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
     fix = "name a file in it" if folder else "write its content into a file first"
     raise InputError(Finding(_code(what), f"is {kind}, not a file", str(path), fix=fix))
 

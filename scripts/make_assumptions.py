@@ -18,8 +18,8 @@ from planner.loader import load
 from planner.optimizer.effort import Effort
 from planner.optimizer.optimise import optimise
 from planner.report.words import money
+from planner.schema.analysis import End, Swing, Tornado
 from planner.schema.plan import Assumption, Line
-from planner.schema.sensitivity import End, Swing, Tornado
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 

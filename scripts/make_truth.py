@@ -16,7 +16,7 @@ from typing import Literal
 
 from planner.loader.catalogs import Catalogs, load_catalogs
 from planner.schema.catalog import Precision
-from planner.schema.running import DEFAULT_LOST_TIME
+from planner.schema.job import DEFAULT_LOST_TIME
 from planner.shipped import catalog_files
 from planner.sizing.availability import availability, most_spares, repair_load, waiting
 from planner.sizing.goodput import (

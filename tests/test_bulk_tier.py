@@ -14,8 +14,8 @@ from planner import api
 from planner.case import resolve
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
+from planner.schema.job import Job
 from planner.schema.plan import Plan
-from planner.schema.problem import Job
 from planner.verifier import recheck
 from tests.oracle.goodput import goodput
 from tests.test_edges import STORE, hall_of, priced, system

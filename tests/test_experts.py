@@ -11,8 +11,8 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError
+from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
-from planner.schema.running import Parallelism
 from planner.verifier.rates import parameters_share
 from planner.verifier.rates import replica_gpus as gpus_of_replica
 from tests.oracle.enumerate import best

@@ -14,7 +14,7 @@ from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
 from planner.optimizer.effort import Effort
 from planner.schema.explanation import Explanation
-from planner.schema.infeasibility import Infeasibility, Step
+from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
 from tests.world.commands import once, ran

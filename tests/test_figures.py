@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from planner import units
 from planner.figures import FIGURES
-from planner.schema.plan import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
+from planner.schema.operation import (
+    BulkPlan,
+    BurstPlan,
+    JobPlan,
+    Loss,
+    Repair,
+    ShrunkPlan,
+)
+from planner.schema.plan import Site, Totals
 from planner.units import Dimension
 
 NOT_FIGURES = {

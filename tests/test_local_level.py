@@ -16,7 +16,8 @@ import pytest
 from planner import shipped
 from planner.errors import InputError
 from planner.loader import load
-from planner.schema.plan import LocalPlan, Plan
+from planner.schema.operation import LocalPlan
+from planner.schema.plan import Plan
 from tests.test_exactness import faults
 from tests.world.random_cases import Case, random_case, read
 from tests.world.random_hardware import figure, spread, text

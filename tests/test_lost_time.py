@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.analysis.simulation import SimulationOptions, study
-from planner.schema.running import DEFAULT_LOST_TIME
+from planner.schema.job import DEFAULT_LOST_TIME
 from planner.sizing.goodput import LOST_TIME
 from tests.world.catalog import inputs_of
 from tests.world.solved import solved

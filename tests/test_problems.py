@@ -9,7 +9,8 @@ import pytest
 from planner import shipped
 from planner.loader import load, load_with_findings
 from planner.loader.yaml12 import read
-from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
+from planner.schema.operation import JobPlan
+from planner.schema.plan import LimitReport, Plan, Totals
 from planner.verifier import verify
 from tests.world.solved import solved as solved_once
 

@@ -11,7 +11,8 @@ import pytest
 
 from planner import api
 from planner.inputs import Inputs
-from planner.schema.plan import Plan, Repair
+from planner.schema.operation import Repair
+from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of

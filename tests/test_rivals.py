@@ -15,8 +15,8 @@ from planner.inputs import Inputs
 from planner.report.screen import show
 from planner.report.views.explain import view
 from planner.report.views.plan import whole
-from planner.schema.beside import StorageOption, StorageOptions
 from planner.schema.explanation import Explanation
+from planner.schema.layout import StorageOption, StorageOptions
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
 from tests.test_exactness import inputs_of

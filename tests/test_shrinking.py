@@ -16,7 +16,8 @@ from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
 from planner.inputs import Inputs
-from planner.schema.plan import Plan, ShrunkPlan
+from planner.schema.operation import ShrunkPlan
+from planner.schema.plan import Plan
 from planner.sizing.availability import Restarts, Shrinking, shrunk
 from tests.oracle import repair as oracle
 from tests.oracle.enumerate import best

@@ -9,7 +9,7 @@ import pytest
 from planner.commands.check import report_findings
 from planner.errors import InputError
 from planner.loader import load
-from planner.schema.size import ApplianceRow, RuleRow, SizeReport
+from planner.schema.operation import ApplianceRow, RuleRow, SizeReport
 from planner.size import size_report
 from tests.world.commands import ran
 from tests.world.solved import DENSE_HALL

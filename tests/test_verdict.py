@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner import api
-from planner.plan.verdict import verdict
+from planner.plan.notes import verdict
 from planner.report.views import plan as plan_view
 from planner.schema.plan import Plan
 from planner.verifier import faults
@@ -57,7 +57,7 @@ def test_storage_of_more_than_a_tenth_is_told() -> None:
     totals = plan.totals.model_copy(update={"capex_by_section_usd": dear})
     (said,) = [
         each
-        for each in verdict(plan.model_copy(update={"totals": totals}), None)
+        for each in verdict(plan.model_copy(update={"totals": totals}))
         if each.code == "storage"
     ]
     assert said.text.startswith("storage is 20 % of capex: ")
@@ -82,4 +82,4 @@ def test_most_gpus_nearly_reached_leaves_supply_unused() -> None:
     for value, told in ((993.0, False), (900.0, True)):
         held = limit.model_copy(update={"value": value})
         seen = plan.model_copy(update={"limits": (held, power)})
-        assert any(each.code == "supply" for each in verdict(seen, None)) == told
+        assert any(each.code == "supply" for each in verdict(seen)) == told

@@ -15,7 +15,8 @@ import planner
 from planner.api import load, solve_inputs
 from planner.inputs import Inputs
 from planner.schema.catalog import Figure
-from planner.schema.plan import Plan, RackGroup
+from planner.schema.layout import RackGroup
+from planner.schema.plan import Plan
 from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER

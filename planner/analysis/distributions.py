@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner import units
-from planner.analysis.scenarios import label, labels
 from planner.case import Case, resolve
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
+from planner.levers import levers
 from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
 from planner.loader.places import NoPlaceError, number_of
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
-from planner.schema.running import DEFAULT_FAILURES
+from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.units import QuantityError
@@ -35,35 +36,58 @@ def quantiles(
     """Quantile function of a distribution by its name and arguments.
 
     ``normal`` (mean, standard deviation) and ``lognormal`` (median, exp(sigma)) are truncated at
-    ``least`` and ``most``.
+    ``least`` and ``most``; ``discrete`` has values, then their probabilities.
     """
     from scipy import stats
 
     first, second = values[0], values[1]
+    if name == "discrete":
+        half = len(values) // 2
+        edges, all_values = np.cumsum(values[half:])[:-1], np.array(values[:half], dtype=float)
+        return lambda shares: all_values[np.searchsorted(edges, shares, side="right")]
+    if name == "lognormal":
+        sigma = math.log(second)
+        ends = (-math.inf if end <= 0.0 else math.log(end / first) / sigma for end in (least, most))
+        standard = stats.truncnorm(*ends).ppf
+        return lambda part: np.clip(first * np.exp(sigma * standard(part)), max(least, 0.0), most)
     if name == "uniform":
-        return _function(stats.uniform(first, second - first).ppf)
-    if name == "loguniform":
-        return _function(stats.loguniform(first, second).ppf)
-    if name == "triangular":
+        known = stats.uniform(first, second - first)
+    elif name == "loguniform":
+        known = stats.loguniform(first, second)
+    elif name == "triangular":
         width = values[2] - first
-        return _function(stats.triang((second - first) / width, first, width).ppf)
-    if name == "normal":
+        known = stats.triang((second - first) / width, first, width)
+    else:
         ends = ((end - first) / second for end in (least, most))
-        return _function(stats.truncnorm(*ends, loc=first, scale=second).ppf)
-    sigma = math.log(second)
-    ends = (-math.inf if end <= 0.0 else math.log(end / first) / sigma for end in (least, most))
-    standard = stats.truncnorm(*ends).ppf
-    return lambda shares: np.clip(first * np.exp(sigma * standard(shares)), max(least, 0.0), most)
+        known = stats.truncnorm(*ends, loc=first, scale=second)
+    return lambda shares: np.asarray(known.ppf(shares), dtype=float)
 
 
-def _function(ppf: Callable[[Numbers], Any]) -> Quantiles:
-    return lambda shares: np.asarray(ppf(shares), dtype=float)
+# Labels of paths
+
+_WORDS = {"it": "IT", "gpu": "GPU", "gpus": "GPUs", "pue": "PUE", "mfu": "MFU", "pdu": "PDU"}
+_WORDS |= {"list": "list price"}
+_PLAIN = {"consumes", "provides", "jobs", "targets"}
+"""Steps of a path left out of its label."""
 
 
-def discrete(values: Sequence[float], probabilities: Sequence[float]) -> Quantiles:
-    """Quantiles of a discrete distribution, in the order of its values."""
-    edges, all_values = np.cumsum(probabilities)[:-1], np.asarray(values, dtype=float)
-    return lambda shares: all_values[np.searchsorted(edges, shares, side="right")]
+def labels(inputs: Inputs) -> dict[str, str]:
+    """Labels of a problem's limits by path."""
+    return {lever.path: lever.label for lever in levers(inputs) if not lever.choice}
+
+
+def label(inputs: Inputs, path: str, known: Mapping[str, str]) -> str:
+    """Label of a path: of its limit in ``known``, else words of its last steps."""
+    if path in known:
+        return known[path]
+    steps, named = path.split("."), ""
+    if steps[0] in {"items", "extras", "catalog", "prices"} and len(steps) > 2:
+        models = {family.id: family.name for family in inputs.families}
+        models |= {item.id: item.model for item in inputs.items}
+        named = f" of {'every item' if steps[1] == '*' else models.get(steps[1], steps[1])}"
+        steps = steps[2:]
+    last = [step for step in steps if step not in _PLAIN and not step.isdigit()][-2:]
+    return " ".join(_WORDS.get(word, word) for step in last for word in step.split("_")) + named
 
 
 # Fields
@@ -197,7 +221,7 @@ _ARGUMENTS = {
 }
 FIX = "write for example --vary 'site.facility_power=uniform(8 MW, 12 MW)'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
-_INTERVAL = re.compile(r"(?:interval\s+)?(\S.*?)\s*\.\.\s*(\S.*)\Z")
+_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
 _NUMBER = re.compile(r"x?\s*[+-]?\.?\d")
 
 
@@ -214,12 +238,7 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     if not dists:
         return tuple(_usual_unknowns(inputs, resolve(inputs)))
     found = tuple(_unknown(inputs, dist) for dist in dists)
-    try:
-        refuse_overlap(each.field.variable for each in found)
-    except InputError as error:
-        message = error.findings[0].message.replace("varied", "drawn")
-        fix = "give one distribution for it"
-        raise InputError(Finding("dist", message, "--vary", fix=fix)) from None
+    refuse_overlap(each.field.variable for each in found)
     return found
 
 
@@ -245,35 +264,30 @@ def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unkno
     words = f"{text}: {reason}" if reason else text
     called = label(inputs, field.path, labels(inputs))
     if name == "discrete":
-        quantiles, choices = _discrete(field, given)
-        return Unknown(field, quantiles, words, called, choices)
+        numbers, choices = _discrete(field, given)
+        return Unknown(field, quantiles(name, numbers), words, called, choices)
     if not field.slot.numeric:
         message = f"'{field.path}' takes no numbers"
         raise DistributionError(message, "write discrete(A: 0.3, B: 0.7) with its values")
-    names = _ARGUMENTS[name]
-    if len(given) != len(names):
-        count = "1 value" if len(given) == 1 else f"{len(given)} values"
-        fix = f"write {name}({', '.join(names)})"
-        raise DistributionError(f"'{clip(text, 40)}' has {count}", fix)
     return Unknown(field, _continuous(field, name, given), words, called)
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
     """Name of a distribution and its arguments."""
-    call = _CALL.match(text)
-    if call is None:
-        interval = _INTERVAL.match(text)
-        if interval is None:
-            fix = f"write LOW..HIGH or {EXAMPLES['uniform']}; known: {', '.join(EXAMPLES)}"
-            raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
+    call, interval = _CALL.match(text), _INTERVAL.match(text)
+    if call is None and interval is not None:
         return "uniform", list(interval.groups())
+    if call is None:
+        fix = f"write LOW..HIGH or {EXAMPLES['uniform']}; known: {', '.join(EXAMPLES)}"
+        raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
     name = call[1].lower()
     if name not in EXAMPLES:
         fix = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
         raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
     given = [part.strip() for part in call[2].split(",")]
-    if not all(given):
-        message = f"'{clip(text, 40)}' has an empty value"
+    wanted = len(_ARGUMENTS.get(name, given))
+    if not all(given) or len(given) != wanted:
+        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values, not {wanted}"
         raise DistributionError(message, f"such as {EXAMPLES[name]}")
     return name, given
 
@@ -282,29 +296,19 @@ def _continuous(field: Field, name: str, given: Sequence[str]) -> Quantiles:
     numbers = [value(field, given[0])]
     if name == "lognormal":
         numbers.append(_factor(given[1]))
-        if numbers[0] <= 0.0:
-            message = f"MEDIAN {given[0]} of a lognormal is not more than 0"
-            raise DistributionError(message, "take normal")
     else:
         numbers += [value(field, text) for text in given[1:]]
+    shape = f"write {name}({', '.join(_ARGUMENTS[name])})"
     field.refuse(numbers[0])
-    if name == "normal" and numbers[1] <= 0.0:
-        raise DistributionError(f"SD {given[1]} is not more than 0", "write normal(MEAN, SD)")
+    if name in ("loguniform", "lognormal") and numbers[0] <= 0.0:
+        raise DistributionError(f"{given[0]} of a {name} is not more than 0", shape)
     if name in ("normal", "lognormal"):
+        if numbers[1] <= 0.0:
+            raise DistributionError(f"SD {given[1]} is not more than 0", shape)
         return quantiles(name, numbers, *field.ends)
-    low, high = numbers[0], numbers[-1]
-    if low > high:
-        raise DistributionError(f"LOW {given[0]} is more than HIGH {given[-1]}", "swap them")
-    if low == high:
-        message = f"from {given[0]} to {given[-1]} there is nothing uncertain"
-        raise DistributionError(message, "leave it out, or change it with --set")
-    field.refuse(high)
-    if name == "triangular" and not low <= numbers[1] <= high:
-        message = f"MODE {given[1]} is not between LOW {given[0]} and HIGH {given[2]}"
-        raise DistributionError(message, "write triangular(LOW, MODE, HIGH)")
-    if name == "loguniform" and low <= 0.0:
-        message = f"LOW {given[0]} of a loguniform is not more than 0"
-        raise DistributionError(message, "take uniform")
+    if sorted(numbers) != numbers or numbers[0] == numbers[-1]:
+        raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
+    field.refuse(numbers[-1])
     return quantiles(name, numbers)
 
 
@@ -321,11 +325,19 @@ def _factor(text: str) -> float:
     return found
 
 
-def _discrete(field: Field, given: Sequence[str]) -> tuple[Quantiles, tuple[str, ...]]:
-    """Discrete distribution, and its values as texts where they are not all numbers."""
-    pairs = [part.rpartition(":") for part in given]
-    texts = [text.strip() for text, _, _ in pairs]
-    shares = [_probability(share, part) for (_, _, share), part in zip(pairs, given, strict=True)]
+def _discrete(field: Field, given: Sequence[str]) -> tuple[list[float], tuple[str, ...]]:
+    """Values and probabilities; the values as texts where they are not all numbers."""
+    texts, shares = list[str](), list[float]()
+    for part in given:
+        text, _, share = part.rpartition(":")
+        try:
+            shares.append(units.parse(share.strip(), units.SHARE))
+        except QuantityError:
+            shares.append(0.0)
+        texts.append(text.strip())
+        if not (text and 0.0 < shares[-1] <= 1.0):
+            message = f"'{clip(part, 40)}' is no value with its probability"
+            raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
     if len(texts) < 2 or len(set(texts)) < len(texts):
         message = "a discrete distribution has at least two values, each once"
         raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
@@ -336,21 +348,10 @@ def _discrete(field: Field, given: Sequence[str]) -> tuple[Quantiles, tuple[str,
         numbers = [value(field, text) for text in texts]
         for number in numbers:
             field.refuse(number)
-        return discrete(numbers, shares), ()
+        return [*numbers, *shares], ()
     for text in texts:
         _refuse(field.read(text).faults)
-    return discrete(range(len(texts)), shares), tuple(texts)
-
-
-def _probability(text: str, part: str) -> float:
-    try:
-        share = units.parse(text.strip(), units.SHARE)
-    except QuantityError:
-        share = 0.0
-    if not 0.0 < share <= 1.0:
-        message = f"'{clip(part, 40)}' is no value with its probability"
-        raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
-    return share
+    return [*map(float, range(len(texts))), *shares], tuple(texts)
 
 
 def value(field: Field, text: str) -> float:
@@ -397,19 +398,16 @@ _PRICES: dict[Confidence, tuple[str, str]] = {
     ),
     "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
 }
-_CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
+"""By confidence, the least known first."""
 _POWER = (
     "triangular(x0.8, x1, x1.1)",
     "typical draw is 0.74 to 0.95 of the maximum where the shipped catalogs have both, and sources "
     "of one GPU rack go from 0.85 to 1.09 of the figure there",
 )
-_OWN_RATE = (
-    "loguniform(x0.5, x2)",
-    "a rate of one's own, of as few failures as one cluster has",
-)
-_LEAST_WRITTEN, _MOST_WRITTEN = 0.16, 0.40
+_OWN_RATE = "loguniform(x0.5, x2)", "a rate of one's own, of as few failures as one cluster has"
+_WRITTEN = 0.16, 0.40
 """Write bandwidth of production systems as shares of nameplate: arXiv 2605.09370, 2104.04473."""
-_LEAST_BYTES, _MOST_BYTES = 10.0, 14.0
+_BYTES = 10.0, 14.0
 """Bytes per parameter of training recipes: bf16 moments, and mixed precision with Adam."""
 
 Usual = tuple[str, str, str]
@@ -418,33 +416,38 @@ Usual = tuple[str, str, str]
 
 def _usual_unknowns(inputs: Inputs, case: Case) -> Iterator[Unknown]:
     for path, text, reason in _usual(inputs, case):
-        try:
-            field = Field(inputs, path)
-        except NoPlaceError:
-            continue  # the problem does not state it
-        yield describe(inputs, field, text, reason)
+        with suppress(NoPlaceError):  # the problem does not state it
+            yield describe(inputs, Field(inputs, path), text, reason)
 
 
 def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
     """Yield prices (as little known as the least known on offer), draw, failures, storage, size."""
+    job = inputs.problem.job
     priced = {inputs.prices[o.id].confidence for o in case.offers() if o.id in inputs.prices}
-    known = [each for each in _CONFIDENCES if each in priced]
+    known = [words for confidence, words in _PRICES.items() if confidence in priced]
     if known:
-        yield "prices.*.list", *_PRICES[known[0]]
+        yield "prices.*.list", *known[0]
     yield "catalog.*.consumes.it_power", *_POWER
     yield _failures(inputs)
-    if "lost_time" not in inputs.problem.job.model_fields_set:
+    if "lost_time" not in job.model_fields_set:
         low, high = LOST_TIME.low, LOST_TIME.high
         reason = f"published runs lost {100 * low:g} to {100 * high:g} %"
         yield job_path("lost_time"), f"uniform({low:g}, {high:g})", reason
     assumed = inputs.problem.storage.delivered_fraction.write
-    low, high = min(_LEAST_WRITTEN, assumed), max(_MOST_WRITTEN, assumed)
-    reason = (
-        f"production systems wrote at {_LEAST_WRITTEN} to {_MOST_WRITTEN:.2f} of nameplate, "
-        f"{assumed:g} is assumed"
-    )
-    yield "storage.delivered_fraction.write", f"uniform({low:g}, {high:g})", reason
-    yield from _size(inputs)
+    reason = "production systems wrote at {} to {:.2f} of nameplate".format(*_WRITTEN)
+    ends = f"{min(_WRITTEN[0], assumed):g}, {max(_WRITTEN[1], assumed):g}"
+    path = "storage.delivered_fraction.write"
+    yield path, f"uniform({ends})", f"{reason}, {assumed:g} is assumed"
+    sized = job.checkpoint.size_gb is not None
+    if sized and job.parameters is not None and "bytes_per_parameter" in job.model_fields_set:
+        return  # size and bytes have to agree
+    reason = "recipes write {:g} to {:g} bytes per parameter".format(*_BYTES)
+    path = job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
+    each, middle = None if sized else Field(inputs, path).base, sum(_BYTES) / 2.0
+    if each is not None and _BYTES[0] <= each <= _BYTES[1]:
+        yield path, "uniform({:g}, {:g})".format(*_BYTES), reason
+    else:
+        yield path, f"uniform(x{_BYTES[0] / middle:.2f}, x{_BYTES[1] / middle:.2f})", reason
 
 
 def _failures(inputs: Inputs) -> Usual:
@@ -459,21 +462,3 @@ def _failures(inputs: Inputs) -> Usual:
     if job.failure_rate in (None, "llama3"):
         return path, "loguniform(x0.6, x6)", reason
     return path, f"loguniform({min(rates)}, {max(rates)})", reason
-
-
-def _size(inputs: Inputs) -> Iterator[Usual]:
-    """Yield the checkpoint's size, in bytes per parameter where it follows from these."""
-    job = inputs.problem.job
-    middle = (_LEAST_BYTES + _MOST_BYTES) / 2.0
-    factors = f"uniform(x{_LEAST_BYTES / middle:.2f}, x{_MOST_BYTES / middle:.2f})"
-    recipes = f"recipes write {_LEAST_BYTES:g} to {_MOST_BYTES:g} bytes per parameter"
-    if job.checkpoint.size_gb is not None:
-        if job.parameters is None or "bytes_per_parameter" not in job.model_fields_set:
-            yield job_path("checkpoint.size"), factors, recipes
-        return
-    path = job_path("bytes_per_parameter")
-    each = Field(inputs, path).base
-    if each is not None and _LEAST_BYTES <= each <= _MOST_BYTES:
-        yield path, f"uniform({_LEAST_BYTES:g}, {_MOST_BYTES:g})", recipes
-    else:
-        yield path, factors, f"{recipes}, a sixth more or less"

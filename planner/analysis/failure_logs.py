@@ -11,9 +11,8 @@ import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.simulation.laws import Array, Law, empirical
-from planner.telemetry.tables import RawTable, read_table
-from planner.telemetry.times import read_times
+from planner.simulation.job import Array, Law, empirical
+from planner.telemetry.tables import names_line, read_table, read_times
 from planner.untrusted_files import regular
 
 _MOST_BYTES = 200_000_000
@@ -43,19 +42,19 @@ def read_failures(path: Path, column: str | None = None, form: str | None = None
         InputError: the file cannot be read, or the column holds something else.
     """
     regular(path, most_bytes=_MOST_BYTES, what="file of failures")
-    table = read_table(path, "failures", as_text=True)
-    frame = table.frame
+    frame = read_table(path, "failures", as_text=True)
+    line = names_line(frame)
     if {"JobID", "State"} <= set(frame.columns):
         column = column or ("End" if "End" in frame.columns else None)
         state = frame["State"].astype("string").str.split().str[0]
         frame = frame[
             state.isin(_STATES) & ~frame["JobID"].astype("string").str.contains(".", regex=False)
         ]
-    name = _column([str(each) for each in frame.columns], column, path, table)
+    name = _column([str(each) for each in frame.columns], column, path, line)
     cells = frame[name].dropna()
-    gaps = _gaps(cells, path, table) if form is None else None
+    gaps = _gaps(cells, path) if form is None else None
     if gaps is None:
-        seconds, _ = read_times(frame[name], form, str(path), _line(table, frame))
+        seconds, _ = read_times(frame[name], form, str(path))
         gaps = np.diff(np.unique(seconds[np.isfinite(seconds)]))
     if len(gaps) < _FEWEST:
         message = f"column '{name}' has {len(gaps)} times between interruptions"
@@ -64,11 +63,7 @@ def read_failures(path: Path, column: str | None = None, form: str | None = None
     return empirical(tuple(gaps.tolist()))
 
 
-def _line(table: RawTable, frame: pd.DataFrame) -> int | None:
-    return table.first_line if len(frame) == len(table.frame) else None
-
-
-def _column(names: list[str], asked: str | None, path: Path, table: RawTable) -> str:
+def _column(names: list[str], asked: str | None, path: Path, line: int | None) -> str:
     if asked in names:
         return str(asked)
     if asked is None and len(names) == 1:
@@ -79,10 +74,10 @@ def _column(names: list[str], asked: str | None, path: Path, table: RawTable) ->
     else:
         message = f"there is no column '{asked[:60]}'"
         fix = did_you_mean(asked, names) or f"columns: {listed}"
-    raise InputError(Finding("column", message, str(path), table.names_line, fix=fix))
+    raise InputError(Finding("column", message, str(path), line, fix=fix))
 
 
-def _gaps(cells: pd.Series[Any], path: Path, table: RawTable) -> Array | None:
+def _gaps(cells: pd.Series[Any], path: Path) -> Array | None:
     """Times between interruptions, s; None where the cells are dates."""
     unit = _UNIT.search(str(cells.name))
     named = None if unit is None else unit[1] or unit[2]
@@ -96,20 +91,19 @@ def _gaps(cells: pd.Series[Any], path: Path, table: RawTable) -> Array | None:
         bare = _NUMBER.fullmatch(cell) is not None
         if bare and named is None:
             message = f"'{cell[:40]}' in column '{cells.name}' has no unit"
-            raise _wrong(message, _UNIT_FIX, cells, place, path, table)
+            raise _wrong(message, _UNIT_FIX, cells, place, path)
         try:
             found[place] = units.parse(f"{cell} {named}" if bare else cell, units.TIME)
         except units.QuantityError as error:
             message = f"column '{cells.name}': {error}"
-            raise _wrong(message, error.fix, cells, place, path, table) from None
+            raise _wrong(message, error.fix, cells, place, path) from None
         if not found[place] > 0:
             message = f"column '{cells.name}': a time between interruptions must be more than 0"
-            raise _wrong(f"{message}: '{cell}'", None, cells, place, path, table)
+            raise _wrong(f"{message}: '{cell}'", None, cells, place, path)
     return found
 
 
 def _wrong(
-    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path, table: RawTable
+    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path
 ) -> InputError:
-    line = None if table.first_line is None else table.first_line + int(cells.index[place])
-    return InputError(Finding("failures", message, str(path), line, fix=fix))
+    return InputError(Finding("failures", message, str(path), int(cells.index[place]), fix=fix))

@@ -8,8 +8,9 @@ from dataclasses import replace
 from planner import api
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.schema.job import Job
 from planner.schema.plan import Line, Plan
-from planner.schema.problem import Job, Problem
+from planner.schema.problem import Problem
 from planner.schema.telemetry import ClusterStorage, FleetStudy
 
 _INTERVAL_S = 1800.0

@@ -24,6 +24,7 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
@@ -43,6 +44,7 @@ SECONDS_ALONE = 3.0
 """CPU time of this process before others are started; each start costs half a second."""
 AHEAD = 2
 """Tasks submitted for each process: none waits for its next."""
+_CHECK_S = 1.0
 MOST_TRIES = 4
 """Processes that may die of a task."""
 
@@ -85,8 +87,9 @@ def results(
     """
     waiting = iter(tasks)
     if dask is not None:
-        with _cluster(dask) as executor:
-            yield from _submitted(executor, do, waiting, AHEAD * _threads(executor, dask), dask)
+        with _cluster(dask) as client:
+            workers, executor = _Workers(client, dask), client.get_executor(pure=False)
+            yield from _submitted(executor, do, waiting, AHEAD * workers.threads(), workers)
         return
     until_s = time.process_time() + alone_s
     count = jobs or cores()
@@ -159,12 +162,11 @@ def _submitted(
     call: Callable[[Any], Any],
     waiting: Iterator[Task],
     room: int,
-    dask: str | None = None,
+    workers: _Workers | None = None,
 ) -> Iterator[tuple[Hashable, Any]]:
     """Yield results of an executor that has at most ``room`` tasks at a time."""
     running: dict[Any, Task] = {}
     task: Task | None = None
-    manned_s = time.monotonic()
     try:
         while True:
             while len(running) < room and (task := next(waiting, None)) is not None:
@@ -174,11 +176,11 @@ def _submitted(
             if not running:
                 return
             ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
-            if dask is not None:
-                manned_s = time.monotonic() if ended else _manned(executor, dask, manned_s)
+            if workers is not None and not ended:
+                workers.check()
             for future in ended:
                 task = running[future]
-                found = _found(future, dask)
+                found = future.result() if workers is None else _found(future, workers)
                 del running[future]
                 yield task[0], found
                 task = None
@@ -188,13 +190,13 @@ def _submitted(
         ) from None
 
 
-def _found(future: Any, dask: str | None) -> Any:
+def _found(future: Any, workers: _Workers) -> Any:
     try:
         return future.result()
     except CancelledError:
-        raise _wrong("the Dask scheduler has gone", "start it again", dask or "") from None
+        raise _wrong("the Dask scheduler has gone", "start it again", workers.address) from None
     except Exception as error:
-        if dask is not None and type(error).__name__ == "KilledWorker":
+        if type(error).__name__ == "KilledWorker":
             return Lost()
         raise
 
@@ -267,93 +269,80 @@ def _call(argument: Any) -> Any:
 
 SECONDS_TO_CONNECT = 10.0
 SECONDS_WITHOUT_WORKERS = 15.0
-_CHECK_S = 1.0
 _LOUD = ("distributed", "tornado", "asyncio")
 """Loggers that write pages about a lost connection."""
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
-    """Yield the executor of a scheduler's workers.
+def _cluster(address: str) -> Iterator[Any]:
+    """Yield a client of a scheduler.
 
     Raises:
         InputError: dask.distributed is missing, or no scheduler answers.
     """
     try:
-        import distributed  # noqa: F401
+        from distributed import Client
     except ImportError:
         fix = "pip install 'goldilocks-planner[dask]'"
         raise _wrong("dask.distributed is not installed", fix, address) from None
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in _LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    client = _connected(address)
+    made, make = SimpleQueue[Any](), partial[Any](Client, address, set_as_default=False)
+
+    def connect() -> None:
+        with suppress(Exception):
+            made.put(make(timeout=SECONDS_TO_CONNECT))
+
+    # A program at this port that never answers is waited for no longer than this thread.
+    Thread(target=connect, daemon=True).start()
     try:
-        yield client.get_executor(pure=False)
+        client = made.get(timeout=1.5 * SECONDS_TO_CONNECT)
+    except Empty:
+        fix = "give its address, such as tcp://host:8786"
+        if address.startswith("tls:"):
+            fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
+        raise _wrong("no Dask scheduler answers", fix, address) from None
+    try:
+        yield client
     finally:
         with suppress(Exception):
             client.close(timeout=2)
 
 
-def _connected(address: str) -> Any:
-    """A client; a program at this port that never answers is waited for no longer."""
-    from distributed import Client, Security
+class _Workers:
+    """Workers of a Dask scheduler."""
 
-    security: Any = Security
-    if address.startswith("tls:") and not (
-        security().get_connection_args("client").get("ssl_context")
-    ):
-        fix = "name them in Dask's configuration, distributed.comm.tls"
-        raise _wrong("tls:// needs certificates", fix, address)
-    made: SimpleQueue[Any] = SimpleQueue()
+    def __init__(self, client: Any, address: str) -> None:
+        self.client, self.address = client, address
+        self.seen_s = time.monotonic()
 
-    def connect() -> None:
-        client: Any = Client
-        with suppress(Exception):
-            made.put(client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False))
-            return
-        made.put(None)
+    def threads(self) -> int:
+        """Number of threads, once there is one.
 
-    Thread(target=connect, daemon=True).start()
-    found = None
-    with suppress(Empty):
-        found = made.get(timeout=1.5 * SECONDS_TO_CONNECT)
-    if found is None:
-        fix = "give its address, such as tcp://host:8786"
-        raise _wrong("no Dask scheduler answers", fix, address)
-    return found
+        Raises:
+            InputError: there is none for long.
+        """
+        with suppress(TimeoutError):
+            self.client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+        return sum(self.client.ncores().values()) or self._missing()
 
+    def check(self) -> None:
+        """Look after scheduler and workers while no task ends.
 
-def _threads(executor: Any, address: str) -> int:
-    """Number of threads of a cluster's workers, once there is one."""
-    try:
-        executor._client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
-    except TimeoutError:
-        fix = f"start one with dask worker {address}"
-        raise _wrong("the Dask scheduler has no worker", fix, address) from None
-    return sum(executor._client.ncores().values())
+        Raises:
+            InputError: the scheduler has gone, or has had no worker for long.
+        """
+        if self.client.status not in ("running", "connecting"):
+            raise _wrong("the Dask scheduler has gone", "start it again", self.address)
+        if self.client.scheduler_info()["workers"]:
+            self.seen_s = time.monotonic()
+        elif time.monotonic() > self.seen_s + SECONDS_WITHOUT_WORKERS:
+            self._missing()
 
-
-def _manned(executor: Any, address: str, manned_s: float) -> float:
-    """Return when the cluster last had a worker, by the monotonic clock.
-
-    Raises:
-        InputError: the scheduler has gone, or has had no worker for long.
-    """
-    client = executor._client
-    if client.status not in ("running", "connecting"):
-        raise _wrong("the Dask scheduler has gone", "start it again", address)
-    if client.status == "running":
-        try:
-            if client.sync(client.scheduler.ncores, callback_timeout=SECONDS_TO_CONNECT):
-                return time.monotonic()
-        except Exception:
-            if client.status == "running":
-                raise _wrong("the Dask scheduler has gone", "start it again", address) from None
-    if time.monotonic() > manned_s + SECONDS_WITHOUT_WORKERS:
-        fix = f"start one with dask worker {address}"
-        raise _wrong("the Dask scheduler has no worker", fix, address)
-    return manned_s
+    def _missing(self) -> int:
+        fix = f"start one with dask worker {self.address}"
+        raise _wrong("the Dask scheduler has no worker", fix, self.address)
 
 
 def _wrong(message: str, fix: str, address: str) -> InputError:

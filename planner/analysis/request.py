@@ -1,4 +1,4 @@
-"""The request and the result of a study: one form for all of them; options read from text."""
+"""The request of an analysis: one form for all of them; options read from text."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ EXACT_ROWS = 500
 """Up to this number of rows a sweep without a gap states the plans that `solve` gives."""
 ChoiceT = TypeVar("ChoiceT", bound=str)
 
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-"""Characters that some system refuses in the name of a file."""
-
 
 @dataclass(frozen=True)
 class SweepOptions:
@@ -67,15 +64,12 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Request:
-    """Files of a study, changes, how to solve, where results go.
+    """Files of an analysis, changes, how to solve.
 
     Attributes:
         paths: the files, the first the one that is studied.
         settings, scenario: changes laid over a problem file.
-        gap, time_limit_s, solver: how to solve.
-        jobs: number of processes, 0 for the number of cores.
-        dask: address of a Dask scheduler whose workers do the work instead.
-        folder: folder for files, None for none.
+        gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
         progress: called with the numbers of tasks done and of all.
         begun: start of the command by ``time.monotonic`` and ``time.process_time``.
         models: problems and plans in memory by the path that stands for them; settings and the
@@ -90,7 +84,6 @@ class Request:
     solver: SolverName = "highs"
     jobs: int = 0
     dask: str | None = None
-    folder: Path | None = None
     progress: Progress = ignore
     begun: tuple[float, float] = field(
         default_factory=lambda: (time.monotonic(), time.process_time())
@@ -116,11 +109,6 @@ class Request:
             return given
         return load(self.path, settings=self.settings, scenario=self.scenario)
 
-    @property
-    def stem(self) -> str:
-        """Beginning of the names of the problem's files."""
-        return stem_of(self.path, self.scenario)
-
     def each(self) -> SweepOptions:
         """How to solve each of many scenarios."""
         gap = DEFAULT_GAP if self.gap is None else self.gap
@@ -128,7 +116,7 @@ class Request:
 
     def rows(self, scenarios: int) -> SweepOptions:
         """How to solve the rows of a sweep: few, and those asked for exactly, as `solve` does."""
-        from planner.schema.sensitivity import EXACT_GAP
+        from planner.schema.analysis import EXACT_GAP
 
         gap = self.gap
         if gap is None:
@@ -147,40 +135,14 @@ class Request:
         """How to solve, with one clock for the whole command."""
         return self.options(**more).started(self.begun)
 
-    def plan(self) -> Plan:
-        """Best plan of the problem, for the workbook of a study of scenarios."""
-        from planner.api import Options, solve_with
-
-        return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
-
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a study, for the code that shows it and writes its files.
-
-    Attributes:
-        records: the results, as ``--json`` prints them.
-        ended: their statuses; the exit code is the highest of theirs.
-        stem: beginning of the names of its files, by default as the problem's.
-        plan: makes the plan of its workbook; None without a workbook.
-        shown: further arguments of views, sheets and charts, by name.
-        title: of the workbook, by default the problem's name.
-        text: printed where there is no record.
-        written: files written already.
-        plans: compared plans by name.
-        stopped: message of a study that the user interrupted, with the files written.
-    """
+    """Records of an analysis, with their statuses and the plan that they are of."""
 
     records: tuple[BaseModel, ...] = ()
     ended: tuple[str, ...] = ("optimal",)
-    stem: str = ""
     plan: Callable[[], Plan] | None = None
-    shown: Mapping[str, Any] = field(default_factory=dict)
-    title: str = ""
-    text: str = ""
-    written: tuple[Path, ...] = ()
-    plans: tuple[tuple[str, Plan], ...] = ()
-    stopped: str = ""
 
 
 def request_for(
@@ -192,15 +154,21 @@ def request_for(
     time_limit: str | None = None,
     solver: str = "highs",
     workers: int | str = 0,
-    folder: Path | None = None,
     models: Mapping[Path, Inputs | Plan] | None = None,
 ) -> Request:
-    """Request of a study from options as on the command line; see ``Request``.
+    """Request of an analysis from options as on the command line; see ``Request``.
 
     Raises:
         InputError: an option cannot be read.
     """
-    jobs, dask = workers_of(workers)
+    text, dask = str(workers), None
+    if "://" in text:
+        text, dask = "0", text
+    try:
+        jobs = whole("--workers", int(text), 0)
+    except ValueError:
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
     return Request(
         (paths,) if isinstance(paths, Path) else tuple(paths),
         tuple(settings or ()),
@@ -210,7 +178,6 @@ def request_for(
         one_of("--solver", solver, SOLVERS),
         jobs,
         dask,
-        folder,
         models=models or {},
     )
 
@@ -230,18 +197,6 @@ def one_of(option: str, value: str, choices: Sequence[ChoiceT]) -> ChoiceT:
     raise _wrong(f"{option} {value!r} is not known", f"one of {', '.join(choices)}")
 
 
-def workers_of(workers: int | str) -> tuple[int, str | None]:
-    """Number of processes and address of a Dask scheduler, None without one."""
-    text = str(workers)
-    if "://" in text:
-        return 0, text
-    try:
-        return whole("--workers", int(text), 0), None
-    except ValueError:
-        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
-
-
 def whole(option: str, number: int, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     if number < least:
@@ -252,7 +207,7 @@ def whole(option: str, number: int, least: int = 1) -> int:
 def share(option: str, given: float | str) -> float:
     """A share between 0 and 1; texts may be in percent."""
     text = given if isinstance(given, str) else repr(given)
-    value = quantity(option, text, units.SHARE)
+    value = _quantity(option, text, units.SHARE)
     if not 0 < value < 1:
         raise _wrong(f"{option} {text} must lie between 0 and 1")
     return value
@@ -269,14 +224,13 @@ def bandwidth(option: str, text: str) -> float:
 
 
 def _above_0(option: str, text: str, dimension: units.Dimension) -> float:
-    value = quantity(option, text, dimension)
+    value = _quantity(option, text, dimension)
     if value <= 0:
         raise _wrong(f"{option} {text} must be more than 0")
     return value
 
 
-def quantity(option: str, text: str, dimension: units.Dimension) -> float:
-    """A quantity in the unit of its dimension."""
+def _quantity(option: str, text: str, dimension: units.Dimension) -> float:
     try:
         return units.parse(text, dimension)
     except units.QuantityError as error:
@@ -287,11 +241,12 @@ def quantity(option: str, text: str, dimension: units.Dimension) -> float:
 
 
 def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
-    """Fields of every record of a study that describe its problem; ``gap_asked`` is a share."""
+    """Fields of every record that describe its problem; ``gap_asked`` is a share."""
     from planner.figures import objective_unit
     from planner.schema.prices import ShownIn
 
     problem = inputs.problem
+    sold = [item for item in inputs.items if item.category in ("gpu_system", "storage")]
     return {
         "problem": problem.name,
         "problem_file": inputs.problem_file,
@@ -303,25 +258,11 @@ def head_of(inputs: Inputs, gap_asked: float) -> dict[str, Any]:
         "sense": problem.objective.sense,
         "unit": objective_unit(problem.objective.name),
         "gap_asked": gap_asked,
-        "products": {
-            item.id: item.product
-            for item in inputs.items
-            if item.category in ("gpu_system", "storage")
-        },
+        "products": {item.id: item.product for item in sold},
     }
 
 
 def stem_of(problem: Path, scenario: str | None) -> str:
-    """Beginning of the names of a problem's files under one of its scenarios."""
+    """Beginning of the names of a problem's files, without characters that a system refuses."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
-    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
-
-
-def stem_of_side(path: Path, plan: Plan) -> str:
-    """Beginning of the names of files made of a plan's file, a workbook or a problem.
-
-    A plan's own file names its scenario already.
-    """
-    solved = path.suffix.lower() in PROBLEMS
-    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
-    return stem_of(named, plan.provenance.scenario if solved else None)
+    return re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", clean(stem, limit=None))

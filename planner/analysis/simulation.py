@@ -12,11 +12,11 @@ import numpy as np
 
 from planner.analysis.compare import read_side
 from planner.analysis.failure_logs import read_failures
-from planner.analysis.request import Found, Request, stem_of_side
+from planner.analysis.request import Request
 from planner.api import Options
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, NoPlanError
 from planner.schema.plan import Plan
-from planner.schema.simulation import (
+from planner.schema.telemetry import (
     Estimate,
     FailuresAssumed,
     IntervalTried,
@@ -26,8 +26,7 @@ from planner.schema.simulation import (
     RepairSeen,
     Simulation,
 )
-from planner.simulation.job import JobRun, full_mtti_s, job_of, storage_gb_per_s
-from planner.simulation.laws import Array, Law
+from planner.simulation.job import Array, JobRun, Law, full_mtti_s, job_of, storage_gb_per_s
 from planner.simulation.run import simulate
 from planner.sizing import two_levels
 from planner.sizing.availability import (
@@ -41,11 +40,10 @@ from planner.sizing.availability import (
 from planner.sizing.goodput import GoodputLoss, goodput_loss
 
 YEAR_S = 365 * 86_400.0
-POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
+POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 """Powers of 2 by which other intervals are longer than the simulated one."""
 WORN = ("endurance", "local_endurance")
 """Limits on data written a day, which grows as intervals get shorter."""
-
 _SHAPES = 0.2, 20.0
 _MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
 _COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
@@ -74,32 +72,6 @@ class SimulationOptions:
     seed: int = 1
     interval_s: float | None = None
     intervals: bool = True
-
-
-def run(request: Request, **given: Any) -> Found:
-    """Simulate the job of a plan file; a problem file is solved first.
-
-    Args:
-        given: fields of ``SimulationOptions``.
-
-    Raises:
-        InputError: a file or an option is wrong.
-    """
-    options = SimulationOptions(**given)
-    _require_numbers(options)
-    read = read_side(
-        request.path,
-        settings=request.settings,
-        scenario=request.scenario,
-        options=Options(explain=False),
-        models=request.models,
-    )
-    if not read.there:
-        why = read.reason or read.plan.status
-        text = f"{request.path}: no plan, so nothing to simulate: {why}"
-        return Found(ended=(read.plan.status,), text=text)
-    found = study(read.plan, options, request.progress)
-    return Found((found,), stem=stem_of_side(request.path, read.plan))
 
 
 def study(
@@ -131,6 +103,31 @@ def study(
         best=best,
         better=best is not None and compared[best].low > 0,
     )
+
+
+def run(request: Request, **given: Any) -> Simulation:
+    """Simulate the job of a plan file; a problem file is solved first.
+
+    Args:
+        given: fields of ``SimulationOptions``.
+
+    Raises:
+        InputError: a file or an option is wrong.
+        NoPlanError: there is no plan.
+    """
+    options = SimulationOptions(**given)
+    _require_numbers(options)
+    read = read_side(
+        request.path,
+        settings=request.settings,
+        scenario=request.scenario,
+        options=Options(explain=False),
+        models=request.models,
+    )
+    if not read.plan.jobs:
+        why = read.reason or read.plan.status
+        raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
+    return study(read.plan, options, request.progress)
 
 
 # Options
@@ -205,21 +202,12 @@ def _shape(text: str) -> float:
 # Prediction by the formula
 
 
-def _loss(job: JobRun) -> GoodputLoss:
-    """Loss by the formula, waits for repairs included."""
-    levels, (swaps, waits) = _levels(job), _kept_in_repair(job)
-    if levels is not None:
-        return two_levels.loss(levels, waits)
-    times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
-    return goodput_loss(*times, _seen_mtti_s(job), job.drain_slowdown, swaps, waits)
-
-
 def predict_goodput(job: JobRun) -> float:
     """Goodput by the formula."""
     return (1.0 - _loss(job).total) * job.progress
 
 
-def predict_loss(job: JobRun) -> LossBudget:
+def _predict_loss(job: JobRun) -> LossBudget:
     """Loss by the formula; slowdown is split from the stall by its share."""
     parts, slowed = _loss(job), job.drain_slowdown * job.drain_s
     slowed /= 1 if job.local is None else job.local.every
@@ -238,58 +226,57 @@ def predict_loss(job: JobRun) -> LossBudget:
     )
 
 
+def _loss(job: JobRun) -> GoodputLoss:
+    """Loss by the formula, waits for repairs included."""
+    units, load, swaps, waits = job.units, job.repair_load, 1.0, 0.0
+    seen_mtti_s, levels = job.failures.mean_s, None
+    shrinks = _shrunk(job)
+    if shrinks is not None:
+        seen_mtti_s /= shrinks.failing
+    if job.local is not None:
+        levels = _levels(job, seen_mtti_s)
+    if units is not None:
+        swaps = swap_factor(job.hardware_share, units.swap_s, seen_mtti_s)
+        if shrinks is not None:
+            waits = _short_of_units(job, shrinks, seen_mtti_s, levels)
+        elif units.racks > 1:
+            waits = in_rack_waiting(units.racks, units.spares, load / units.racks)
+        else:
+            waits = waiting(units.spares, load)
+    if levels is not None:
+        return two_levels.loss(levels, waits)
+    times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
+    return goodput_loss(*times, seen_mtti_s, job.drain_slowdown, swaps, waits)
+
+
 def _shrunk(job: JobRun) -> Shrunk | None:
-    units = job.units
-    if units is None or not units.shrinks:
+    if job.units is None or not job.units.shrinks:
         return None
-    running = units.running
+    running = job.units.running
     return shrunk(lambda out: running[out] if out < len(running) else 0.0, job.repair_load)
 
 
-def _seen_mtti_s(job: JobRun) -> float:
-    """Mean time between interruptions of the running replicas, s."""
-    shrinks = _shrunk(job)
-    return job.failures.mean_s / (1.0 if shrinks is None else shrinks.failing)
-
-
-def _kept_in_repair(job: JobRun) -> tuple[float, float]:
-    """Factor of swaps on the goodput with one level; share of work lost while units are short."""
-    units = job.units
-    if units is None:
-        return 1.0, 0.0
-    shrinks, load = _shrunk(job), job.repair_load
-    if shrinks is not None:
-        waits = _short_of_units(job, shrinks)
-    elif units.racks > 1:
-        waits = in_rack_waiting(units.racks, units.spares, load / units.racks)
-    else:
-        waits = waiting(units.spares, load)
-    return swap_factor(job.hardware_share, units.swap_s, _seen_mtti_s(job)), waits
-
-
-def _short_of_units(job: JobRun, shrinks: Shrunk) -> float:
+def _short_of_units(
+    job: JobRun, shrinks: Shrunk, mtti_s: float, levels: two_levels.TwoLevels | None
+) -> float:
     """Share of work lost with fewer replicas, less the restarts of missing replicas."""
-    mean_s = _seen_mtti_s(job)
     out = job.hardware_share, job.repair_load * job.failures.mean_s / job.hardware_share
-    levels = _levels(job)
+    how = Restarts(*out, ((1.0, job.restart_s),), job.restart_s, job.restore_s + job.drain_s)
     if levels is not None:
         far = levels.remote_share
         both = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
         how = Restarts(*out, both, levels.local_restart_s, levels.local_drain_s)
-    else:
-        how = Restarts(*out, ((1.0, job.restart_s),), job.restart_s, job.restore_s + job.drain_s)
-    fewer_per_s = shrinks.spared(how) / shrinks.failing / mean_s
+    fewer_per_s = shrinks.spared(how) / shrinks.failing / mtti_s
     spared = (job.restart_s + job.restore_s) * fewer_per_s
     if levels is not None:
         spared = two_levels.log_spared(levels, fewer_per_s)
-    lost = shrinks.lost(how, job.interval_s, mean_s)
+    lost = shrinks.lost(how, job.interval_s, mtti_s)
     return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
 
 
-def _levels(job: JobRun) -> two_levels.TwoLevels | None:
+def _levels(job: JobRun, mtti_s: float) -> two_levels.TwoLevels:
     local = job.local
-    if local is None:
-        return None
+    assert local is not None
     return two_levels.TwoLevels(
         interval_s=job.interval_s,
         every=local.every,
@@ -299,7 +286,7 @@ def _levels(job: JobRun) -> two_levels.TwoLevels | None:
         local_restart_s=local.restart_s,
         restart_s=job.restart_s,
         restore_s=job.restore_s,
-        mtti_s=_seen_mtti_s(job),
+        mtti_s=mtti_s,
         remote_share=job.remote_share,
         drain_slowdown=job.drain_slowdown,
         drain_restarts=not local.drain_survives,
@@ -394,7 +381,7 @@ def _simulated(
         ),
         planned_goodput=planned_goodput,
         predicted=predict_goodput(job),
-        predicted_loss=predict_loss(job),
+        predicted_loss=_predict_loss(job),
         goodput=_estimate(found["kept"][0] / length_s),
         loss=LossBudget(
             stall=share["capture"] + share["wait"],

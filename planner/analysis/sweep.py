@@ -1,52 +1,318 @@
-"""A sweep: the best plan of every scenario, as rows of one table and a record of its columns."""
+"""A sweep: the best plan of every scenario, as rows of one table and a record of its columns.
+
+Scenarios are named ones of the problem file, times rows of a table, times a grid.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import product
+from math import prod
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from planner.analysis.distributions import label, labels
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SweepOptions, head_of
-from planner.analysis.scenarios import (
-    COLUMNS,
-    COUNT_PREFIX,
-    FIELD_OF,
-    NAME,
-    PLACE,
-    Scenarios,
-    columns,
-    types,
-)
 from planner.analysis.variants import (
     NO_PLAN,
     Answer,
     Prepared,
     Scenario,
     confirmed,
+    error_text,
     name_limits,
     solve_variants,
 )
 from planner.case import Case
-from planner.errors import VerificationError
-from planner.figures import OBJECTIVES, objective_unit
+from planner.errors import Finding, InputError, VerificationError, did_you_mean
+from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.infeasible import clash
 from planner.inputs import Inputs, applied
+from planner.loader import load, scenario_names
+from planner.loader.axes import (
+    Axis,
+    Input,
+    Point,
+    missing,
+    of_table,
+    read_table,
+    refuse_overlap,
+    values,
+)
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
+from planner.schema.analysis import (
+    EXACT_GAP,
+    PLANNED,
+    VARIED,
+    Column,
+    Kind,
+    Sweep,
+)
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import EXACT_GAP, PLANNED, VARIED, Column, Sweep
 from planner.verifier import passed
+
+MOST = 100_000
+"""Scenarios of a sweep."""
+MOST_EXPLAINED = 6
+"""Scenarios of a group whose conflict is searched; the others take over what holds for them."""
+
+
+# Scenarios
+
+
+class Base(NamedTuple):
+    """A problem that scenarios change; ``inputs`` is None where a named scenario is refused."""
+
+    name: str
+    inputs: Inputs | None
+    reason: str = ""
+
+
+class Scenarios(list[Scenario]):
+    """Scenarios by place: bases first, then axes, the last of them fastest.
+
+    ``axes`` are the table's columns of inputs, ``bases`` the problems that scenarios change.
+    """
+
+    axes: tuple[Column, ...]
+    bases: dict[str, Inputs]
+
+
+def scenarios(
+    inputs: Inputs,
+    *,
+    vary: Sequence[str] = (),
+    table: Path | None = None,
+    named: Sequence[str] | None = None,
+    problem: Path | None = None,
+) -> Scenarios:
+    """Read the scenarios of a sweep.
+
+    Args:
+        vary: each as ``PATH=VALUES``; the last one goes fastest.
+        table: a CSV file, a scenario in each row.
+        named: scenarios of the problem file, an empty sequence for all; None for none.
+        problem: the problem file.
+
+    Raises:
+        InputError: an argument cannot be read, or no scenario is left.
+    """
+    if not vary and table is None and named is None:
+        message, fix = "nothing is varied", "give --vary or --scenarios"
+        raise InputError(Finding("vary", message, fix=fix))
+    bases = [Base("", inputs)]
+    if named is not None:
+        assert problem is not None
+        bases = _named(inputs, problem, named)
+    makes: list[Callable[[Inputs], Axis]] = []
+    if table is not None:
+        makes.append(partial(_table_axis, read_table(table)))
+    makes += [partial(lambda option, inputs: values(inputs, option), option) for option in vary]
+    grids = _grids(bases, makes)
+    counts = [len(bases), *(axis.count for axis in grids[0])]
+    if prod(counts) > MOST:
+        factors = " x ".join(f"{count:,}" for count in counts if count > 1)
+        message = f"{factors} are {prod(counts):,} scenarios, more than {MOST:,}"
+        raise InputError(Finding("vary", message, fix="take larger steps or fewer paths"))
+    found = Scenarios()
+    for base, grid in zip(bases, grids, strict=True):
+        for points in product(*([axis.point(n) for n in range(axis.count)] for axis in grid)):
+            found.append(_scenario(len(found), base, points))
+    found.axes = tuple(input_columns(inputs, [each for axis in grids[0] for each in axis.inputs]))
+    found.bases = {base.name: base.inputs for base in bases if base.inputs is not None}
+    return found
+
+
+def _scenario(index: int, base: Base, points: Sequence[Point]) -> Scenario:
+    return Scenario(
+        index,
+        tuple(change for point in points for change in point.changes),
+        " / ".join(filter(None, [base.name, *(point.name for point in points)])),
+        "; ".join(filter(None, [base.reason, *(point.refused for point in points)])),
+        base.name,
+        tuple(cell for point in points for cell in point.cells),
+    )
+
+
+def _table_axis(rows: Any, inputs: Inputs) -> Axis:
+    return of_table(inputs, rows)
+
+
+def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
+    """Load named scenarios of a problem file (none named: all), with its settings on top."""
+    if inputs.scenario is not None:
+        message, fix = "a named scenario does not go with --scenario", "give the one or the other"
+        raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
+    there = scenario_names(problem)
+    if not there:
+        fix = "add scenarios: {half_power: {site: {facility_power: 5 MW}}}"
+        message = f"{problem.name} has no scenarios"
+        raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
+    for name in names:
+        if name not in there:
+            fix = did_you_mean(name, there) or "known: " + ", ".join(there)
+            message = f"no scenario '{name[:60]}'"
+            raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
+    bases, errors = [], []
+    for name in dict.fromkeys(names or there):
+        try:
+            bases.append(Base(name, load(problem, settings=inputs.overrides, scenario=name)))
+        except InputError as error:
+            errors.append(error)
+            bases.append(Base(name, None, error_text(error)))
+    if len(errors) == len(bases):
+        raise errors[0]
+    return bases
+
+
+def _grids(
+    bases: Sequence[Base], makes: Sequence[Callable[[Inputs], Axis]]
+) -> list[tuple[Axis, ...]]:
+    """Axes of each base; a base that lacks a path of others refuses its scenarios."""
+    made = [[_axis(make, base) for base in bases] for make in makes]
+    columns = []
+    for axes in made:
+        known = next((axis for axis in axes if isinstance(axis, Axis)), None)
+        if known is None:
+            errors = [each for each in axes if isinstance(each, InputError) and each.findings]
+            raise errors[0]
+        columns.append(
+            [axis if isinstance(axis, Axis) else missing(known, str(axis)) for axis in axes]
+        )
+    grids = [tuple(column[place] for column in columns) for place in range(len(bases))]
+    for grid in grids:
+        refuse_overlap(variable for axis in grid for variable in axis.variables)
+    return grids
+
+
+def _axis(make: Callable[[Inputs], Axis], base: Base) -> Axis | InputError:
+    if base.inputs is None:
+        return InputError([])
+    try:
+        return make(base.inputs)
+    except InputError as error:
+        return error
+
+
+# Columns of the table
 
 Row = dict[str, Any]
 """A row of the table: number, text or None by column name."""
-MOST_EXPLAINED = 6
-"""Scenarios of a group whose conflict is searched; the others take over what holds for them."""
+COUNT_PREFIX = "units."
+PLACE, NAME = "scenario", "name"
+_TEXT, _WHOLE, _NUMBER = "str", "int", "float"
+COLUMNS: Mapping[str, tuple[Kind, str]] = {
+    "status": ("answer", _TEXT),
+    **dict.fromkeys(("objective", "bound", "gap"), ("answer", _NUMBER)),
+    "certificate": ("answer", _TEXT),
+    **dict.fromkeys(
+        ["capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw"],
+        ("total", _NUMBER),
+    ),
+    **dict.fromkeys(("racks", "gpus", "storage_units"), ("total", _WHOLE)),
+    **dict.fromkeys(("gpu_type", "storage_family"), ("job", _TEXT)),
+    "gpus_in_use": ("job", _WHOLE),
+    "mode": ("job", _TEXT),
+    **dict.fromkeys(
+        [
+            "interval_s",
+            "stall_s",
+            "drain_s",
+            "overlap",
+            "restore_s",
+            "mtti_s",
+            "goodput",
+            "useful_gpus",
+            "useful_pflops",
+            "write_gb_per_s",
+            "read_gb_per_s",
+            "days_to_train",
+        ],
+        ("job", _NUMBER),
+    ),
+    **dict.fromkeys(("binding", "reason"), ("text", _TEXT)),
+}
+"""Kind and type of columns besides inputs and bought items, which stand before the totals."""
+FIELD_OF = {
+    "gpus_in_use": "gpus_used",
+    "write_gb_per_s": "delivered_write_gb_per_s",
+    "read_gb_per_s": "delivered_read_gb_per_s",
+}
+"""Fields of a plan that have another name in the table."""
+_LABELS = {
+    "bound": "bound of the objective",
+    "gap": "proven gap",
+    "gpu_type": "GPU type",
+    "storage_family": "storage family",
+    "mode": "checkpoint mode",
+    "binding": "binding limits",
+}
 _OBJECTIVES = ("objective", "objective.maximize", "objective.minimize")
+
+
+def input_columns(inputs: Inputs, axes: Iterable[Input]) -> list[Column]:
+    """Columns of the inputs that axes vary."""
+    known, found = labels(inputs), []
+    for each in axes:
+        unit = each.display.unit
+        name = f"{each.path} [{unit}]" if unit else each.path
+        name = f"{name} (varied)" if name in {PLACE, NAME, *COLUMNS} else name
+        words = label(inputs, each.path, known)
+        found.append(Column(name=name, label=words, unit=unit, kind="input", path=each.path))
+    return found
+
+
+def _columns(
+    scenarios: Scenarios, used: Collection[str], unit: str, *, named: bool
+) -> tuple[Column, ...]:
+    """Columns of a table in order.
+
+    Args:
+        used: names of columns with units in any row.
+        unit: of the objective.
+        named: whether scenarios have names.
+    """
+    made = []
+    for name, (kind, _) in COLUMNS.items():
+        figure = FIGURES.get(FIELD_OF.get(name, name))
+        text, own = _LABELS.get(name, name), {"gap": "share"}.get(name, "")
+        if figure is not None and name not in _LABELS and name != "objective":
+            text, own = figure.label, figure.unit
+        own = unit if name in ("objective", "bound") else own
+        made.append(Column(name=name, label=text, unit=own, kind=kind))
+    items = {item.id: item for base in scenarios.bases.values() for item in base.items}
+    bought = [items[name] for name in items if COUNT_PREFIX + name in used]
+    counts = [
+        Column(name=COUNT_PREFIX + item.id, label=item.product, unit="units", kind="count")
+        for item in sorted(bought, key=lambda item: (item.category, item.id))
+    ]
+    return (
+        Column(name=PLACE, label=PLACE, kind="text"),
+        *([Column(name=NAME, label=NAME, kind="text")] if named else []),
+        *scenarios.axes,
+        *(column for column in made if column.kind == "answer"),
+        *counts,
+        *(column for column in made if column.kind != "answer"),
+    )
+
+
+def _type(column: Column, texts: Collection[str]) -> str:
+    """Type of a column, "int", "float" or "str"; ``texts`` are inputs that hold words."""
+    if column.kind == "input":
+        return _TEXT if column.name in texts else _NUMBER
+    own = {PLACE: _WHOLE, NAME: _TEXT}
+    return _WHOLE if column.kind == "count" else own.get(column.name) or COLUMNS[column.name][1]
+
+
+# Rows
 
 
 def table_rows(
@@ -158,7 +424,7 @@ def _cells(plan: Plan, run: Run) -> Row:
     parts = {"total": plan.totals, "job": plan.jobs[0]}
     figures: Row = {
         name: getattr(parts[kind], FIELD_OF.get(name, name))
-        for name, kind in COLUMNS.items()
+        for name, (kind, _) in COLUMNS.items()
         if kind in parts and name not in own
     }
     counts = {COUNT_PREFIX + name: count for name, count in run.units.items() if count}
@@ -223,15 +489,16 @@ def sweep_table(
     objective = _objective(inputs, scenarios, there)
     named = any(scenario.name for scenario in there)
     unit = objective_unit(objective)
-    shown = columns(scenarios.axes, scenarios.bases.values(), used, unit, named=named)
-    kinds = types(shown, _words(scenarios.axes, there))
+    shown = _columns(scenarios, used, unit, named=named)
+    words = _words(scenarios.axes, there)
+    kinds = {column.name: _type(column, words) for column in shown}
     values = {column.name: [found[place].get(column.name) for place in places] for column in shown}
     values[PLACE] = list(places)
     if named:
         values[NAME] = [scenario.name or None for scenario in there]
     for at, column in enumerate(scenarios.axes):
         cells: list[Any] = [scenario.cells[at] for scenario in there]
-        if kinds[column.name] == "str":
+        if kinds[column.name] == _TEXT:
             cells = [None if cell is None else str(cell) for cell in cells]
         values[column.name] = cells
     proofs, known = Counter(values["certificate"]), OBJECTIVES.get(objective)
@@ -258,19 +525,13 @@ def sweep_table(
 
 def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) -> str:
     """Objective of all scenarios, or ``VARIED``."""
-    varied = any(column.path in _OBJECTIVES for column in scenarios.axes)
-    if not varied and set(scenarios.bases) == {""}:
-        return inputs.problem.objective.name
-    found: dict[tuple[str, str], str] = {}
-    for scenario in there:
-        if scenario.refused:
-            continue
-        changes = [change for change in scenario.changes if change.path in _OBJECTIVES]
-        key = (scenario.base, repr(changes))
-        if key not in found:
-            base = scenarios.bases[scenario.base]
-            found[key] = applied(base, changes).problem.objective.name
-    goals = set(found.values())
+    goals = {base.problem.objective.name for base in scenarios.bases.values()}
+    if any(column.path in _OBJECTIVES for column in scenarios.axes):
+        goals = {
+            applied(scenarios.bases[s.base], s.changes).problem.objective.name
+            for s in there
+            if not s.refused
+        }
     return VARIED if len(goals) > 1 else next(iter(goals), inputs.problem.objective.name)
 
 

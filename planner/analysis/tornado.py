@@ -6,13 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.analysis.distributions import Field
+from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Found, Request, SweepOptions, head_of
-from planner.analysis.scenarios import label, labels
+from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, conflict
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
@@ -20,17 +20,107 @@ from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
+from planner.schema.analysis import (
+    EXACT_GAP,
+    PLANNED,
+    End,
+    RowStatus,
+    Swing,
+    Tornado,
+)
 from planner.schema.plan import Status
-from planner.schema.sensitivity import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 
 BY = 0.2
 MOST_EXPLAINED = 6
 """Ends without a plan whose conflict is searched, which takes longer than solving."""
 SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
+MESSAGES: dict[Status, str] = {
+    "infeasible": NO_PLAN,
+    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
+    "no_solution": "the problem as it stands was not solved",
+}
 _AROUND = re.compile(r"(?:\+-|\+/-|±)\s*(\d+(?:\.\d+)?)\s*%\Z")
 _WRITTEN = {unit: unit for unit in ("kW", "USD", "s", "GB/s", "TB", "share")} | {"day": "days"}
 """Units written in a larger one where that is shorter."""
 _NEAR = 1e-9
+
+
+def study(
+    inputs: Inputs,
+    ranges: Sequence[str] = (),
+    options: SweepOptions | None = None,
+    *,
+    by: float = BY,
+    progress: Progress = ignore,
+) -> Tornado:
+    """Best objective with each input at low and high, all else unchanged.
+
+    Args:
+        ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
+            ``defaults``.
+        options: how exactly to solve, and how long at most for each end; the base is proven to the
+            gap of `solve`.
+        by: share to either side where no ranges are given.
+        progress: called with the numbers of ends solved and of all.
+
+    Raises:
+        InputError: a range cannot be read, or an input is varied twice.
+    """
+    options = options or SweepOptions()
+    exact = replace(options, gap=min(options.gap, EXACT_GAP))
+    base = answers(inputs, [Scenario(0, ())], exact)[0]
+    known = () if base.operation is None else (base.operation,)
+    counts = base.operation.units if base.operation is not None else {}
+    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
+    twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
+    if twice:
+        raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
+    sides = [side for span in spans for side in (span.low, span.high)]
+    scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
+    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    ends = list(map(_end, sides, _with_reasons(inputs, found)))
+    swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
+    status = _status(base, {end.status for end in ends})
+    return Tornado(
+        **head_of(inputs, options.gap),
+        base=base.value,
+        base_bound=base.bound,
+        status=status,
+        swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
+        message=None if status in PLANNED else base.reason or MESSAGES[status],
+    )
+
+
+def run(request: Request, *, vary: Sequence[str], by: float) -> Tornado:
+    """Tornado of a problem.
+
+    Raises:
+        InputError: the problem or a range is wrong.
+    """
+    return study(request.inputs, vary, request.each(), by=by, progress=request.progress)
+
+
+def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
+    """Yield answers with the conflicting limits of the first ones without a plan."""
+    left = MOST_EXPLAINED
+    for answer in found:
+        if answer.status == "infeasible":
+            why = conflict(inputs, answer.scenario.changes) if left else NO_PLAN
+            answer, left = answer._replace(reason=why), max(0, left - 1)
+        yield answer
+
+
+def _status(base: Answer, ends: set[RowStatus]) -> Status:
+    """Status of the base; "optimal" only if every end is proven."""
+    if base.status in ("infeasible", "unbounded"):
+        return "infeasible" if base.status == "infeasible" else "unbounded"
+    if base.status not in PLANNED:
+        return "no_solution"
+    proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
+    return "optimal" if base.status == "optimal" and proven else "feasible"
+
+
+# Spans
 
 
 class Side(NamedTuple):
@@ -146,12 +236,10 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     """
     found: dict[str, Span] = {}
     for path, least, most in _numbers(inputs, counts):
-        try:
+        with suppress(NoPlaceError):  # the problem does not state it
             span = span_around(inputs, Field(inputs, path), by, least, most)
-        except NoPlaceError:
-            continue  # the problem does not state it
-        if span is not None:
-            found.setdefault(span.path, span)
+            if span is not None:
+                found.setdefault(span.path, span)
     return list(found.values())
 
 
@@ -162,25 +250,19 @@ def _numbers(inputs: Inputs, counts: Mapping[str, int]) -> Iterator[tuple[str, f
         if lever.value is not None and not fixed:
             if not lever.path.startswith(job_path("parallelism.")):  # these hang together
                 yield lever.path, lever.least, lever.most
-    bought = sorted(name for name, count in counts.items() if count)
-    products = (
-        figure.format(name)
-        for figure in ("prices.{}.list", "catalog.{}.consumes.it_power")
-        for name in ("*", *bought)
-    )
+    names = ("*", *sorted(name for name, count in counts.items() if count))
+    figures = ("prices.{}.list", "catalog.{}.consumes.it_power")
+    products = [figure.format(name) for figure in figures for name in names]
     for path in (*_assumptions(inputs), *products):
         yield path, -math.inf, math.inf
 
 
 def _assumptions(inputs: Inputs) -> Iterator[str]:
     job = inputs.problem.job
-    yield "storage.delivered_fraction.write"
-    yield "storage.delivered_fraction.read"
+    yield from ("storage.delivered_fraction.write", "storage.delivered_fraction.read")
     own = any(item.gpu.failures_per_day is not None for item in inputs.items)
-    if own and job.failure_rate is None:
-        yield "catalog.*.gpu.failures_per_day"
-    else:
-        yield job_path("failures.per_gpu_day")
+    of_items = own and job.failure_rate is None
+    yield "catalog.*.gpu.failures_per_day" if of_items else job_path("failures.per_gpu_day")
     sized, counted = job.checkpoint.size_gb is not None, job.parameters is not None
     if not (sized and counted):  # both have to agree
         yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
@@ -189,76 +271,13 @@ def _assumptions(inputs: Inputs) -> Iterator[str]:
     if job.lost_share:
         yield job_path("lost_time")
     yield job_path("training.mfu" if job.training.model is None else "training.rate_factor")
-    yield job_path("training.scale.exponent")
-    yield job_path("repair.share")
+    yield from (job_path("training.scale.exponent"), job_path("repair.share"))
     yield from ("site.pue", "site.pue.air", "site.pue.liquid")
     if needs(inputs.problem, "term"):
         yield "term.electricity"
 
 
-# The study
-
-MESSAGES: dict[Status, str] = {
-    "infeasible": NO_PLAN,
-    "unbounded": "nothing limits the purchase: give a power, space or cost budget",
-    "no_solution": "the problem as it stands was not solved",
-}
-
-
-def study(
-    inputs: Inputs,
-    ranges: Sequence[str] = (),
-    options: SweepOptions | None = None,
-    *,
-    by: float = BY,
-    progress: Progress = ignore,
-) -> Tornado:
-    """Best objective with each input at low and high, all else unchanged.
-
-    Args:
-        ranges: each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; without any, every number of
-            ``defaults``.
-        options: how exactly to solve, and how long at most for each end; the base is proven to the
-            gap of `solve`.
-        by: share to either side where no ranges are given.
-        progress: called with the numbers of ends solved and of all.
-
-    Raises:
-        InputError: a range cannot be read, or an input is varied twice.
-    """
-    options = options or SweepOptions()
-    exact = replace(options, gap=min(options.gap, EXACT_GAP))
-    base = answers(inputs, [Scenario(0, ())], exact)[0]
-    known = () if base.operation is None else (base.operation,)
-    counts = base.operation.units if base.operation is not None else {}
-    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
-    twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
-    if twice:
-        raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
-    sides = [side for span in spans for side in (span.low, span.high)]
-    scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    found = answers(inputs, scenarios, replace(options, known=known), progress)
-    ends = list(map(_end, sides, _with_reasons(inputs, found)))
-    swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
-    status = _status(base, {end.status for end in ends})
-    return Tornado(
-        **head_of(inputs, options.gap),
-        base=base.value,
-        base_bound=base.bound,
-        status=status,
-        swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
-        message=None if status in PLANNED else base.reason or MESSAGES[status],
-    )
-
-
-def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
-    """Yield answers with the conflicting limits of the first ones without a plan."""
-    left = MOST_EXPLAINED
-    for answer in found:
-        if answer.status == "infeasible":
-            why = conflict(inputs, answer.scenario.changes) if left else NO_PLAN
-            answer, left = answer._replace(reason=why), max(0, left - 1)
-        yield answer
+# Records
 
 
 def _end(side: Side, answer: Answer) -> End:
@@ -275,7 +294,7 @@ def _end(side: Side, answer: Answer) -> End:
 
 
 def _swing(span: Span, low: End, high: End) -> Swing:
-    middle, least, most = width(low, high)
+    widths = dict(zip(("width", "least_width", "most_width"), width(low, high), strict=True))
     return Swing(
         path=span.path,
         label=span.label,
@@ -283,9 +302,7 @@ def _swing(span: Span, low: End, high: End) -> Swing:
         base_text=span.base_text,
         low=low,
         high=high,
-        width=middle,
-        least_width=least,
-        most_width=most,
+        **widths,
     )
 
 
@@ -302,25 +319,3 @@ def width(one: End, other: End) -> tuple[float | None, float | None, float | Non
     low, high = sorted((one.objective, one.bound)), sorted((other.objective, other.bound))
     least = max(0.0, high[0] - low[1], low[0] - high[1])
     return apart, least, max(high[1] - low[0], low[1] - high[0])
-
-
-def _status(base: Answer, ends: set[RowStatus]) -> Status:
-    """Status of the base; "optimal" only if every end is proven."""
-    if base.status in ("infeasible", "unbounded"):
-        return "infeasible" if base.status == "infeasible" else "unbounded"
-    if base.status not in PLANNED:
-        return "no_solution"
-    proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
-    return "optimal" if base.status == "optimal" and proven else "feasible"
-
-
-def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
-    """Tornado of a problem.
-
-    Raises:
-        InputError: the problem or a range is wrong.
-    """
-    found = study(request.inputs, vary, request.each(), by=by, progress=request.progress)
-    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
-    ended = "failed" if "failed" in ends else found.status
-    return Found((found,), (ended,), plan=request.plan)

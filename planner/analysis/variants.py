@@ -1,4 +1,4 @@
-"""Solve variants of a problem: each scenario's best plan with its proof.
+"""Best plans of changed problems: one at a time, or many scenarios at once.
 
 Scenarios that differ in supplies alone (power, money, space) share one search. Groups of scenarios
 are spread over processes; the pieces are the same for any number of them.
@@ -7,8 +7,8 @@ are spread over processes; the pieces are the same for any number of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -17,25 +17,30 @@ from numpy.typing import NDArray
 
 from planner.analysis.pool import Lost, Progress, ignore, results
 from planner.analysis.request import SweepOptions
+from planner.api import Options
 from planner.case import Case, resolve
+from planner.case.model import ObjectiveName
 from planner.case.resolve import limit_at
+from planner.case.ways import ways_in_plan
 from planner.errors import InputError, PlannerError
+from planner.figures import OBJECTIVES, RATIOS
 from planner.infeasible import clash
-from planner.inputs import Change, Inputs, changed
+from planner.inputs import Change, Inputs, applied, changed, value_at
 from planner.levers import Lever
-from planner.limits import COUNTED_IN, SUPPLIES, Limit
+from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.overrides import checked
 from planner.loader.places import Cell
 from planner.optimizer import bill as bills
-from planner.optimizer.objective import natural
-from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate, share, share_given_away
+from planner.optimizer.effort import QUESTION_WORK
+from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import Run, run_at
+from planner.optimizer.optimise import Certificate, optimise, share, share_given_away
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
 from planner.report.words import listed
+from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import RowStatus
 from planner.verifier import confirms, verify
 
 Numbers = NDArray[np.float64]
@@ -44,11 +49,183 @@ ResultT = TypeVar("ResultT")
 FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Limits of a case that follow from one place of the problem alone, by that place."""
 COUNTED = frozenset(limit.path for limit in SUPPLIES if limit.unit in COUNTED_IN)
-"""Those that are whole numbers."""
+"""Limits in whole numbers."""
 LEAST_SPLIT, HALVED, PIECE = 64, 512, 2500
 """Scenarios of a group that is a piece of its own, that is halved for two cores, of a piece."""
 TOGETHER = 16
 """Most small groups in one piece."""
+MOST_KNOWN = 8
+"""Plans found before with which a variant is begun."""
+
+
+# One changed problem
+
+
+class Best(NamedTuple):
+    """Best plan of a problem with its proof; without a case its changes contradict (``reason``)."""
+
+    case: Case | None
+    proof: Certificate | None
+    reason: str = ""
+
+    @property
+    def run(self) -> Run | None:
+        """Operation of the plan."""
+        return None if self.proof is None else self.proof.operation
+
+    @property
+    def value(self) -> float | None:
+        """Objective of the plan in its own unit."""
+        return self._natural(None if self.proof is None else self.proof.value)
+
+    @property
+    def bound(self) -> float | None:
+        """Bound of the objective in its own unit; None where nothing is proven."""
+        return self._natural(None if self.proof is None else self.proof.bound)
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it is proven that there is no plan."""
+        return self.case is None or (self.proof is not None and self.proof.status == "infeasible")
+
+    def _natural(self, score: float | None) -> float | None:
+        if score is None or self.case is None:
+            return None
+        return natural(self.case.objective, score)
+
+
+@dataclass
+class Variants:
+    """Best plans of changes of one problem, each begun with the plans found before (``runs``)."""
+
+    inputs: Inputs
+    options: Options
+    runs: list[Run] = field(default_factory=list)
+
+    def inputs_of(self, changes: Sequence[Change]) -> Inputs:
+        """The problem with changes, which its plans record."""
+        return applied(self.inputs, changes, recorded=True)
+
+    def best(self, changes: Sequence[Change] = (), *, ties: bool = False) -> Best:
+        """Best plan of the changed problem; with ``ties`` the plan that `solve` takes."""
+        try:
+            case = resolve(self.inputs_of(changes))
+        except InputError as error:
+            return Best(None, None, error_text(error))
+        return self.best_of(case, ties=ties)
+
+    def best_of(self, case: Case, *, ties: bool = False, gap: float = 0.0) -> Best:
+        """Best plan of a case; without proof when the time is over."""
+        effort = self.options.effort.part(QUESTION_WORK)
+        if effort.late:
+            return Best(case, None)
+        gap, known = max(gap, self.options.gap), self.runs[-MOST_KNOWN:]
+        proof = optimise(case, gap=gap, effort=effort, ties=ties, known=known)
+        if proof.operation is not None:
+            self.runs.append(proof.operation)
+        return Best(case, proof)
+
+
+def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
+    """Changes that leave only the storage of some vendors on offer."""
+    members = {item.id for item in case.flash if item.vendor in vendors}
+    families = tuple(sorted({item.family for item in case.flash if item.id in members}))
+    changes = [Change("consider.storage_families", families, f"[{', '.join(families)}]")]
+    for item in case.storage:
+        if item.family in families and item.id not in members:
+            changes.append(Change(f"items.{item.id}.exclude", True, "true"))
+    return tuple(changes)
+
+
+def systems_of(ids: Collection[str]) -> tuple[Change, ...]:
+    """Changes that leave only some GPU systems on offer."""
+    names = tuple(sorted(ids))
+    return (Change("consider.gpu_systems", names, f"[{', '.join(names)}]"),)
+
+
+def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0) -> Change:
+    """Change that lets no plan be worse than a value of an objective, or than the problem asks.
+
+    Args:
+        worst: in the objective's own unit.
+        margin: how much tighter to ask, as a share.
+    """
+    asked = OBJECTIVES[objective]
+    row = BY_NAME[asked.limit]
+    own, worst = value_at(inputs, row.path), worst / asked.per
+    if row.file_unit in COUNTED_IN:
+        count = max(math.ceil(worst - 1e-6), own or 1)
+        if row.sense == "<=":
+            most = math.floor(worst + 1e-6)
+            count = most if own is None else min(most, own)
+        return Change(row.path, count, f"{count}")
+    if row.sense == ">=":
+        value = max(worst * (1.0 + margin), own or 0.0)
+    else:
+        value = min(worst * (1.0 - margin), own or math.inf)
+    money = inputs.problem.shown_in
+    if asked.name in RATIOS:  # cents would be coarse
+        return Change(row.path, value, f"{money.of(value):.9g} {money.code}")
+    if asked.figure.money:
+        return Change(row.path, value, f"{money.of(value):.2f} {money.code}")
+    return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())
+
+
+def operation_of(case: Case, plan: Plan) -> Run | None:
+    """Operation that a plan describes; None where there is none."""
+    if not plan.jobs:
+        return None
+    job = plan.jobs[0]
+    bought = {line.sku: line.working for line in plan.lines if line.parent is None}
+    units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
+    use = job.systems_by_type, job.gpus_used, job.interval_s, ways_in_plan(case, plan)
+    if job.local is not None:
+        return run_at(case, "local", units, *use, job.local.every)
+    return run_at(case, job.mode, units, *use)
+
+
+def value_of(case: Case, run: Run) -> float:
+    """Value of an operation in the problem's objective, in its own unit."""
+    return natural(case.objective, measure(case, case.objective)(run))
+
+
+def figures_of(case: Case, run: Run) -> dict[str, float | None]:
+    """Figures of an operation; None where the problem does not state what one needs."""
+    job, bill = case.job, bills.bill(case, run.units, run.ways)
+    pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
+    trains = pflops and job.tokens is not None and job.active_parameters is not None
+    return {
+        "useful_gpus": run.useful_gpus,
+        "useful_pflops": pflops,
+        "goodput": run.goodput,
+        "capex_usd": bill["capex_usd"],
+        "tco_usd": bill["tco_usd"] if case.rates.years else None,
+        "it_power_kw": bill["it_power_kw"],
+        "facility_power_kw": bill["facility_power_kw"],
+        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
+    }
+
+
+def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
+    """Assemble a plan in figures, confirmed by independent arithmetic.
+
+    Racks are packed only where the verifier needs them, cables where that does not suffice.
+
+    Raises:
+        VerificationError: the verifier disagrees.
+    """
+    assert proven.operation is not None
+    plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
+    if confirms(inputs, plan):
+        return plan
+    plan = plan.model_copy(update={"racks": rack_groups(inputs, case, proven.operation)})
+    if not confirms(inputs, plan):
+        plan = assemble(inputs, case, proven, solver="highs", gap=gap)
+        verify(inputs, plan)
+    return plan
+
+
+# Many scenarios
 
 
 @dataclass(frozen=True)
@@ -348,25 +525,6 @@ def answers(
     found: dict[int, Answer] = {}
     solve_variants({"": inputs}, scenarios, options, _answers, found, progress)
     return [found[scenario.index] for scenario in scenarios]
-
-
-def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
-    """Assemble a plan in figures, confirmed by independent arithmetic.
-
-    Racks are packed only where the verifier needs them, cables where that does not suffice.
-
-    Raises:
-        VerificationError: the verifier disagrees.
-    """
-    assert proven.operation is not None
-    plan = assemble(inputs, case, proven, solver="highs", gap=gap, drawn=False)
-    if confirms(inputs, plan):
-        return plan
-    plan = plan.model_copy(update={"racks": rack_groups(inputs, case, proven.operation)})
-    if not confirms(inputs, plan):
-        plan = assemble(inputs, case, proven, solver="highs", gap=gap)
-        verify(inputs, plan)
-    return plan
 
 
 # Scenarios without a plan

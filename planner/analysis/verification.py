@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.purchases import operation_of
 from planner.analysis.request import Found, Request
+from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError
@@ -30,10 +30,9 @@ from planner.optimizer.proof import needed_products, prove
 from planner.optimizer.second_proof import SecondProof, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
-from planner.plan.cables import links_of
 from planner.report import plan_json
+from planner.schema.explanation import Check, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.verification import Check, Verification
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,
@@ -88,7 +87,7 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
     opened = open_plan(path, model)
-    wrong = faults(opened.inputs, opened.plan, links_of) or tuple(map(changed_text, opened.changed))
+    wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
     return opened.plan
@@ -211,7 +210,7 @@ def _file(opened: PlanFile) -> Check:
 
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
-    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan, links_of)
+    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
     what, faulty = _contents(plan), (*unproven_faults(plan), *program_faults(plan))
     wrong = (*found.disagreements, *faulty)
     wrong = wrong or assembly_faults(opened.inputs, plan)
@@ -263,7 +262,7 @@ def _catalogs(opened: PlanFile, folder: Path) -> Check:
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"
         return Check(name="catalogs", result="fails", text=text, findings=wrong)
-    found = recheck_from_outside(now, opened.plan, links_of)
+    found = recheck_from_outside(now, opened.plan)
     differs = (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
     if differs:
         text = f"{what} say otherwise now{aside}"
@@ -287,7 +286,7 @@ def _bound(
     opened: PlanFile, solver: SolverName, time_limit_s: float | None
 ) -> tuple[Check, tuple[float | None, float | None]]:
     plan = opened.plan
-    if faults(opened.inputs, plan, links_of):
+    if faults(opened.inputs, plan):
         text = "not solved again: the plan does not hold as it is"
         return Check(name="bound", result="not_checked", text=text), (None, None)
     if plan.status not in ("optimal", "feasible", "infeasible"):

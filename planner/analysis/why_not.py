@@ -1,35 +1,35 @@
-"""Why a plan holds what it holds: the best plans with other vendors and types, and each item."""
+"""Why a plan holds no other items: best plans with other vendors and types, items, break-even."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from planner import api
-from planner.analysis.break_even import break_even
-from planner.analysis.changes import storage_of, systems_of
-from planner.analysis.purchases import figures_of, operation_of
-from planner.analysis.questions import (
-    ENOUGH,
-    Study,
-    case_no_worse,
-    case_with_item,
-    costs_least,
-    limits_money,
-    only_type,
-    without_money,
+from planner.analysis.variants import (
+    Best,
+    Variants,
+    figures_of,
+    operation_of,
+    storage_of,
+    systems_of,
+    value_of,
 )
-from planner.api import Options
-from planner.case import Case, System, resolve, with_companions
+from planner.case import Case, Storage, System, resolve
 from planner.case.figures import it_power_kw
-from planner.case.money import unit_net_usd
+from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Change, Inputs, applied, changed
+from planner.figures import OBJECTIVES
+from planner.inputs import Change, Inputs, changed
+from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
-from planner.optimizer.objective import measure, natural
+from planner.optimizer.checks import broken_limits
+from planner.optimizer.objective import floors, measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Bound, bounds_with, share
-from planner.optimizer.optimise import Certificate as Answer
+from planner.optimizer.optimise import bounds_with, share
 from planner.schema.explanation import (
     Bought,
     BreakEven,
@@ -43,38 +43,44 @@ from planner.schema.explanation import (
 )
 from planner.schema.plan import Plan
 
-WORK = 6000.0
-"""Search effort after which questions that were not asked are left."""
-PATIENCE = 4.0
-"""Multiple of it after which even forced plans are left."""
 CATEGORIES = ("gpu_system", "storage")
+TIE_TOLERANCE, FLOOR_NOISE, VALUE_NOISE = 1e-6, 1e-7, 2e-7
+"""Shares within which plans tie, and by which they may miss a floor."""
+ENOUGH, BOUNDED = 1e-4, 1e-3
+"""Gap of the best plan with an item, and of the bounds on the loss of every item."""
+LATE = "not computed, as it takes too long"
+
+OfferT = TypeVar("OfferT", System, Storage)
+Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
+MONEY: frozenset[Money] = frozenset(get_args(Money))
+MONEY_LIMITS = (
+    "capex_usd",
+    "opex_usd_per_year",
+    "tco_usd",
+    "per_useful_gpu_hour",
+    "per_million_tokens",
+)
 
 
 def why_not(
     inputs: Inputs,
     plan: Plan,
-    options: Options,
+    options: api.Options,
     *,
-    asked: tuple[str, ...] = (),
-    work: float = WORK,
-    questions: int | None = None,
+    asked: Sequence[str] = (),
     known: Sequence[Run] = (),
 ) -> WhyNot:
     """Plans beside the best one, and why each item is not in it.
 
     Args:
-        asked: items to answer exactly, with their break-even prices, whatever effort it takes.
-        work: search effort after which answers that were not asked for are left; bounds are
-            computed in any case, forced plans unless they take several times as much.
-        questions: proofs for what was not asked for beyond the forced plans, None for any number.
+        asked: items to answer exactly, with their break-even prices; the others are bounded.
         known: plans of the problem, or of problems like it, to start with.
 
     Raises:
         InputError: an asked name is no item, or is in the plan.
     """
-    study = Study(inputs, plan, options, work, PATIENCE * work, options.effort, runs=list(known))
     _check(inputs, plan, asked)
-    goal = plan.objective
+    solved, goal = Solved(inputs, plan, Variants(inputs, options, list(known))), plan.objective
     base = WhyNot(
         problem=plan.problem,
         objective=goal.name,
@@ -82,22 +88,21 @@ def why_not(
         unit=goal.unit,
         value=goal.value,
         bound=goal.bound,
-        tie=study.tie,
+        tie=solved.tie,
         plan=None,
     )
-    planned = operation_of(study.case, plan)
+    planned = operation_of(solved.case, plan)
     if goal.value is None or planned is None:
-        message = "there is no plan to compare with"
-        return base.model_copy(update={"message": message})
-    base = base.model_copy(
+        return base.model_copy(update={"message": "there is no plan to compare with"})
+    rows = tuple(_forced_plans(solved))
+    return base.model_copy(
         update={
-            "plan": _figures_of(inputs, study.case, planned),
-            "bought": _bought_by(inputs, study.case, planned),
+            "plan": _figures_of(inputs, solved.case, planned),
+            "bought": _bought_by(inputs, solved.case, planned),
+            "forced": rows,
+            "items": tuple(_items(solved, rows, asked)),
         }
     )
-    rows = tuple(_forced_plans(study))
-    study.proofs, study.questions = 0, questions
-    return base.model_copy(update={"forced": rows, "items": _items(study, rows, asked)})
 
 
 def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
@@ -119,7 +124,110 @@ def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
-# Figures
+@dataclass(frozen=True)
+class Solved:
+    """A solved problem: its value, the values that tie with it, and losses against it."""
+
+    inputs: Inputs
+    plan: Plan
+    variants: Variants
+
+    @cached_property
+    def case(self) -> Case:
+        """The problem's case."""
+        return resolve(self.inputs)
+
+    @cached_property
+    def units(self) -> Mapping[str, int]:
+        """Units of everything on offer in the plan."""
+        held = {line.sku: line.working for line in self.plan.lines if line.parent is None}
+        return {offer.id: held.get(offer.id, 0) for offer in self.case.offers()}
+
+    @property
+    def value(self) -> float:
+        """The plan's objective in its own unit."""
+        value = self.plan.objective.value
+        assert value is not None
+        return value
+
+    @property
+    def bound(self) -> float:
+        """The bound of the objective; the value where nothing is proven."""
+        bound = self.plan.objective.bound
+        return self.value if bound is None else bound
+
+    @property
+    def tie(self) -> float:
+        """Share of the objective within which plans count as equally good."""
+        options = self.variants.options
+        return max(min(TIE_TOLERANCE, options.gap / 2.0), self.case.indifference)
+
+    @cached_property
+    def tied(self) -> float:
+        """The worst value that still ties with the best; the plan's own does in any case."""
+        share = self.tie - FLOOR_NOISE
+        if self.case.maximise:
+            return min(self.value, self.bound * (1.0 - share))
+        return max(self.value, self.bound * (1.0 + share))
+
+    @property
+    def beyond(self) -> float:
+        """The worst value that is better than the plan by more than ties allow."""
+        if self.case.objective == "gpus":
+            return math.floor(self.bound * (1.0 + self.tie)) + 1.0
+        return self.bound * (1.0 + (self.tie if self.case.maximise else -self.tie))
+
+    def loss(self, value: float) -> float:
+        """Excess of the plan's value over a worse one, as a share of it."""
+        worse = self.value - value if self.case.maximise else value - self.value
+        return worse / max(abs(self.value), 1e-12)
+
+    @property
+    def tied_loss(self) -> float:
+        """The largest loss that still ties with the best."""
+        return self.loss(self.tied)
+
+
+# Other storage vendors and GPU types
+
+
+def _forced_plans(solved: Solved) -> Iterator[Forced]:
+    """Yield the best plan with each other storage vendor, and on each other GPU type."""
+    case, units = solved.case, solved.units
+    held = {item.vendor for item in case.flash if units[item.id]}
+    alone = held if len(held) == 1 else set()
+    for vendor in sorted({item.vendor for item in case.flash} - alone):
+        yield _forced(solved, "storage_vendor", vendor, vendor, storage_of(case, {vendor}))
+    types = {system.id for system in case.systems if units[system.id]}
+    for system in case.systems:
+        if {system.id} != types:
+            model = solved.inputs.item(system.id).model
+            yield _forced(solved, "gpu_type", system.id, model, systems_of({system.id}))
+
+
+def _forced(
+    solved: Solved, kind: ForcedKind, key: str, label: str, changes: tuple[Change, ...]
+) -> Forced:
+    settings = tuple(change.setting for change in changes)
+    row = Forced(kind=kind, key=key, label=label, setting=settings, outcome="no_plan")
+    best = solved.variants.best(changes, ties=True)
+    case, run, proof = best.case, best.run, best.proof
+    if case is None or best.impossible:
+        return row.model_copy(update={"reason": best.reason or "no plan meets every limit"})
+    if run is None or proof is None or best.value is None or best.bound is None:
+        return row.model_copy(update={"outcome": "not_found", "reason": LATE})
+    assert proof.value is not None and proof.bound is not None
+    gap = share(case, proof.value, proof.bound)
+    inputs = solved.inputs
+    return row.model_copy(
+        update={
+            "outcome": "plan",
+            "figures": _figures_of(inputs, case, run),
+            "bought": _bought_by(inputs, case, run),
+            "certificate": Certificate(value=best.value, bound=best.bound, gap=gap),
+            "loss": solved.loss(best.value),
+        }
+    )
 
 
 def _figures_of(inputs: Inputs, case: Case, run: Run) -> Figures:
@@ -153,343 +261,335 @@ def _bought_by(inputs: Inputs, case: Case, run: Run) -> tuple[Bought, ...]:
     )
 
 
-# Forced plans: another storage vendor, another GPU type
-
-LITTLE = 0.01
-"""Share of capex below which storage is not worth a search for less of it."""
-LATE = "not computed, as it takes too long"
-
-
-def _forced_plans(study: Study) -> Iterator[Forced]:
-    """Yield the best plan with each other storage vendor, and on each other GPU type."""
-    case, units = study.case, study.units
-    held = {item.vendor for item in case.flash if units[item.id]}
-    alone = held if len(held) == 1 else set()
-    for vendor in sorted({item.vendor for item in case.flash} - alone):
-        yield _forced(study, "storage_vendor", vendor, vendor, storage_of(case, {vendor}))
-    types = {system.id for system in case.systems if units[system.id]}
-    for system in case.systems:
-        if {system.id} != types:
-            model = study.inputs.item(system.id).model
-            yield _forced(study, "gpu_type", system.id, model, systems_of({system.id}))
-
-
-def _forced(
-    study: Study, kind: ForcedKind, key: str, label: str, changes: tuple[Change, ...]
-) -> Forced:
-    settings = tuple(change.setting for change in changes)
-    row = Forced(kind=kind, key=key, label=label, setting=settings, outcome="no_plan")
-    if study.out_of_patience:
-        return row.model_copy(update={"outcome": "not_found", "reason": LATE})
-    inputs = applied(study.inputs, changes, recorded=True)
-    try:
-        case = resolve(inputs)
-    except InputError as error:
-        return row.model_copy(update={"reason": _refusal(error)})
-    answer = study.prove(case)
-    if answer.operation is None:
-        if answer.status != "infeasible":
-            return row.model_copy(update={"outcome": "not_found"})
-        return row.model_copy(update={"reason": "no plan meets every limit"})
-    run = cheap(study, case, answer)
-    study.remember(run)
-    value = measure(case, case.objective)(run)
-    pick = max if case.maximise else min
-    bound = value if answer.bound is None else pick(answer.bound, value)
-    certificate = Certificate(
-        value=natural(case.objective, value),
-        bound=natural(case.objective, bound),
-        gap=share(case, value, bound),
-    )
-    return row.model_copy(
-        update={
-            "outcome": "plan",
-            "figures": _figures_of(inputs, case, run),
-            "bought": _bought_by(inputs, case, run),
-            "certificate": certificate,
-            "loss": study.loss(certificate.value),
-        }
-    )
-
-
-def _refusal(error: InputError) -> str:
-    """Reason of a contradiction: a demand for an item that is no longer on offer."""
-    demands = [(f.path or "").removeprefix("items.") for f in error.findings]
-    if all(finding.code == "demanded" for finding in error.findings):
-        return f"the problem demands {', '.join(demands)}"
-    return "; ".join(finding.message for finding in error.findings)
-
-
-def cheap(study: Study, case: Case, answer: Answer) -> Run:
-    """A cheap plan among those as good as an answer, with the GPU systems that it needs.
-
-    The first plan found may hold far more than it needs, which would compare unfairly.
-    """
-    found = answer.operation
-    assert found is not None
-    assert answer.value is not None
-    wanted = {system.id: _wanted(case, found, system) for system in case.systems}
-    idle = any(found.units[name] > count for name, count in wanted.items())
-    if costs_least(case) or (not idle and _storage_share(case, found) < LITTLE):
-        return found
-    value = natural(case.objective, answer.value)
-    slack = 1.0 - study.tie if case.maximise else 1.0 + study.tie
-    fixed = tuple(
-        replace(system, low=wanted[system.id], high=wanted[system.id]) for system in case.systems
-    )
-    trimmed = study.prove(replace(case_no_worse(case, value * slack), systems=fixed), gap=1e-3)
-    return found if trimmed.operation is None else trimmed.operation
-
-
-def _wanted(case: Case, found: Run, system: System) -> int:
-    """Systems of a type that a plan needs: in use, hot spares, or demanded."""
-    bought, used = found.units[system.id], found.used.get(system.id, 0)
-    if case.job.repair is not None:  # spares are there because they pay
-        return bought
-    return min(bought, max(system.low, used + case.job.hot(used) if used else 0))
-
-
-def _storage_share(case: Case, run: Run) -> float:
-    spent = bill(case, run.units, run.ways)
-    storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.flash)
-    return sum(storage) / max(spent["capex_usd"], 1.0)
-
-
 # Items that the plan does not hold
 
-BOUNDED = 1e-3
-"""Gap to which the loss of every item is bounded at first."""
-VALUE_NOISE = 2e-7
-"""Relative miss of a floor."""
-NOT_PREFERRED = "the problem prefers other vendors"
-IN_THE_WAY = "no plan meets every limit; "
 
-
-@dataclass
-class ItemReason:
-    """Knowledge so far of an item on offer that the plan does not hold."""
-
-    name: str
-    asked: bool
-    impossible: bool = False
-    because: str | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-    exact: bool = False
-    extra_usd: float | None = None
-    priceless: bool = False
-    break_even: BreakEven | None = None
-
-    def closer(self, at_least: float | None, at_most: float | None) -> None:
-        """Take over bounds on the loss where they are closer than those known."""
-        if at_least is not None:
-            self.at_least = at_least if self.at_least is None else max(self.at_least, at_least)
-        if at_most is not None:
-            self.at_most = at_most if self.at_most is None else min(self.at_most, at_most)
-
-
-def _items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple[Item, ...]:
-    """Why each GPU system and storage item that the plan does not hold is not in it."""
-    reasons = [
-        ItemReason(offer.id, offer.id in asked)
-        for offer in (*study.case.systems, *study.case.storage)
-        if not study.units[offer.id]
+def _items(solved: Solved, forced: Sequence[Forced], asked: Sequence[str]) -> Iterator[Item]:
+    """Yield why each GPU system and storage item that the plan does not hold is not in it."""
+    case, variants = solved.case, solved.variants
+    offers = (*case.systems, *case.storage)
+    names = [offer.id for offer in offers if not solved.units[offer.id]]
+    bounds = bounds_with(case, names, BOUNDED, variants.options.effort)
+    found = [
+        _asked_item(solved, name)
+        if name in asked
+        else _bounded_item(solved, name, bounds[name], forced)
+        for name in names
     ]
-    _bound(study, reasons)
-    _compare(study, forced, reasons)
-    for reason in reasons:
-        if reason.asked:
-            _settle(study, reason)
-    _in_time(study, reasons)
-    shown = [_item(study, reason) for reason in reasons]
-    for name, why in study.case.not_considered:
-        left = _shown(study, name, "left_out", asked=name in asked)
-        shown.append(left.model_copy(update={"reason": why}))
-    return tuple(sorted(shown, key=lambda item: (item.category, item.sku)))
+    for name, why in case.not_considered:
+        found.append(_item(solved, name, "left_out", reason=why, asked=name in asked))
+    yield from sorted(found, key=lambda item: (item.category, item.sku))
 
 
-def _bound(study: Study, reasons: Sequence[ItemReason]) -> None:
-    """Bound every loss: at today's prices, and whatever the price."""
-    names, case = [reason.name for reason in reasons], study.case
-    today = bounds_with(case, names, BOUNDED, study.effort)
-    ever: Mapping[str, Bound] = today
-    if costs_least(case):
-        ever = {}
-    elif limits_money(case):
-        free = with_companions(study.inputs, without_money(case))
-        ever = bounds_with(free, names, BOUNDED, study.effort)
-    for reason in reasons:
-        bound = today[reason.name]
-        reason.impossible = bound == "no plan"
-        reason.closer(study.loss(study.bound), None)
-        reason.closer(_loss(study, bound), None)
-        at_best = _loss(study, ever.get(reason.name))
-        reason.priceless = at_best is not None and at_best > study.tied_loss
+def _bounded_item(
+    solved: Solved, name: str, bound: float | str | None, forced: Sequence[Forced]
+) -> Item:
+    """An item by its bound and by the forced plans that hold it."""
+    if isinstance(bound, str):
+        return _item(solved, name, "no_plan", exact=True)
+    least = solved.loss(solved.bound)
+    if bound is not None:
+        least = max(least, solved.loss(natural(solved.case.objective, bound)))
+    most, extra_usd = None, None
+    for row in forced:
+        if row.loss is None or not any(each.sku == name for each in row.bought):
+            continue
+        if most is None or row.loss < most:
+            most, extra_usd = row.loss, _extra_usd(solved, row)
+    return _placed(solved, name, least, most, extra_usd)
 
 
-def _loss(study: Study, bound: Bound) -> float | None:
-    if bound is None or isinstance(bound, str):
-        return None
-    return study.loss(natural(study.case.objective, bound))
+def _extra_usd(solved: Solved, row: Forced) -> float:
+    assert solved.plan.totals is not None and row.figures is not None
+    return row.figures.capex_usd - (solved.plan.totals.capex_usd or 0.0)
 
 
-def _compare(study: Study, forced: Sequence[Forced], reasons: Sequence[ItemReason]) -> None:
-    """Take over bounds from the forced plans: on the items they hold, and on all others."""
-    rows = {(row.kind, row.key): row for row in forced}
-    systems = {system.id for system in study.case.systems}
-    one_family = study.case.max_families == 1
-    for reason in reasons:
-        of_type = reason.name in systems
-        row = None
-        if of_type and only_type(study):
-            row = rows.get(("gpu_type", reason.name))
-        elif not of_type and one_family:
-            row = rows.get(("storage_vendor", _vendor_of_family(study, reason.name)))
-        if row is not None and row.outcome == "no_plan":
-            reason.impossible = True
-        if row is not None and row.certificate is not None:
-            reason.closer(study.loss(row.certificate.bound), row.loss if of_type else None)
-            reason.exact = of_type
-        for run in study.known.get(reason.name, []):
-            if not of_type or run.used.get(reason.name):
-                reason.closer(None, study.loss_of(run))
-
-
-def _vendor_of_family(study: Study, name: str) -> str:
-    """Vendor of all items on offer in an item's family; "" where there are several."""
-    (family,) = (item.family for item in study.case.storage if item.id == name)
-    vendors = {item.vendor for item in study.case.storage if item.family == family}
-    return vendors.pop() if len(vendors) == 1 else ""
-
-
-def _settle(study: Study, reason: ItemReason) -> None:
-    """Answer what was asked for, whatever it takes."""
-    _exactly(study, reason)
-    if reason.impossible:
-        _conflict(study, reason)
-        return
-    if _tied_perhaps(study, reason):
-        _cheapest(study, reason)
-    reason.break_even = _price(study, reason)
-
-
-def _in_time(study: Study, reasons: Sequence[ItemReason]) -> None:
-    """Answer what there is effort left for: items near the plan first, then prices."""
-    rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
-    rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
-    by_money = costs_least(study.case)
-    for reason in rest:
-        if _tied_perhaps(study, reason) and not by_money and not study.late:
-            _cheapest(study, reason)
-    for reason in rest:
-        # Where money is the objective, the best plan with an item is the way to its price.
-        if by_money and not study.late:
-            _exactly(study, reason)
-        if not reason.impossible:
-            reason.break_even = _price(study, reason)
-    for reason in rest:
-        if not study.late:
-            _exactly(study, reason)
-
-
-def _exactly(study: Study, reason: ItemReason) -> None:
-    """Find and prove the best plan with an item."""
-    if reason.impossible or reason.exact:
-        return
-    case = case_with_item(study, reason.name)
-    answer = study.prove(case, gap=study.options.gap)
-    if answer.status == "infeasible":
-        reason.impossible = True
-    if answer.operation is None or answer.value is None or answer.bound is None:
-        return
-    reason.at_least = study.loss(natural(case.objective, answer.bound))
-    reason.at_most = study.loss(natural(case.objective, answer.value))
-    reason.exact = answer.status == "optimal"
-    study.remember(answer.operation)
-
-
-def _tied_perhaps(study: Study, reason: ItemReason) -> bool:
-    return reason.at_least is None or reason.at_least <= study.tied_loss
-
-
-def _cheapest(study: Study, reason: ItemReason) -> None:
-    """Find the cheapest plan with an item among those that tie, or prove that there is none."""
-    case = case_with_item(study, reason.name)
-    answer = study.prove(case_no_worse(case, study.tied))
-    if answer.status == "infeasible":
-        reason.closer(study.tied_loss, None)
-    elif answer.operation is not None and answer.value is not None:
-        study.remember(answer.operation)
-        whole = study.whole(answer.operation)
-        reason.closer(None, study.loss_of(whole))
-        spent_usd = natural("cost", measure(study.case, "cost")(whole))
-        assert study.plan.totals is not None
-        reason.extra_usd = spent_usd - (study.plan.totals.capex_usd or 0.0)
-
-
-def _conflict(study: Study, reason: ItemReason) -> None:
-    """Find the limits that conflict with an item.
-
-    A GPU system is made the only one, since one that is demanded may stand idle.
-    """
-    path, value = f"items.{reason.name}.required", True
-    inputs = changed(study.inputs, path, value)
-    if reason.name in {system.id for system in study.case.systems}:
-        path = "consider.gpu_systems"
-        inputs = changed(study.inputs, path, (reason.name,))
-    try:
-        resolve(inputs)
-    except InputError:
-        return
-    found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))
-    reason.because = found.summary.removeprefix(IN_THE_WAY)
-
-
-def _price(study: Study, reason: ItemReason) -> BreakEven:
-    if reason.priceless:
-        return BreakEven(outcome="no_price_helps")
-    return break_even(study, reason.name, asked=reason.asked)
-
-
-def _item(study: Study, reason: ItemReason) -> Item:
-    if reason.impossible:
-        shown = _shown(study, reason.name, "no_plan", asked=reason.asked)
-        return shown.model_copy(update={"reason": reason.because, "exact": True})
-    least, most = reason.at_least, reason.at_most
+def _placed(
+    solved: Solved,
+    name: str,
+    least: float | None,
+    most: float | None,
+    extra_usd: float | None,
+    **more: Any,
+) -> Item:
+    """An item whose best plan loses from ``least`` to ``most``."""
     kind: ItemKind = "open"
-    if least is not None and least >= study.tied_loss:
+    if least is not None and least >= solved.tied_loss:
         kind = "worse"
-    elif most is not None and most <= study.tied_loss + VALUE_NOISE:
+    elif most is not None and most <= solved.tied_loss + VALUE_NOISE:
         kind = "as_good"
     close = least is not None and most is not None and most - least <= ENOUGH
-    disliked = kind == "as_good" and reason.name in study.case.policy.disliked
-    return _shown(study, reason.name, kind, asked=reason.asked).model_copy(
-        update={
-            "reason": NOT_PREFERRED if disliked else None,
-            "at_least": least,
-            "at_most": most,
-            "exact": kind != "open" and (reason.exact or close),
-            "extra_capex_usd": reason.extra_usd if kind == "as_good" else None,
-            "break_even": reason.break_even,
-        }
+    disliked = kind == "as_good" and name in solved.case.policy.disliked
+    return _item(
+        solved,
+        name,
+        kind,
+        reason="the problem prefers other vendors" if disliked else None,
+        at_least=least,
+        at_most=most,
+        exact=kind != "open" and close,
+        extra_capex_usd=extra_usd if kind == "as_good" else None,
+        **more,
     )
 
 
-def _shown(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
-    """Item with its price, whatever is known of plans with it."""
-    item, inputs = study.inputs.item(name), study.inputs
+def _item(solved: Solved, name: str, kind: ItemKind, **known: Any) -> Item:
+    """Item with its price."""
+    item, inputs = solved.inputs.item(name), solved.inputs
     price, net_usd = inputs.prices.get(name), None
     if price is not None:
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
-    return Item.model_validate(
-        {
-            "sku": name,
-            "model": item.model,
-            "vendor": item.vendor,
-            "category": item.category,
-            "kind": kind,
-            "net_usd": net_usd,
-            "list_usd": None if price is None else price.list_usd,
-            "asked": asked,
-        }
+    return Item(
+        sku=name,
+        model=item.model,
+        vendor=item.vendor,
+        category="gpu_system" if item.category == "gpu_system" else "storage",
+        kind=kind,
+        net_usd=net_usd,
+        list_usd=None if price is None else price.list_usd,
+        **known,
     )
+
+
+def _asked_item(solved: Solved, name: str) -> Item:
+    """An item by the best plan that holds it, with its break-even price."""
+    case, variants = solved.case, solved.variants
+    best = variants.best_of(case_with(case, name))
+    if best.impossible:
+        because = _conflict(solved, name)
+        return _item(solved, name, "no_plan", reason=because, exact=True, asked=True)
+    if best.run is None or best.value is None or best.bound is None:
+        price = BreakEven(outcome="not_computed", reason=LATE)
+        return _item(solved, name, "open", break_even=price, asked=True)
+    least, most = solved.loss(best.bound), solved.loss(best.value)
+    extra_usd = None
+    if least <= solved.tied_loss:
+        cheapest = variants.best_of(case_with(case_no_worse(case, solved.tied), name))
+        if cheapest.impossible:
+            least = max(least, solved.tied_loss)
+        elif cheapest.run is not None:
+            most = min(most, solved.loss(value_of(case, cheapest.run)))
+            spent_usd = natural("cost", measure(case, "cost")(cheapest.run))
+            assert solved.plan.totals is not None
+            extra_usd = spent_usd - (solved.plan.totals.capex_usd or 0.0)
+    price = break_even(solved, name, best)
+    return _placed(solved, name, least, most, extra_usd, break_even=price, asked=True)
+
+
+def _conflict(solved: Solved, name: str) -> str | None:
+    """The limits that conflict with an item; a GPU system is made the only one."""
+    inputs, path, value = solved.inputs, f"items.{name}.required", True
+    change: tuple[str, Any] = path, value
+    if name in {system.id for system in solved.case.systems}:
+        change = "consider.gpu_systems", (name,)
+    inputs = changed(inputs, *change)
+    try:
+        resolve(inputs)
+    except InputError:
+        return None
+    found = api.why_infeasible(inputs, replace(solved.variants.options, keep=(change[0],)))
+    return found.summary.removeprefix("no plan meets every limit; ")
+
+
+# Changed cases
+
+
+def case_with(case: Case, name: str) -> Case:
+    """Case of plans with at least one unit of an item (of a GPU system: in use)."""
+    return replace(case, must_use=(name,))
+
+
+def money_of(case: Case) -> Money:
+    """Money that decides between plans: the objective, or capex on ties."""
+    return case.objective if case.objective in MONEY else "cost"
+
+
+def case_no_worse(case: Case, worst: float) -> Case:
+    """Case of least money whose plans are no worse in the case's objective.
+
+    Args:
+        worst: in the objective's own unit.
+    """
+    limits, job, asked = case.limits, case.job, OBJECTIVES[case.objective]
+    if case.objective == "gpus":
+        job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1.0 - 1e-9))))
+    else:
+        row = BY_NAME[asked.limit]
+        pick = max if row.sense == ">=" else min
+        limits = _tighter(limits, row.field, worst / asked.per, pick)
+    least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
+    return least.billed_as(case)
+
+
+def _tighter(limits: Any, name: str, value: float, pick: Any) -> Any:
+    before = limits[name]
+    kept: dict[str, Any] = {name: value if before is None else pick(before, value)}
+    return limits.with_values(**kept)
+
+
+# Break-even: the highest price at which an item is bought
+
+CENT_USD = 0.01
+MONEY_NOISE = 1e-9
+STEP, LEAST_STEP = 0.004, 1e-5
+"""Step above a price that is good enough, as a share of it, and at least of today's price."""
+MOST_SEARCHES = 16
+
+
+class Rival(NamedTuple):
+    """A plan that holds the item, and the highest list price at which it is no worse."""
+
+    run: Run
+    list_usd: float
+
+
+def break_even(solved: Solved, name: str, best: Best) -> BreakEven:
+    """Highest price of an item at which it enters the plan: a plan there, no plan a step above.
+
+    Args:
+        best: the best plan with the item at today's price.
+    """
+    reason = _no_price(solved, name)
+    if reason is not None:
+        return BreakEven(outcome="not_computed", reason=reason)
+    contest = Contest(solved, name)
+    found = (best.run and contest.rival(best.run)) or contest.find(0.0)
+    if found == "no plan":
+        return BreakEven(outcome="no_price_helps")
+    step, today = STEP, contest.today_usd
+    for _ in range(MOST_SEARCHES):
+        if not isinstance(found, Rival):
+            break
+        if found.list_usd >= today:
+            return contest.record(found, None)
+        price = max(found.list_usd * (1.0 + step), found.list_usd + today * LEAST_STEP)
+        price = min(today, round(price, 2) + CENT_USD)
+        above = contest.find(price)
+        if above == "no plan":
+            return contest.record(found, price)
+        found, step = (above, step) if isinstance(above, Rival) else (found, 2.0 * step)
+    return BreakEven(outcome="not_computed", reason="the search did not settle it")
+
+
+def _no_price(solved: Solved, name: str) -> str | None:
+    """Reason why there is no break-even price, or None."""
+    inputs = solved.inputs
+    if solved.plan.status != "optimal":
+        return "the plan itself is not proven best"
+    if name not in inputs.prices:
+        return "it has no price"
+    if discount(inputs.item(name), inputs.discounts) >= 1.0:
+        return "it is discounted to nothing"
+    if inputs.problem.policy.prefer is not None:
+        return "the problem prefers vendors, which goes before money"
+    return None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One item against the plan, at any list price up to that of today."""
+
+    solved: Solved
+    name: str
+
+    @property
+    def today_usd(self) -> float:
+        """List price in the price books."""
+        return self.solved.inputs.prices[self.name].list_usd
+
+    @cached_property
+    def _free(self) -> Case:
+        """The problem with the item for nothing: its companions reach for any price."""
+        inputs = self.solved.inputs
+        free = inputs.prices[self.name].model_copy(update={"list_usd": 0.0})
+        return resolve(replace(inputs, prices={**inputs.prices, self.name: free}))
+
+    def case_at(self, list_usd: float) -> Case:
+        """The problem with the item at another price; support follows where it is a share."""
+        inputs, case = self.solved.inputs, self._free
+        item, shown_in = inputs.item(self.name), inputs.problem.shown_in
+        price = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
+        money: dict[str, Any] = {
+            "unit_net_usd": unit_net_usd(item, price, inputs.discounts, shown_in),
+            "support_usd_per_year": support_usd_per_year(item, price, inputs.discounts, shown_in),
+        }
+
+        def sold(offer: OfferT) -> OfferT:
+            return replace(offer, **money) if offer.id == self.name else offer
+
+        systems, storage = map(sold, case.systems), map(sold, case.storage)
+        return replace(case, systems=tuple(systems), storage=tuple(storage))
+
+    @cached_property
+    def most_usd(self) -> float:
+        """Money of the plan: the most that a plan that ties may cost."""
+        figure = OBJECTIVES[money_of(self.solved.case)].figure.name
+        most: float | None = getattr(self.solved.plan.totals, figure)
+        assert most is not None
+        return most
+
+    def find(self, list_usd: float) -> Rival | Literal["no plan", "open"]:
+        """Rival at a list price."""
+        solved, case = self.solved, self.case_at(list_usd)
+        name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
+        tied = case_no_worse(case, solved.tied)
+        asked = [replace(tied, limits=_tighter(tied.limits, name, self.most_usd, min))]
+        limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
+        if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
+            asked.append(case_no_worse(case, solved.beyond))
+        left_open = False
+        for one in asked:
+            best = solved.variants.best_of(case_with(one, self.name), gap=ENOUGH)
+            rival = None if best.run is None else self.rival(best.run)
+            if rival is not None:
+                return Rival(rival.run, max(rival.list_usd, list_usd))
+            left_open = left_open or not best.impossible
+        return "open" if left_open else "no plan"
+
+    def rival(self, run: Run) -> Rival | None:
+        """A plan with the highest list price at which it is no worse than the plan, if any.
+
+        A plan's cost is linear in the price, so bisection finds it without another search.
+        """
+        if not run.units.get(self.name):
+            return None
+        if self._wins(run, self.today_usd):
+            return Rival(run, self.today_usd)
+        if not self._wins(run, 0.0):
+            return None
+        low, high = 0.0, self.today_usd
+        while high - low > CENT_USD / 2.0:
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if self._wins(run, middle) else (low, middle)
+        return Rival(run, math.floor(low * 100.0) / 100.0)
+
+    def _wins(self, run: Run, list_usd: float) -> bool:
+        """Whether a plan is a rival at a list price."""
+        solved, case = self.solved, self.solved.case
+        at, money = self.case_at(list_usd), money_of(case)
+        if broken_limits(at, run.units, run.ways) or not floors(at)(run):
+            return False
+        spent_usd = natural(money, measure(at, money)(run))
+        affordable = spent_usd <= self.most_usd * (1.0 + MONEY_NOISE)
+        if case.objective in MONEY:
+            return affordable
+        loss = solved.loss(value_of(case, run))
+        better = loss <= solved.loss(solved.beyond) + VALUE_NOISE
+        return better or (affordable and loss <= solved.tied_loss + VALUE_NOISE)
+
+    def record(self, best: Rival, not_at_list_usd: float | None) -> BreakEven:
+        """Break-even price of the best rival; ``not_at_list_usd``: where there is none."""
+        inputs, item = self.solved.inputs, self.solved.inputs.item(self.name)
+
+        def net_usd(list_usd: float) -> float:
+            price = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
+            return unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
+
+        return BreakEven(
+            outcome="found",
+            enters_at_usd=net_usd(best.list_usd),
+            enters_at_list_usd=best.list_usd,
+            not_at_usd=None if not_at_list_usd is None else net_usd(not_at_list_usd),
+            not_at_list_usd=not_at_list_usd,
+            units=best.run.units[self.name],
+        )

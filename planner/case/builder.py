@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 from planner.case.bounds import Bounds
-from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.model import Case, Fabric
 from planner.case.quantities import Ceil, Packed, Quantity, Sum, Terms
 from planner.inputs import Inputs
@@ -25,7 +24,6 @@ class CompanionsBuilder:
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
         self.items = inputs.by_id
-        self.longest_run_m = longest_run_m(inputs)
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()
         self.bounds = Bounds.of(case, tops)
@@ -75,7 +73,3 @@ class CompanionsBuilder:
         """Require ``factor`` units of an item for each of a count."""
         self.needs[item_id].append((factor, name))
         self.roles[item_id].append(role)
-
-    def need_part(self, item_id: str, factor: float, name: str, role: str) -> None:
-        """Require a cable or module: the one that reaches through the hall."""
-        self.need(part_that_reaches(item_id, self.items, self.longest_run_m), factor, name, role)

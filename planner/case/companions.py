@@ -14,7 +14,6 @@ from functools import lru_cache
 
 from planner.case import figures, suitability
 from planner.case.builder import CompanionsBuilder, Term
-from planner.case.cabling import longest_run_m
 from planner.case.fabrics import add_compute, add_console_cables, add_ethernet, add_out_of_band
 from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
 from planner.case.money import bill_item, unit_net_usd
@@ -311,19 +310,7 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
             message = f"does not state what is to be least, {row.figure.label}"
             fix = f"give {' and '.join(row.asked)} in a catalog of your own"
     if message:
-        raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
-
-
-def _because_of_the_hall(inputs: Inputs, item: Item) -> str:
-    """Why a part of links is there that no switch names: it stands in for one that is too short."""
-    run_m = longest_run_m(inputs)
-    for other in inputs.items if run_m is not None else ():
-        if other.beyond == item.id and other.reach is not None and run_m is not None:
-            return (
-                f"; it stands in for {other.id}, which reaches {other.reach.value:g} m, and runs "
-                f"in the hall (site.floor) get as long as {run_m:.0f} m"
-            )
-    return ""
+        raise refusal(inputs, item.id, message, fix)
 
 
 def _missing(inputs: Inputs) -> tuple[str, ...]:

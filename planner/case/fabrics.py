@@ -19,7 +19,14 @@ from planner.case.ports import (
     slowest_group,
 )
 from planner.case.quantities import Size, Steps, Terms
-from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
+from planner.schema.catalog import (
+    Item,
+    Link,
+    LinkEnd,
+    Port,
+    PortGroup,
+    Switch,
+)
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.sizing.fabric import (
     ComputeDesign,
@@ -49,7 +56,7 @@ def _need_cables(
 ) -> None:
     if link is not NO_LINK:
         builder.each(name, links, link.links)
-        builder.need_part(link.cable, 1.0, name, WORDS[network])
+        builder.need(link.cable, 1.0, name, WORDS[network])
 
 
 def _need_ends(
@@ -57,7 +64,7 @@ def _need_ends(
 ) -> None:
     """Require the transceivers of ``links`` links at each of a count."""
     if end is not None:
-        builder.need_part(end.item, float(_modules(links, end.links)), name, WORDS[network])
+        builder.need(end.item, float(_modules(links, end.links)), name, WORDS[network])
 
 
 def _modules(links: int, each: int | None) -> int:
@@ -108,7 +115,7 @@ def _add_tree(
     _need_cables(builder, network, f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
     _need_cables(builder, network, f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
-        builder.need_part(link.switch_end.item, 1.0, ends, WORDS[network])
+        builder.need(link.switch_end.item, 1.0, ends, WORDS[network])
 
 
 # Compute.
@@ -175,7 +182,7 @@ def _add_compute(
     _add_tree(builder, fabric, link, fitted=True)
     manager = asked.manager
     if manager.transceiver is not None:
-        builder.need_part(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
+        builder.need(manager.transceiver, float(manager.ports), f"{prefix}.any", role)
     for system, (_, name) in zip(serves, amount, strict=True):
         port = compute_port(builder.item(system.id), design.planes)
         own = port.transceiver if port is not None else None
@@ -295,7 +302,7 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
             name = builder.ceil(f"{network}.ends_{kind}", ends)
-            builder.need_part(link.switch_end.item, 1.0, name, WORDS[network])
+            builder.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 
 # Out of band.
@@ -354,4 +361,4 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
     if builder.shared is not None and builder.shared_pdus_per_rack:
         reserved.append((float(builder.shared_pdus_per_rack), builder.shared.name))
     cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
-    builder.need_part(link.cable, 1.0, cables, WORDS["out_of_band"])
+    builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])

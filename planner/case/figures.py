@@ -6,18 +6,16 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
 from planner.inputs import Inputs, once_for_each
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
-from planner.schema.problem import Problem
-from planner.schema.site import Site
+from planner.schema.problem import Problem, Site
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
 if TYPE_CHECKING:
-    from planner.schema.plan import RackClassName
+    from planner.schema.layout import RackClassName
 
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 CLIENT_GB_PER_S_PER_GPU = 1.0
@@ -106,11 +104,11 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    run_m, fitted = longest_run_m(inputs), [0.0]
+    fitted = [0.0]
     for group in item.switch.ports:
         end = group.link.switch_end if group.link is not None else None
         if end is not None:
-            module = inputs.by_id[part_that_reaches(end.item, inputs.by_id, run_m)]
+            module = inputs.by_id[end.item]
             fitted.append(-(-group.count // end.links) * (it_power_kw(module, inputs) or 0.0))
     return draw + max(fitted)
 

@@ -8,7 +8,7 @@ from planner.case import figures
 from planner.case.builder import CompanionsBuilder
 from planner.case.quantities import ROUNDING, Packed
 from planner.inputs import named_items, refusal
-from planner.schema.site import Redundancy
+from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space
 
 

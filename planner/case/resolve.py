@@ -37,13 +37,8 @@ from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
-from planner.schema.problem import (
-    CustomRule,
-    FixedInterval,
-    Interval,
-    Job,
-    Problem,
-)
+from planner.schema.job import FixedInterval, Interval, Job
+from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share

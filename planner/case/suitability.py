@@ -9,7 +9,8 @@ from planner.figures import FIGURES, OBJECTIVES, STATED, Stated
 from planner.inputs import Inputs, needs
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import Job, Problem
+from planner.schema.job import Job
+from planner.schema.problem import Problem
 
 
 def why_not(item: Item, inputs: Inputs) -> str | None:

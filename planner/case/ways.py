@@ -13,9 +13,19 @@ from planner.case.model import Case, Drives, System, Way
 from planner.case.repair import SpareUnit
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
-from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
-from planner.schema.problem import Job
-from planner.schema.running import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Parallelism
+from planner.schema.catalog import (
+    Achieved,
+    Confidence,
+    Item,
+    PowerPoint,
+    Precision,
+)
+from planner.schema.job import (
+    ASSUMED_AT_GPUS,
+    DEFAULT_FAILURES,
+    Job,
+    Parallelism,
+)
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST
@@ -27,7 +37,8 @@ from planner.sizing.throughput import (
 )
 
 if TYPE_CHECKING:
-    from planner.schema.plan import JobPlan, Plan
+    from planner.schema.operation import JobPlan
+    from planner.schema.plan import Plan
 
 SAME_CAP = 1e-9
 ASSUMED = "assumed"

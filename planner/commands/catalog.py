@@ -31,7 +31,14 @@ from planner.loader.prices import (
 )
 from planner.removed import successor
 from planner.report.words import money
-from planner.schema.catalog import Achieved, Item, Port, PortGroup, Ports, Source
+from planner.schema.catalog import (
+    Achieved,
+    Item,
+    Port,
+    PortGroup,
+    Ports,
+    Source,
+)
 from planner.schema.prices import Price, SupportShare
 
 _HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}
@@ -186,7 +193,6 @@ def _item_lines(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[str]
         yield f"  {label} = {figure.value}{unit}{_from(figure, sources)}"
     yield from _rate_lines(item, sources)
     yield from _port_lines(item, sources)
-    yield from _length_lines(item)
     yield from (f"  made of {part.quantity} x {part.id}" for part in item.components)
     for row in item.sizes.rows if item.sizes is not None else ():
         yield f"  {row.units} units: {row.read:g}/{row.write:g} GB/s"
@@ -241,9 +247,6 @@ def _port_lines(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
     yield f"  {item.switch.protocol} ports, one or the other{_from(item.switch, sources)}"
     for group in item.switch.ports:
         yield f"    {_group(group)} Gb/s{_link(group)}"
-        for copper in group.copper:
-            links = f"{copper.links} links" if copper.links > 1 else "a link"
-            yield f"      or {copper.cable} between two switches, in place of {links}"
 
 
 def _link(group: PortGroup) -> str:
@@ -252,18 +255,6 @@ def _link(group: PortGroup) -> str:
     ends = (("switch", group.link.switch_end), ("system", group.link.system_end))
     fitted = [f"{end.item} at the {side}" for side, end in ends if end is not None]
     return f": {', '.join([group.link.cable, *fitted])}"
-
-
-def _length_lines(item: Item) -> Iterator[str]:
-    """Yield the lengths of a cable, and the part in its place beyond its reach."""
-    if item.lengths is not None and item.lengths.offered:
-        offered = ", ".join(
-            f"{each.length_m:g} m" + (f" ({each.part_number})" if each.part_number else "")
-            for each in item.lengths.offered
-        )
-        yield f"  in {offered}"
-    if item.beyond is not None and item.reach is not None:
-        yield f"  beyond {item.reach.value:g} m {item.beyond} takes its place"
 
 
 def _price_lines(price: Price, title: str) -> Iterator[str]:

@@ -88,14 +88,12 @@ def characterize(
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
     from planner.telemetry.fleet import read_jobs, study_fleet
-    from planner.telemetry.raw import require
 
     files = [file_path(each) for each in flat(traces)]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
-    require(options)
     rows = None if jobs is None else read_jobs(file_path(jobs))
     known = {"--job": job, "--plan": plan, "--gpus": gpus, "--nameplate": nameplate, "--log": log}
     inputs = None if problem is None else api.load(file_path(problem))
@@ -168,7 +166,7 @@ def _calibration(record: Characterization, inputs: api.Inputs, given: Mapping[st
 
 def _refuse_other_time(job: JobFound, log: JobLog, file: str) -> None:
     """Refuse a log of another time than the job's."""
-    from planner.telemetry.raw import DATED_FROM_S
+    from planner.telemetry.tables import DATED_FROM_S
 
     dated = log.start_s > DATED_FROM_S
     if dated and (log.end_s < job.start_s or log.start_s > job.end_s):

@@ -16,9 +16,8 @@ from planner.loader.prices import today
 from planner.report.blocks import Heading
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
-from planner.schema.comparison import Comparison
+from planner.schema.analysis import Comparison, Frontier, Sweep
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Frontier, Sweep
 from planner.terminal import coloured, say, show_progress
 
 if TYPE_CHECKING:

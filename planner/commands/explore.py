@@ -41,12 +41,11 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.cables import links_of
 from planner.report import scope, words
 from planner.report.restated import restated
 from planner.report.views.plan import reached, used_share
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import LimitReport, Plan
-from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verifier import verify
 
@@ -224,7 +223,7 @@ class Explorer:
         message = _without_plan(answer, inputs, effort) if answer.operation is None else None
         gap = api.DEFAULT_GAP
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
-        verify(inputs, plan, links_of)
+        verify(inputs, plan)
         return plan, case
 
     def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:

@@ -26,9 +26,10 @@ from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, size, years
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.schema.prices import Price, SupportShare
-from planner.schema.site import Rack
+from planner.schema.problem import Rack
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60

@@ -172,7 +172,7 @@ class Lever:
 
 
 def _between(low_s: float, high_s: float) -> Any:
-    from planner.schema.problem import OptimalInterval
+    from planner.schema.job import OptimalInterval
 
     return OptimalInterval.model_construct(policy="optimal", min_s=low_s, max_s=high_s)
 

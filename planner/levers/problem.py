@@ -11,15 +11,15 @@ from planner.levers.model import Direction, Lever, amount, bounded, choice, give
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import (
+from planner.schema.job import (
+    MOST_EVERY,
+    OPEN_EVERY,
     DataSet,
     FixedInterval,
     Job,
     OptimalInterval,
-    Quantity,
 )
-from planner.schema.running import MOST_EVERY, OPEN_EVERY
-from planner.schema.site import Site
+from planner.schema.problem import Quantity, Site
 
 # Levers of the whole cluster: site, budgets, targets, storage.
 

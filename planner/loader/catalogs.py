@@ -252,8 +252,6 @@ def check_item(
             yield from _port(name, port, shelf)
     if item.switch is not None:
         yield from _switch(item.switch, shelf)
-    if item.beyond is not None:
-        yield from _beyond(item, item.beyond, shelf)
 
 
 def _cited(item: Item, shelf: _Shelf) -> Iterator[Fault]:
@@ -263,7 +261,7 @@ def _cited(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     parts: dict[str, Any] = {f"power_points.{i}": row for i, row in enumerate(item.power_points)}
     parts |= {f"achieved.{i}": row for i, row in enumerate(item.achieved)}
     parts |= {f"ports.{name}": getattr(item.ports, name) for name in Ports.model_fields}
-    parts |= {name: getattr(item, name) for name in ("sizes", "switch", "lengths")}
+    parts |= {name: getattr(item, name) for name in ("sizes", "switch")}
     for path, part in parts.items():
         if part is not None:
             yield from shelf.source(part.source, f"{path}.source")
@@ -274,8 +272,7 @@ def _parts_of_categories(item: Item) -> Iterator[Row]:
     optional = (
         (("gpu_system",), "GPU systems", ("power_points", "achieved", "spare_unit")),
         (("storage",), "storage", ("family", "sizes", "fail_units")),
-        (("cable",), "cables", ("lengths",)),
-        (("cable", "transceiver"), "cables and transceivers", ("reach", "beyond")),
+        (("cable", "transceiver"), "cables and transceivers", ("reach",)),
     )
     for owners, plural, names in optional:
         for name in names if item.category not in owners else ():
@@ -383,19 +380,6 @@ def _switch(switch: Switch, shelf: _Shelf) -> Iterator[Fault]:
             for end in (link.switch_end, link.system_end):
                 if end:
                     yield from shelf.part(end.item, "transceiver", f"{path}.{key}")
-        for place, copper in enumerate(group.copper):
-            yield from shelf.part(copper.cable, "cable", f"{path}.copper.{place}")
-
-
-def _beyond(item: Item, name: str, shelf: _Shelf) -> Iterator[Fault]:
-    """A longer part that is missing, of another category, or reaches no further."""
-    yield from shelf.part(name, item.category, "beyond")
-    other = shelf.items.get(name)
-    if item.reach is None:
-        yield "beyond goes with reach", "give reach: {value: 50 m, ...}", "beyond"
-    elif other is not None and other.reach and other.reach.value <= item.reach.value:
-        message = f"'{name}' reaches no further than {item.reach.value:g} m"
-        yield message, "name a part that reaches further, or leave beyond out", "beyond"
 
 
 def check_family(

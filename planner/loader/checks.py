@@ -1,7 +1,7 @@
 """Checks across the parts of a problem: references, required values, counts, ports, prices.
 
-Faults are those that would let a wrong plan or a meaningless search through, or that arithmetic
-shows without a search.
+Faults are those that would let a wrong plan or a meaningless search through; limits that exclude
+each other are explained where the search finds no plan.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from planner.inputs import (
     job_size,
     named_items,
     needs,
-    weights_gb_per_gpu,
 )
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item, Switch
+from planner.schema.job import (
+    FixedInterval,
+    Job,
+    LocalLevel,
+    OptimalInterval,
+)
 from planner.schema.prices import NO_SUPPORT
-from planner.schema.problem import FixedInterval, Job, OptimalInterval, Quantity
-from planner.schema.running import LocalLevel
+from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
 
@@ -63,8 +67,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _consoles,
         _counts,
         _support,
-        _most_gpus,
-        _memory,
         _prices,
     )
     document = inputs.document
@@ -204,16 +206,6 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
         message = f"the stall of {stall_s:g} s is not shorter than the interval of {longest_s:g} s"
         fix = "shorten the stall or lengthen the interval"
         yield "stall-too-long", job_path("checkpoint.stall"), message, fix, severity
-    floor, lost = inputs.problem.targets.min_goodput or 0.0, job.lost_share
-    left = (1.0 - stall_s / longest_s) * (1.0 - lost)
-    if checkpoint.mode == "async" and 0.0 < left < floor:
-        message = (
-            f"goodput of {100 * floor:g} % is out of reach: a stall of {stall_s:g} s in every "
-            f"interval of at most {longest_s / 60:g} min and {100 * lost:g} % of other lost time "
-            f"leave {100 * left:.4g} %"
-        )
-        fix = "lower it, shorten the stall, lengthen the interval, or set lost_time"
-        yield "contradiction", "targets.min_goodput", message, fix
 
 
 def _levels(inputs: Inputs) -> Iterator[Fault]:
@@ -443,7 +435,7 @@ def _consoles(inputs: Inputs) -> Iterator[Fault]:
         yield "ports", f"network.{key}.switch", message, fix
 
 
-# Counts, support, contradictions by arithmetic, prices.
+# Counts, support, prices.
 
 
 def _counts(inputs: Inputs) -> Iterator[Fault]:
@@ -486,47 +478,6 @@ def _support(inputs: Inputs) -> Iterator[Fault]:
             message = f"{subject} {verb} level of support '{level}'"
             fix = f"expected {' or '.join([*sorted(known), NO_SUPPORT])}"
             yield "support", f"{path}.support_level", message, fix
-
-
-def _most_gpus(inputs: Inputs) -> Iterator[Fault]:
-    """Fewer GPUs allowed than one replica or a target takes."""
-    job, targets, path = inputs.problem.job, inputs.problem.targets, job_path("gpus.max")
-    most = job.gpus.max
-    if most is None:
-        return
-    smallest = min(job.options, key=lambda option: option.replica_gpus, default=None)
-    if smallest is not None and smallest.replica_gpus > most:
-        need = smallest.replica_gpus
-        message = f"one replica takes {need} GPUs ({smallest.name}), and at most {most} may be used"
-        yield "contradiction", path, message, f"raise it to {need} or more"
-    asked = (("min_gpus", targets.min_gpus or 0), ("min_useful_gpus", targets.min_useful_gpus or 0))
-    for name, least in asked:
-        if least > most or (name == "min_useful_gpus" and least == most):  # goodput is below 100 %
-            message = f"targets.{name} is {least:g}, and at most {most} GPUs may be used"
-            yield "contradiction", path, message, "raise it, or lower the target"
-
-
-def _memory(inputs: Inputs) -> Iterator[Fault]:
-    """Replicas whose weights or tensor groups fit no GPU type; of several options the plan asks."""
-    job, systems = inputs.problem.job, _systems(inputs)
-    parallel, path = job.parallelism, job_path("parallelism")
-    if parallel is None or len(job.options) > 1 or not systems:
-        return
-    sizes = [item.gpu.memory.value if item.gpu.memory else math.inf for item in systems]
-    need_gb, most_gb = weights_gb_per_gpu(job), max(sizes)
-    if need_gb is not None and need_gb > most_gb:
-        message = (
-            f"the weights take {need_gb:.4g} GB per GPU where {parallel.replica_gpus} GPUs hold "
-            f"a replica, and no GPU on offer has more than {most_gb:g} GB"
-        )
-        least = math.ceil(parallel.replica_gpus * need_gb / most_gb * (1.0 - 1e-12))
-        yield "contradiction", path, message, f"spread a replica over {least:,} GPUs or more"
-    gpus = ((i.id, i.provides.gpus.value) for i in systems if i.provides.gpus is not None)
-    most = max((min(size, job.gpus.most_of(name) or size) for name, size in gpus), default=0)
-    if job.whole_replicas and 0 < most < parallel.tensor:
-        message = f"a tensor group of {parallel.tensor} GPUs fits into no system: at most {most}"
-        fix = f"give a tensor of {most} or less, or `gpus.whole: systems` to count all GPUs"
-        yield "contradiction", path, message, fix
 
 
 def _prices(inputs: Inputs) -> Iterator[Fault]:

@@ -191,8 +191,8 @@ def _rank(detail: Any) -> int:
     """Rank of a branch of a union: the one for the kind of value given wins."""
     kind, value = detail["type"], detail.get("input")
     if kind == "literal_error":
-        return 3 if isinstance(value, str) and not any(map(str.isdigit, value)) else 0
-    if kind in _TYPES:
+        return 3 if isinstance(value, str) and value.lstrip("+-. ")[:1].isalpha() else 0
+    if kind in _TYPES or (kind == "quantity" and isinstance(value, (dict, tuple))):
         return 0
     return 1 if kind in {"missing", "extra_forbidden"} else 2
 

@@ -27,7 +27,12 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Document, Inputs
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
-from planner.schema.catalog import Confidence, Item, MediaType, Source
+from planner.schema.catalog import (
+    Confidence,
+    Item,
+    MediaType,
+    Source,
+)
 from planner.schema.prices import (
     NO_SUPPORT,
     Discount,

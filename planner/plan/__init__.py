@@ -8,26 +8,19 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from planner.case import Case
-from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.optimise import Certificate
 from planner.plan.assumptions import assumptions
-from planner.plan.cable_lengths import length_notes, parts_by_length
-from planner.plan.cables import cable_schedule
-from planner.plan.fabrics import fabric_reports
-from planner.plan.idle import idle_units
 from planner.plan.job import job_plan
 from planner.plan.limits import limits, next_step
-from planner.plan.lines import lines
-from planner.plan.notes import Facts, notes
-from planner.plan.racks import rack_groups
-from planner.plan.totals import totals
-from planner.plan.verdict import verdict
-from planner.schema.infeasibility import Infeasibility
+from planner.plan.lines import idle_units, lines, totals
+from planner.plan.notes import Facts, full_fabric, notes, verdict
+from planner.plan.racks import fabric_reports, rack_groups
 from planner.schema.plan import (
+    Infeasibility,
     NotConsidered,
     ObjectiveReport,
     Plan,
@@ -97,23 +90,19 @@ def assemble(
         return figures
     value = base.objective.value
     own_lines = [line for line in bill_lines if line.parent is None]
+    facts = Facts(inputs, case, run, own_lines, job, fabrics)
     plan = figures.model_copy(
         update={
             "next_step": None if value is None else next_step(case, run, reported, value),
             "racks": rack_groups(inputs, case, run),
             "assumptions": assumptions(inputs, case, run),
-            "warnings": notes(Facts(inputs, case, run, own_lines, job, fabrics)),
+            "warnings": notes(facts),
         }
     )
     cut = None
     if answer.ties_cut:
         cut = "the time limit" if answer.late else "the end of the search"
-    plan = plan.model_copy(update={"verdict": verdict(plan, cut)})
-    if longest_run_m(inputs) is None:
-        return plan
-    schedule = cable_schedule(inputs, plan, case)
-    plan = plan.model_copy(update={"cabling": parts_by_length(inputs, plan, schedule)})
-    return plan.model_copy(update={"warnings": (*plan.warnings, *length_notes(plan, schedule))})
+    return plan.model_copy(update={"verdict": verdict(plan, full_fabric(facts), cut)})
 
 
 def _head(inputs: Inputs, case: Case) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.catalog import Item
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import Assumption
-from planner.schema.running import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 

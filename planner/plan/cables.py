@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from planner.case import Case, cabling, resolve
+from planner.case import Case, resolve
 from planner.case.model import Fabric
 from planner.case.ports import base_group, group_for, parts_per_panel, slowest_group
 from planner.case.quantities import total
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
-from planner.plan.cable_lengths import cut_to_length
-from planner.schema.beside import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Link, Port, PortGroup, Switch
+from planner.schema.layout import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.plan import Plan
 from planner.sizing.fabric import (
     FabricSize,
@@ -34,6 +33,8 @@ from planner.sizing.fabric import (
     system_port,
 )
 
+RU_M = 0.04445
+"""A rack unit, EIA-310."""
 DAC_M, ACC_M = 2.0, 5.0
 """Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""
 MULTIMODE_M = 100.0
@@ -58,11 +59,6 @@ _Tiers = dict[str, list[_Device]]
 _Devices = Mapping[str, list[_Device]]
 
 
-def links_of(inputs: Inputs, plan: Plan) -> tuple[Cable, ...]:
-    """The links of a plan."""
-    return cable_schedule(inputs, plan).cables
-
-
 def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
     """Every cable of a plan; ``case``: the inputs resolved, where at hand."""
     build = _Build(inputs, plan, resolve(inputs) if case is None else case)
@@ -80,19 +76,12 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
             _add_consoles(build, fabric, devices | others)
     if inputs.problem.site.floor is None:
         build.notes.append("no lengths: the problem gives no site.floor")
-    cables = build.cables
     notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
-    if build.run_m is not None:
-        cables = cut_to_length(inputs, cables, build.between)
-    return CableSchedule(tuple(cables), notes)
+    return CableSchedule(tuple(build.cables), notes)
 
 
 class _Build:
-    """A plan's devices as they are named and placed, and the cables so far.
-
-    ``run_m``: the longest run in the hall, where known. ``between``: the port group of cables
-    between switches, by their place.
-    """
+    """A plan's devices as they are named and placed, and the cables so far."""
 
     def __init__(self, inputs: Inputs, plan: Plan, case: Case) -> None:
         self.inputs, self.case, self.items = inputs, case, inputs.by_id
@@ -100,9 +89,7 @@ class _Build:
         units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
         self.counts = bill(case, units, ways_in_plan(case, plan)).counts
         self.racks = plan.racks
-        self.run_m = cabling.longest_run_m(inputs)
         self.cables: list[Cable] = []
-        self.between: dict[int, PortGroup] = {}
         self.notes: list[str] = []
         self.switches: defaultdict[str, list[_Device]] = defaultdict(list)
         places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -112,10 +99,6 @@ class _Build:
                 for sku, position_ru in places_of_rack:
                     places[sku].append((rack, position_ru))
         self.places = {sku: iter(sorted(found)) for sku, found in places.items()}
-
-    def part(self, item_id: str) -> str:
-        """The part of links that reaches through the hall, where its rows are given."""
-        return cabling.part_that_reaches(item_id, self.items, self.run_m)
 
     def devices(self, sku: str, count: int, role: str | None = None) -> list[_Device]:
         """The next devices of an item, in the order of racks."""
@@ -153,15 +136,12 @@ class _Build:
         network: NetworkOfCable,
         link: Link | None,
         ends: Iterable[tuple[CableEnd, CableEnd]],
-        between: PortGroup | None = None,
     ) -> None:
         """Add cables of one kind, numbered on; ``link.links`` of their links share one."""
         first = 1 + sum(cable.number for cable in self.cables[-1:])
-        item = self.items[self.part(link.cable)] if link is not None else None
+        item = self.items[link.cable] if link is not None else None
         for count, (lower, upper) in enumerate(ends):
             length = self._length_m(lower, upper)
-            if between is not None:
-                self.between[len(self.cables)] = between
             self.cables.append(
                 Cable(
                     number=first + count // (link.links if link is not None else 1),
@@ -177,39 +157,42 @@ class _Build:
             )
 
     def _length_m(self, lower: CableEnd, upper: CableEnd) -> float | None:
-        """Run between two ends, m; None without a floor, or where one has no place."""
+        """Run between two ends, m; None without a floor, or where one has no place.
+
+        In one rack along it; else up to the tray, along and across rows, and down.
+        """
         floor = self.inputs.problem.site.floor
         if floor is None or lower.rack is None or upper.rack is None:
             return None
         if lower.rack == upper.rack:
             apart_ru = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0))
-            return cabling.inside_m(floor, apart_ru)
-        up_ru, numbers = 0.0, []
-        for rack, position_ru in (
-            (lower.rack, lower.position_ru),
-            (upper.rack, upper.position_ru),
-        ):
+            return (apart_ru * RU_M + floor.rack_width_m) * (1.0 + floor.slack)
+        up_ru, places = 0.0, []
+        for end in (lower, upper):
+            rack = end.rack or 0
             group = next(g for g in self.racks if g.first <= rack < g.first + g.count)
-            up_ru += max(0.0, group.height_ru - (position_ru or 1.0))
-            numbers.append(rack)
-        return cabling.between_m(floor, cabling.across_m(floor, *numbers), up_ru)
+            up_ru += max(0.0, group.height_ru - (end.position_ru or 1.0))
+            places.append(divmod(rack - 1, floor.racks_per_row))
+        (row, place), (other_row, other_place) = places
+        across = abs(row - other_row) * floor.row_pitch_m
+        across += abs(place - other_place) * floor.rack_width_m
+        return (across + up_ru * RU_M + 2.0 * floor.riser_m) * (1.0 + floor.slack)
 
     def _medium(
         self, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
     ) -> str:
         """Medium of a run of that length, or why a named part does not reach."""
         named = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
-        ends = [self.items[self.part(name)] for name in named]
+        ends = [self.items[name] for name in named]
         if link is not None and not ends and upper.device.startswith("out-of-band"):
             return "copper"
         if not ends or length is None:
             return "as billed"
-        if lower.rack == upper.rack and length <= ACC_M and self.run_m is None:
+        if lower.rack == upper.rack and length <= ACC_M:
             return "DAC" if length <= DAC_M else "ACC"
         reach = min(end.reach.value if end.reach is not None else math.inf for end in ends)
         if length > reach:
-            other = "single mode: " if self.run_m is None else ""
-            return f"{other}beyond {reach:g} m"
+            return f"single mode: beyond {reach:g} m"
         words = " ".join(end.description or "" for end in ends)
         if "single mode" in words or "multimode" in words:
             return "single mode" if "single mode" in words else "multimode"
@@ -236,9 +219,7 @@ def _other_devices(build: _Build) -> dict[str, list[_Device]]:
 
 def _too_long(build: _Build) -> Iterator[str]:
     beyond = [cable for cable in build.cables if "beyond" in cable.medium]
-    if beyond and build.run_m is not None:
-        yield f"{len(beyond):,} links are longer than any modules on offer reach"
-    elif beyond:
+    if beyond:
         yield (
             f"{len(beyond):,} links are longer than the modules that are billed reach: they need "
             "single-mode modules and fibres, which cost more"
@@ -313,7 +294,7 @@ def _add_between(
             for lower, upper in links
             if (upper.tier == "core") == cores
         ]
-        build.run(fabric.network, group.link, ends, group)
+        build.run(fabric.network, group.link, ends)
 
 
 # Storage and in-band.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from planner.case import Case, System, Way
+from planner.case import Case, System, Way, figures
 from planner.case.bandwidth import (
     bought_nameplate,
     checkpoint_write,
@@ -15,11 +15,13 @@ from planner.case.bandwidth import (
     writing_gpus,
 )
 from planner.case.repair import SpareUnit
+from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
 from planner.optimizer.operate import Run
-from planner.plan.ways import way_fields
-from planner.schema.plan import (
+from planner.schema.catalog import Item
+from planner.schema.job import Job
+from planner.schema.operation import (
     BulkPlan,
     BurstPlan,
     FailureClass,
@@ -29,8 +31,8 @@ from planner.schema.plan import (
     Repair,
     ShrunkPlan,
     StallPlan,
+    WayPlan,
 )
-from planner.schema.problem import Job
 from planner.sizing import goodput, two_levels
 from planner.sizing.availability import units_out
 from planner.sizing.demand import exports_tb, write_volume_tb_per_day
@@ -358,3 +360,92 @@ def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
         read_gb_per_s=read,
         staging_gb_per_s=operate.staging_gb_per_s(case, run.units),
     )
+
+
+# The rate: configuration of each GPU type in use.
+
+
+def ways_in_use(inputs: Inputs, case: Case, run: Run) -> list[tuple[System, Choice]]:
+    """Each GPU system in use with its set point, precision and parallelism."""
+    job, in_use = inputs.problem.job, []
+    for system, way in case.in_use(run.used, run.ways):
+        item = inputs.item(system.id)
+        by_id = {each.id_of(item, job): each for each in choices_on(item, inputs)}
+        in_use.append((system, by_id[way.choice]))
+    return in_use
+
+
+def is_stated(inputs: Inputs) -> bool:
+    """Whether the problem states power, measured rates, scale or parallelism options."""
+    job = inputs.problem.job
+    levers = (job.power, job.training.model, job.training.scale, len(job.options) > 1)
+    return any(levers) or not all(option.plain for option in job.options)
+
+
+def way_fields(inputs: Inputs, case: Case, run: Run) -> dict[str, Any]:
+    """Fields of the job's plan on its rate; of several types those of the slowest."""
+    if not is_stated(inputs):
+        return {"tflops_per_gpu": run.tflops_per_gpu, "mfu": case.job.mfu}
+    in_use = ways_in_use(inputs, case, run)
+    rates = [way.tflops_per_gpu for _, way in case.in_use(run.used, run.ways)]
+    system, choice = in_use[rates.index(min(rates))]
+    peak = peak_tflops(inputs.item(system.id), choice.precision)
+    rate, mfu = choice.rate_tflops or 0.0, case.job.mfu
+    if choice.measured is not None and peak:
+        rate, mfu = peak, choice.measured.rate_tflops / peak
+    unscaled = rate * (mfu or 0.0) * choice.rate_share
+    actual = run.tflops_per_gpu * (case.job.mfu or 0.0)
+    scale = actual / unscaled if unscaled and inputs.problem.job.training.scale else 1.0
+    return {
+        "tflops_per_gpu": rate,
+        "mfu": mfu,
+        "scale_share": scale,
+        "rate_share": choice.rate_share * scale,
+        "ways": tuple(_way(inputs, system, each) for system, each in in_use),
+    }
+
+
+def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
+    point, row = choice.point, choice.measured
+    item = inputs.item(system.id)
+    curve = None if point.source is None else _title(inputs, item, point.source)
+    return WayPlan(
+        id=choice.id_of(item, inputs.problem.job),
+        gpu_type=system.id,
+        precision=choice.precision,
+        gpu_cap=point.gpu_cap,
+        gpu_limit_w=None if item.gpu.tdp is None else 1000.0 * point.gpu_cap * item.gpu.tdp.value,
+        power_share=point.power,
+        rated_it_power_kw=figures.it_power_kw(item, inputs),
+        throughput=point.throughput,
+        throughput_low=point.low,
+        throughput_high=point.high,
+        curve=curve,
+        curve_confidence=point.confidence,
+        curve_note=point.note,
+        rate_tflops=None if row is None else row.rate_tflops,
+        rate_low_tflops=None if row is None else row.low_tflops,
+        rate_high_tflops=None if row is None else row.high_tflops,
+        rate_gpus=None if row is None else row.gpus,
+        rate_source=None if row is None else _title(inputs, item, row.source),
+        rate_confidence=None if row is None else row.confidence,
+        rate_note=None if row is None else row.note,
+        **_parallelism(item, inputs.problem.job, choice),
+    )
+
+
+def _parallelism(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
+    option = choice.option
+    if option is None:
+        return {}
+    names = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
+    return {
+        **{name: getattr(option, name) for name in names},
+        "option_factor": option.factor,
+        "min_replicas": least_replicas(item, job.spread(option)) or 1,
+    }
+
+
+def _title(inputs: Inputs, item: Item, source: str) -> str:
+    known = inputs.item_sources.get(item.id, {}).get(source)
+    return source if known is None else known.title

@@ -1,4 +1,4 @@
-"""Lines of the bill of materials: quantity, price, power, role of everything in the plan."""
+"""Bill of materials: a line for everything in the plan, idle installed units, totals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from planner.case import Case, Storage, System, figures
+from planner.case import Case, Storage, System, figures, suitability
 from planner.case.bandwidth import nameplate
 from planner.case.model import BillItem, Companion, Offer
 from planner.case.money import discount, support_span
@@ -16,12 +16,16 @@ from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
-from planner.plan.fabrics import switches_text
-from planner.plan.ways import ways_in_use
+from planner.paths import of_job
+from planner.plan.job import ways_in_use
+from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
-from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
+from planner.schema.layout import FabricReport
+from planner.schema.operation import JobPlan
+from planner.schema.plan import IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
-from planner.sizing.facility import heat_btu_per_h
+from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
+from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -347,3 +351,214 @@ def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict
         "support_usd_per_year": cents(billed.support_usd_per_year * purchased),
         "subscription_usd_per_year": None if price.per_year_usd is None else yearly,
     }
+
+
+# Installed units that a plan leaves idle.
+
+Why = tuple[str, str]
+"""Reason why units are idle, and the change that would use them ('' for none)."""
+
+
+def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
+    """The owned units that the plan keeps in place and does not use."""
+    counts = bill(case, run.units, run.ways).counts
+    result = []
+    for offer in case.offers():
+        used = run.units[offer.id]
+        units = round(counts[offer.place]) - used
+        if units == 0:
+            continue
+        reason, change = _why_idle(inputs, case, run, offer)
+        retire = f"items.{offer.id}.retire: true {_freed(offer, used, units)}"
+        fix = f"{change}; {retire}" if change else retire
+        result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
+    return tuple(result)
+
+
+def _freed(offer: Offer, working: int, idle: int) -> str:
+    """Power and racks that retiring idle units frees, in words."""
+    parts = [f"{offer.it_power_kw * idle:,.1f} kW"] if offer.it_power_kw else []
+    if offer.rack_use is not None:
+        racks = offer.rack_use.racks(working + idle) - offer.rack_use.racks(working)
+        parts += [f"{racks:,} rack{'' if racks == 1 else 's'}"] if racks else []
+    return f"frees {' and '.join(parts)}" if parts else "takes them out"
+
+
+def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> Why:
+    if isinstance(offer, System):
+        in_use = offer.id in run.used
+        return (
+            _why_no_more(case, run, offer) if in_use else _why_other_type(inputs, case, run, offer)
+        )
+    if isinstance(offer, Storage):
+        return _why_other_storage(inputs, case, run, offer)
+    item = inputs.item(offer.id)
+    return dict(case.not_considered)[offer.id], suitability.let_in(item, inputs.problem) or ""
+
+
+def _why_other_type(inputs: Inputs, case: Case, run: Run, system: System) -> Why:
+    job, used = case.job, run.used
+    names = " and ".join(inputs.item(name).model for name in used)
+    alone = f"consider.gpu_systems: [{system.id}] plans the job on them alone"
+    fabrics = {way.fabric for _, way in case.in_use(used, run.ways)}
+    fits = fabrics <= {*system.fabrics, *([] if system.fabrics else [None])}
+    elsewhere = f"they do not fit into the compute fabric of {names}"
+    if len(used) < job.max_types:
+        if not fits:
+            return elsewhere, alone
+        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
+    reason = f"{of_job('gpus.max_types', job.name)} is {job.max_types} and the job runs on {names}"
+    if not fits:
+        return f"{reason}; {elsewhere}", alone
+    more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
+    return reason, f"{more}; {alone}"
+
+
+def _why_no_more(case: Case, run: Run, system: System) -> Why:
+    """Why the job uses no more systems of a type in use."""
+    job, way = case.job, system.way(run.ways)
+    step = way.step_gpus
+    if job.gpus_max is not None and run.gpus + step > job.gpus_max:
+        place = of_job("gpus.max", job.name)
+        spares = "" if job.repair is None else ", and more spares make the plan no better"
+        return f"{place} is {job.gpus_max:,}{spares}", f"a larger {place}"
+    if step > way.usable_gpus:
+        return f"they do not make up another replica of {step:,} GPUs", ""
+    return "the plan is no better with more of them in use", ""
+
+
+def _why_other_storage(inputs: Inputs, case: Case, run: Run, item: Storage) -> Why:
+    serving = [other for other in case.flash if run.units[other.id]]
+    families = {other.family for other in serving}
+    if item.family in families or item.is_bulk:
+        return "the job needs no more of them", ""
+    names = " and ".join(inputs.item(other.id).model for other in serving)
+    if len(families) < case.max_families:
+        return f"the plan is no better with them beside {names}", ""
+    reason = f"storage.max_families is {case.max_families} and the job is served by {names}"
+    alone = f"consider.storage_families: [{item.family}] plans with them alone"
+    return reason, f"storage.max_families: {case.max_families + 1} lets the job use both; {alone}"
+
+
+# Totals; a sum over a line whose figure is not known is not known.
+
+
+def totals(
+    inputs: Inputs, case: Case, run: Run, plan_lines: Iterable[Line], job: JobPlan
+) -> Totals:
+    """Sum the lines of a plan."""
+    lines = [line for line in plan_lines if line.parent is None]
+    spent = bill(case, run.units, run.ways)
+    power = _sum(line.it_power_kw for line in lines)
+    times = [(line.sku, line.lead_time_days) for line in lines if line.purchased]
+    known_days = [days for _, days in times if days is not None]
+    longest_days = max(known_days, default=None)
+    sections: dict[str, float] = {}
+    for line in lines:
+        net_usd = line.extended_net_usd or 0.0
+        sections[line.section] = sections.get(line.section, 0.0) + net_usd
+    return Totals(
+        gpus=sum(line.gpus for line in lines),
+        gpus_used=run.gpus,
+        it_power_kw=power,
+        facility_power_kw=_sum(line.facility_power_kw for line in lines),
+        typical_power_kw=_sum(line.typical_power_kw for line in lines),
+        **_heat(lines, power),
+        racks=_rack_count(case, spent, lines),
+        **{name: _sum(getattr(line, name) for line in lines) for name in STATED},
+        read_gb_per_s=sum(line.read_gb_per_s for line in lines),
+        write_gb_per_s=sum(line.write_gb_per_s for line in lines),
+        usable_tb=_sum(line.usable_tb for line in lines if line.section == "Storage"),
+        lead_time_days=longest_days,
+        critical_skus=tuple(
+            dict.fromkeys(sku for sku, days in times if days is not None and days == longest_days)
+        ),
+        capex_by_section_usd=sections,
+        **_sums_of_money(inputs, case, spent, lines, job, power_known=power is not None),
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    result = 0.0
+    for value in values:
+        if value is None:
+            return None
+        result += value
+    return result
+
+
+def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
+    if power is None:
+        names = ("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw")
+        return dict.fromkeys((*names, "heat_air_btu_per_h", "heat_liquid_btu_per_h"))
+    liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
+    return {
+        "heat_btu_per_h": heat_btu_per_h(power),
+        "heat_air_kw": power - liquid,
+        "heat_liquid_kw": liquid,
+        "heat_air_btu_per_h": heat_btu_per_h(max(0.0, power - liquid)),
+        "heat_liquid_btu_per_h": heat_btu_per_h(liquid),
+    }
+
+
+def _sums_of_money(
+    inputs: Inputs,
+    case: Case,
+    spent: Bill,
+    lines: list[Line],
+    job: JobPlan,
+    *,
+    power_known: bool,
+) -> dict[str, float | None]:
+    """Capex, opex and TCO; None for sums that need an unknown draw, or a term."""
+    capex = sum(line.extended_net_usd or 0.0 for line in lines)
+    support = sum(line.support_usd_per_year or 0.0 for line in lines)
+    subscriptions = sum(line.subscription_usd_per_year or 0.0 for line in lines)
+    money: dict[str, float | None] = {
+        "capex_usd": capex,
+        "support_usd_per_year": support,
+        "subscriptions_usd_per_year": subscriptions,
+        "energy_usd_per_year": None,
+        "colocation_usd_per_year": None,
+        "opex_usd_per_year": None,
+        "tco_usd": None,
+        "usd_per_useful_gpu_hour": None,
+        "usd_per_million_tokens": None,
+    }
+    term = inputs.problem.term
+    if term is None or not power_known:
+        return money
+    factors = inputs.once("support", case, lambda: _support_factors(case))
+    support_paid = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
+    running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
+    tco, hours = capex + support_paid + running * case.rates.factor, HOURS_PER_YEAR * term.years
+    money |= {
+        "energy_usd_per_year": spent["energy_usd_per_year"],
+        "colocation_usd_per_year": spent["colocation_usd_per_year"],
+        "opex_usd_per_year": support + running,
+        "tco_usd": tco,
+        "usd_per_useful_gpu_hour": tco / (job.useful_gpus * hours),
+    }
+    parameters = case.job.active_parameters
+    if job.useful_pflops is not None and parameters is not None:
+        flop = job.useful_pflops * 1e15 * hours * 3600.0
+        tokens = flop / (FLOP_PER_PARAMETER_TOKEN * parameters)
+        money["usd_per_million_tokens"] = tco / (tokens / 1e6)
+    return money
+
+
+def _support_factors(case: Case) -> dict[str, float]:
+    return {item.id: item.support_factor for item in case.bill_items()}
+
+
+def _rack_count(case: Case, spent: Bill, lines: list[Line]) -> int | None:
+    """Racks of a plan; None where a device stands in a rack that the problem does not state."""
+    for line in lines:
+        own = line.section in ("Compute", "Storage")
+        if line.racks is None and (own or _is_unracked(case, line)):
+            return None
+    return round(spent["racks"])
+
+
+def _is_unracked(case: Case, companion: Line) -> bool:
+    return case.companions.shared is None and (companion.rack_units or 0.0) > 0

@@ -1,4 +1,4 @@
-"""Notes of a plan: cautions on prices, rates, repairs, fabrics, storage and the bill."""
+"""Notes of a plan (cautions that someone acts upon) and its verdict (reasons not to build it)."""
 
 from __future__ import annotations
 
@@ -12,32 +12,39 @@ from planner.case.bandwidth import write_needed_gb_per_s
 from planner.case.fabrics import WORDS
 from planner.case.model import Fabric
 from planner.case.quantities import total
-from planner.case.ways import ASSUMED, FULL, choices_on
-from planner.figures import STATED
+from planner.case.ways import ASSUMED, FULL
+from planner.figures import FIGURES, STATED
 from planner.inputs import Inputs, needs
+from planner.limits import SUPPLIES
 from planner.loader.prices import OLD_MONTHS, is_old, is_to_come, latest_day, today
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
-from planner.plan.ways import is_stated, ways_in_use
-from planner.schema.plan import FabricReport, JobPlan, Line
+from planner.plan.job import is_stated, ways_in_use
+from planner.schema.layout import FabricReport
+from planner.schema.operation import JobPlan
+from planner.schema.plan import LimitReport, Line, Plan, Verdict
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW, LOST_TIME
+from planner.sizing.goodput import LOST_TIME
 
-BOUND_CLOSE_FROM = 0.98
-"""Availability from which on the bound is close where spares stand in each rack."""
 FULL_FROM = 0.98
 """Share of its capacity from which on the largest fabric limits a plan."""
-NETWORK_SHARE = (0.07, 0.13)
-STORAGE_SHARE = (0.01, 0.05)
-"""Usual shares of capex; in a gigawatt hall 13 % and 1 to 1.5 % (Bernstein, 2025)."""
 SUPPORT_SHARE = 0.12
 """Support per year, as a share of capex, above which it is pointed out."""
 FIELD_GB_PER_S = 200.0
 """Upper end of the global checkpoint bandwidth seen in production (checkpoint survey, 2025)."""
 FAR_FROM_MEASURED = 2.0
 """GPUs in use over the GPUs of a measurement above which a scale law is missed."""
+
+LEAST_GOODPUT = 0.8
+LEAST_USED = 0.75
+"""Share of the nearest supply that a plan of the most work uses, where no limit binds."""
+MOST_STORAGE = 0.1
+"""Share of storage in capex."""
+REACHED = 0.99
+_OF_COUNTS = ("gpus_max", "replica_fits", "min_goodput")
+"""Limits on the GPUs in use that are no supplies; more GPUs lower goodput."""
 
 
 class Facts(NamedTuple):
@@ -58,30 +65,20 @@ class Facts(NamedTuple):
 def notes(facts: Facts) -> tuple[str, ...]:
     """Every note of a plan, the most important first."""
     groups = (
-        _hours_of_types,
-        _beyond_the_term,
-        _largest_fabrics,
+        _term,
+        _fabrics,
         _named_but_unavailable,
         _prices,
+        _price_dates,
         _rates,
-        _lost_time,
         _support,
         _rent,
-        _failures,
-        _checkpoint_bandwidth,
+        _job,
         _weak_sources,
-        _repairs,
         _idle_systems,
-        _without_drives,
-        _preference,
-        _unusual_shares,
-        _manager_links,
         _endurance,
         _missing_figures,
-        _lead_times,
         _liquid,
-        _ports,
-        _incomplete_items,
         _price_notes,
     )
     return (*facts.inputs.warnings, *(text for group in groups for text in group(facts)))
@@ -90,39 +87,32 @@ def notes(facts: Facts) -> tuple[str, ...]:
 # Objective, job and rates.
 
 
-def _hours_of_types(facts: Facts) -> Iterator[str]:
-    types = len(facts.case.systems)
+def _term(facts: Facts) -> Iterator[str]:
+    types, term, days = len(facts.case.systems), facts.inputs.problem.term, facts.job.days_to_train
     if facts.case.objective == "usd_per_useful_gpu_hour" and types > 1:
         yield (
             f"GPU-hours of different types are not comparable, and {types} types are "
             "on offer: minimize usd_per_million_tokens compares them by useful work"
         )
-
-
-def _beyond_the_term(facts: Facts) -> Iterator[str]:
-    term, days, name = facts.inputs.problem.term, facts.job.days_to_train, facts.job.name
-    if term is None or days is None or days * 24.0 <= term.years * HOURS_PER_YEAR:
-        return
-    share = term.years * HOURS_PER_YEAR / (days * 24.0)
-    yield (
-        f"{name} trains in {days:,.0f} days, beyond the term of {term.years:g} years: "
-        f"{share:.0%} of its tokens are trained by then; targets.max_days_to_train sets a time"
-    )
+    if term is not None and days is not None and days * 24.0 > term.years * HOURS_PER_YEAR:
+        share = term.years * HOURS_PER_YEAR / (days * 24.0)
+        yield (
+            f"{facts.job.name} trains in {days:,.0f} days, beyond the term of {term.years:g} "
+            f"years: {share:.0%} of its tokens are trained by then; targets.max_days_to_train "
+            "sets a time"
+        )
 
 
 def _rates(facts: Facts) -> Iterator[str]:
-    """Uncertainty of the training rate and of power set points."""
-    inputs, run = facts.inputs, facts.run
-    job = inputs.problem.job
-    types = len(facts.case.systems)
+    """Uncertainty of the training rate, of power set points and of lost time."""
+    inputs, run, plan = facts.inputs, facts.run, facts.job
+    job, types = inputs.problem.job, len(facts.case.systems)
     if job.training.mfu is not None and types > 1 and needs(inputs.problem, "rate"):
         yield (
             f"MFU of {100.0 * job.training.mfu:g} % assumed for {types} GPU types; set "
             f"{of_job('training.model', job.name)} to use measured rates"
         )
-    if not is_stated(inputs):
-        return
-    for system, choice in ways_in_use(inputs, facts.case, run):
+    for system, choice in ways_in_use(inputs, facts.case, run) if is_stated(inputs) else ():
         row, model = choice.measured, facts.model(system.id)
         if row is not None and row.source == ASSUMED:
             yield f"the rate of {model} is assumed: {row.note}"
@@ -131,63 +121,26 @@ def _rates(facts: Facts) -> Iterator[str]:
         if row is not None and unscaled and run.gpus > FAR_FROM_MEASURED * row.gpus:
             yield (
                 f"the rate of {model} was measured on {row.gpus:,} GPUs and counts for "
-                f"{run.gpus:,} as it is; "
-                f"{of_job('training.scale', job.name)} takes off what scale costs"
+                f"{run.gpus:,} as it is; {of_job('training.scale', job.name)} takes off what "
+                "scale costs"
             )
         if choice.point is not FULL and choice.point.confidence == "low":
             yield f"the power curve of {model} has low confidence: see its range and source"
-    if job.power is not None and job.power.asked != (1.0,):
-        yield from _without_curve(facts)
-
-
-def _without_curve(facts: Facts) -> Iterator[str]:
-    inputs = facts.inputs
-    names = [
-        facts.model(system.id)
-        for system in facts.case.systems
-        if all(each.point is FULL for each in choices_on(inputs.item(system.id), inputs))
-    ]
-    if names:
+    if plan.lost_time and "lost_time" not in job.model_fields_set:
+        lost = plan.lost_time / (1.0 - plan.lost_time)
+        work = f"{plan.useful_gpus * lost:,.0f} useful GPUs"
+        if plan.useful_pflops is not None:
+            work = f"{plan.useful_pflops * lost:,.0f} PFLOP/s"
         yield (
-            f"no power curve is known for {', '.join(names)}: at full power only; "
-            f"a catalog takes one (power_points)"
+            f"lost time besides failures of {100 * plan.lost_time:g} % assumed, worth {work}; "
+            f"published {100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set "
+            f"{of_job('lost_time', job.name)}"
         )
 
 
-def _lost_time(facts: Facts) -> Iterator[str]:
-    """Lost time that nobody stated, and the work it takes."""
-    job = facts.job
-    if job.lost_time == 0.0 or "lost_time" in facts.inputs.problem.job.model_fields_set:
-        return
-    lost = job.lost_time / (1.0 - job.lost_time)
-    work = f"{job.useful_gpus * lost:,.0f} useful GPUs"
-    if job.useful_pflops is not None:
-        work = f"{job.useful_pflops * lost:,.0f} PFLOP/s"
-    yield (
-        f"lost time besides failures of {100 * job.lost_time:g} % assumed, worth {work}; published "
-        f"{100 * LOST_TIME.low:g} to {100 * LOST_TIME.high:g} %: set "
-        f"{of_job('lost_time', job.name)}"
-    )
-
-
-def _failures(facts: Facts) -> Iterator[str]:
-    job = facts.job
-    outage = (job.restart_s + job.restore_s + job.interval_s / 2 + job.drain_s) / job.mtti_s
-    if job.local is not None:
-        outage = 1.0 - job.goodput_first_order / facts.case.job.progress
-    if outage > FIRST_ORDER_VALID_BELOW:
-        yield (
-            f"failures cost {outage:.0%} of the mean time between them; first-order formulas "
-            f"would say goodput {job.goodput_first_order:.3f} instead of {job.goodput:.3f}"
-        )
-
-
-def _checkpoint_bandwidth(facts: Facts) -> Iterator[str]:
-    job, case = facts.job, facts.case
-    if job.write_limited_by == "clients":
-        yield "the GPU systems, not the appliances, limit write bandwidth"
-    if job.read_limited_by == "clients":
-        yield "the GPU systems, not the appliances, limit read bandwidth"
+def _job(facts: Facts) -> Iterator[str]:
+    """Checkpoint bandwidth beyond production, repair unit, local level not tried."""
+    job, case, stated = facts.job, facts.case, facts.inputs.problem.job
     by_rule = case.rule is not None
     demand = write_needed_gb_per_s(case.job, job.mode, job.to_storage_s, by_rule=by_rule)
     if demand > FIELD_GB_PER_S:
@@ -195,41 +148,24 @@ def _checkpoint_bandwidth(facts: Facts) -> Iterator[str]:
             f"checkpoints every {job.to_storage_s:.0f} s need {demand:.0f} GB/s; production "
             "systems were seen to use 50 to 200 GB/s"
         )
-
-
-def _repairs(facts: Facts) -> Iterator[str]:
-    repair, stated = facts.job.repair, facts.inputs.problem.job.repair
-    if repair is None or stated is None:
-        return
-    if repair.in_rack and repair.availability < BOUND_CLOSE_FROM:
+    trays = stated.repair is not None and stated.repair.unit == "tray"
+    if trays and job.repair is not None and job.repair.unit == "system":
+        yield f"repair unit is the whole {facts.model(job.gpu_type)} (catalog lists no trays)"
+    without = [facts.model(s.id) for s in case.systems if s.ways[0].drives is None]
+    if stated.levels is not None and without:
         yield (
-            f"repair wait of {1.0 - repair.availability:.1%} is overestimated: "
-            "with spares in each rack the formula is accurate only up to 2 %"
+            f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
+            "the catalog: local.write, local.capacity"
         )
-    if repair.shrunk is not None:
-        yield (
-            "fewer replicas go on where units are short: each with the batch it had, so the batch "
-            "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
-        )
-    if stated.unit == "tray" and repair.unit == "system":
-        model = facts.model(facts.job.gpu_type)
-        yield f"repair unit is the whole {model} (catalog lists no trays)"
 
 
 # Fabrics.
 
 
-def _largest_fabrics(facts: Facts) -> Iterator[str]:
-    """Fabrics that limit a plan because their switches make no larger one."""
-    values = bill(facts.case, facts.run.units, facts.run.ways).counts
-    for fabric in facts.case.companions.fabrics:
-        if not fabric.sizes or fabric.network == "out_of_band":
-            continue
+def _fabrics(facts: Facts) -> Iterator[str]:
+    """Fabrics that limit a plan, and items that no fabric connects for want of stated ports."""
+    for fabric in largest_fabrics(facts):
         most = fabric.sizes[-1].capacity
-        if total(fabric.amount, values) <= FULL_FROM * most:
-            continue
-        if _sizes(facts.inputs, fabric, most + 1)[-1].capacity > most:
-            continue
         place, counted = "network.compute.switches", f"{most:,} systems"
         if fabric.design is None:
             named = "in_band" if fabric.network == "in_band" else "storage"
@@ -240,6 +176,37 @@ def _largest_fabrics(facts: Facts) -> Iterator[str]:
             f"makes in three tiers: {counted}, "
             f"whatever power, racks and money allow; more take a switch with more ports ({place})"
         )
+    network, known = facts.inputs.problem.network, facts.inputs.by_id
+    manager = None if network.compute is None else network.compute.manager
+    for report in facts.fabrics if manager is not None and manager.ports else ():
+        switch = known[report.switch_sku].switch
+        groups = switch.ports if switch is not None and report.network == "compute" else ()
+        lowest = [g.slowest_gbit_per_s for g in groups if g.count == report.radix]
+        if manager is not None and lowest and all(lowest):
+            yield (
+                f"ports of {known[report.switch_sku].model} link none below "
+                f"{max(speed or 0.0 for speed in lowest):g} Gb/s: ask the vendor which modules "
+                f"connect the {manager.ports} links of the fabric manager"
+            )
+    chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
+    for name in ("storage", "in_band", "out_of_band"):
+        silent = [item.model for item in chosen if getattr(item.ports, name) is None]
+        there = getattr(network, name) or (network.converged if name == "in_band" else None)
+        if there is not None and silent:
+            words = name.replace("_", "-")
+            yield f"{words} ports missing from the catalog, counted as 0: {', '.join(silent)}"
+
+
+def largest_fabrics(facts: Facts) -> Iterator[Fabric]:
+    """Yield the fabrics that are full, of whose switches no larger one can be made."""
+    values = bill(facts.case, facts.run.units, facts.run.ways).counts
+    for fabric in facts.case.companions.fabrics:
+        if not fabric.sizes or fabric.network == "out_of_band":
+            continue
+        most = fabric.sizes[-1].capacity
+        if total(fabric.amount, values) > FULL_FROM * most:
+            if _sizes(facts.inputs, fabric, most + 1)[-1].capacity <= most:
+                yield fabric
 
 
 def _sizes(inputs: Inputs, fabric: Fabric, amount: int) -> tuple[FabricSize, ...]:
@@ -253,38 +220,6 @@ def _sizes(inputs: Inputs, fabric: Fabric, amount: int) -> tuple[FabricSize, ...
     return port_sizes(PortDesign(fabric.radix, fabric.parts_per_port, ratio, least), amount)
 
 
-def _manager_links(facts: Facts) -> Iterator[str]:
-    """A fabric manager on ports that link no slower ones, with ports that nobody states."""
-    values, known = (
-        bill(facts.case, facts.run.units, facts.run.ways).counts,
-        facts.inputs.by_id,
-    )
-    for fabric in facts.case.companions.fabrics:
-        switch = known[fabric.switch].switch
-        if fabric.design is None or not fabric.design.manager_ports or switch is None:
-            continue
-        lowest = {group.slowest_gbit_per_s for group in switch.ports if group.count == fabric.radix}
-        if None not in lowest and total(fabric.amount, values):
-            yield (
-                f"the {fabric.design.manager_ports} links of the fabric manager are counted like "
-                f"all others, but ports of {known[fabric.switch].model} link none below "
-                f"{max(filter(None, lowest)):g} Gb/s: ask the vendor which modules connect it "
-                "(network.compute.manager)"
-            )
-
-
-def _ports(facts: Facts) -> Iterator[str]:
-    """Items that the fabrics do not connect because nobody states their ports."""
-    network, known = facts.inputs.problem.network, facts.inputs.by_id
-    chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
-    for name in ("storage", "in_band", "out_of_band"):
-        silent = [item.model for item in chosen if getattr(item.ports, name) is None]
-        fabric = getattr(network, name) or (network.converged if name == "in_band" else None)
-        if fabric is not None and silent:
-            words = name.replace("_", "-")
-            yield f"{words} ports missing from the catalog, counted as 0: {', '.join(silent)}"
-
-
 # The purchase.
 
 
@@ -295,58 +230,8 @@ def _idle_systems(facts: Facts) -> Iterator[str]:
         idle = run.units[system.id] - used - job.hot(used)
         if used and job.repair is not None:  # they stand by, unless fewer are asked for
             idle -= job.spare_systems(system.way(run.ways), used)
-        if idle == 1:
-            yield f"1 system of {facts.model(system.id)} is idle: the job does not use it"
-        elif idle > 1:
-            yield (
-                f"{idle} systems of {facts.model(system.id)} are idle: the job does not use them"
-            )
-
-
-def _without_drives(facts: Facts) -> Iterator[str]:
-    """GPU types on which the local level was not tried, for want of figures."""
-    without = [facts.model(s.id) for s in facts.case.systems if s.ways[0].drives is None]
-    if facts.inputs.problem.job.levels is not None and without:
-        yield (
-            f"the local level of checkpoints was not tried on {', '.join(without)}: missing in "
-            "the catalog: local.write, local.capacity"
-        )
-
-
-def _preference(facts: Facts) -> Iterator[str]:
-    policy = facts.case.policy
-    if policy.disliked:
-        yield (
-            f"up to {100 * policy.within:.3g} % of the objective may go for units of preferred "
-            "vendors (policy.prefer)"
-        )
-
-
-def _unusual_shares(facts: Facts) -> Iterator[str]:
-    """Shares of network and storage in capex that a reader would wonder about."""
-    spent = {line.section: 0.0 for line in facts.lines}
-    for line in facts.lines:
-        spent[line.section] += line.extended_net_usd or 0.0
-    capex, job = sum(spent.values()), facts.job
-    if capex == 0 or not facts.fabrics:
-        return
-    network = (spent.get("Network", 0.0) + spent.get("Optics & cables", 0.0)) / capex
-    compute = next((fabric for fabric in facts.fabrics if fabric.network == "compute"), None)
-    if compute is not None and not NETWORK_SHARE[0] <= network <= NETWORK_SHARE[1]:
-        used = compute.endpoints / compute.capacity
-        yield (
-            f"network and optics are {network:.0%} of capex, where about a tenth is usual: the "
-            f"compute fabric has {compute.tiers} tier{'s' if compute.tiers > 1 else ''} and is "
-            f"{used:.0%} full, at {compute.oversubscription:g}:1"
-        )
-    storage = spent.get("Storage", 0.0) / capex
-    bought = any(line.section == "Storage" and line.purchased for line in facts.lines)
-    if bought and not STORAGE_SHARE[0] <= storage <= STORAGE_SHARE[1]:
-        yield (
-            f"storage is {storage:.1%} of capex, where 1 to 5 % is usual: the job asks for "
-            f"{job.checkpoint_gb / 1000:.3g} TB every {job.to_storage_s:.0f} s and "
-            f"{job.capacity_needed_tb:.0f} TB of room"
-        )
+        if idle > 0:
+            yield f"{idle} x {facts.model(system.id)} idle: not used by the job"
 
 
 def _endurance(facts: Facts) -> Iterator[str]:
@@ -380,7 +265,7 @@ def _liquid(facts: Facts) -> Iterator[str]:
         )
 
 
-# Prices, support and lead times.
+# Prices and support.
 
 
 def _prices(facts: Facts) -> Iterator[str]:
@@ -396,15 +281,13 @@ def _prices(facts: Facts) -> Iterator[str]:
     if weak:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)
         yield f"prices are estimates, not quotes: {', '.join(parts)}"
-    yield from _price_dates(lines)
 
 
-def _price_dates(lines: list[Line]) -> Iterator[str]:
-    """Stale, future and expired prices; they depend on the day of the plan."""
-    day = today()
-    stale: dict[str, list[str]] = {}
+def _price_dates(facts: Facts) -> Iterator[str]:
+    """Stale, future and expired prices on the day of the plan; unknown lead times."""
+    day, stale = today(), dict[str, list[str]]()
     future, expired = [], []
-    for line in lines:
+    for line in facts.lines:
         price = line.price
         if not line.purchased or price is None:
             continue
@@ -421,6 +304,10 @@ def _price_dates(lines: list[Line]) -> Iterator[str]:
         yield f"prices with a future date, to be checked: {', '.join(future)}"
     if expired:
         yield f"expired quotes: {', '.join(expired)}"
+    unknown = [line.model for line in facts.lines if line.purchased and line.lead_time_days is None]
+    if unknown and any(line.lead_time_days is not None for line in facts.lines):
+        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
+        yield f"no lead time is stated for {shown}; the longest one leaves them out"
 
 
 def _price_notes(facts: Facts) -> Iterator[str]:
@@ -473,14 +360,6 @@ def _rent(facts: Facts) -> Iterator[str]:
         )
 
 
-def _lead_times(facts: Facts) -> Iterator[str]:
-    unknown = [line.model for line in facts.lines if line.purchased and line.lead_time_days is None]
-    stated = any(line.lead_time_days is not None for line in facts.lines)
-    if unknown and stated:
-        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
-        yield f"no lead time is stated for {shown}; the longest one leaves them out"
-
-
 # Catalog items.
 
 
@@ -492,19 +371,6 @@ def _named_but_unavailable(facts: Facts) -> Iterator[str]:
             reason = suitability.why_not(item, facts.inputs)
             if reason is not None:
                 yield f"{item.model} is to be considered and was not: {reason}"
-
-
-def _incomplete_items(facts: Facts) -> Iterator[str]:
-    models: dict[str, list[str]] = {}
-    for item in facts.inputs.items:
-        offered = item.category in ("gpu_system", "storage")
-        lacking = suitability.lacking(item, facts.inputs) if offered else None
-        if lacking is not None:
-            models.setdefault(lacking, []).append(item.model)
-    if models:
-        parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
-        listed = "planner catalog --incomplete"
-        yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 
 def _missing_figures(facts: Facts) -> Iterator[str]:
@@ -525,3 +391,86 @@ def _weak_sources(facts: Facts) -> Iterator[str]:
         if weak:
             names = ", ".join(weak)
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
+
+
+# The verdict.
+
+
+def verdict(plan: Plan, full: str | None = None, cut: str | None = None) -> tuple[Verdict, ...]:
+    """Reasons against building a plan, or against calling it the best; none as a rule.
+
+    Args:
+        plan: with its lines, totals, job and limits.
+        full: the largest fabric that its switches make, in words, where one is full.
+        cut: cause that cut short the choice of the cheapest of equally good plans, if any.
+    """
+    if not plan.jobs or plan.totals is None:
+        return ()
+    job = plan.jobs[0]
+    verdicts = [*_unused(plan, job, full), *_dear_storage(plan, job)]
+    if job.goodput < LEAST_GOODPUT:
+        text = f"goodput is {100 * job.goodput:.1f} %: {_largest_loss(job)}"
+        verdicts.insert(0, Verdict(code="goodput", text=text))
+    if cut is not None:
+        text = f"{cut} came before the cheapest of the plans as good as this was found"
+        verdicts.append(Verdict(code="search", text=text))
+    return tuple(verdicts)
+
+
+def full_fabric(facts: Facts) -> str | None:
+    """The first of the largest fabrics, in words."""
+    fabric = next(largest_fabrics(facts), None)
+    if fabric is None:
+        return None
+    words = WORDS[fabric.network]
+    return f"the {words} fabric is the largest that {facts.model(fabric.switch)} makes"
+
+
+def _largest_loss(job: JobPlan) -> str:
+    name, share = max(job.losses.items(), key=lambda each: each[1])
+    takes = "takes" if name in ("rework", "waiting", "other") else "take"
+    return f"{FIGURES[f'loss.{name}'].label} {takes} {100 * share:.1f} % of the time"
+
+
+def _unused(plan: Plan, job: JobPlan, full: str | None) -> Iterator[Verdict]:
+    """Much of every supply unused where no limit keeps the plan from more GPUs."""
+    supplies = {limit.name for limit in SUPPLIES}
+    given = [each for each in plan.limits if each.name in supplies and each.limit > 0]
+    if plan.objective.sense != "maximize" or not given:
+        return
+    if any(_holds_gpus(each, supplies) for each in plan.limits):
+        return
+    nearest = max(given, key=lambda each: each.value / each.limit)
+    used = nearest.value / nearest.limit
+    if used < LEAST_USED:
+        cause = full or f"more GPUs would do less work, {_largest_loss(job)}"
+        text = f"{100 * (1 - used):.0f} % of {nearest.label} is unused and no limit binds: {cause}"
+        yield Verdict(code="supply", text=text)
+
+
+def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
+    """Whether a limit keeps a plan from more GPUs: it binds, or its GPUs are nearly reached."""
+    if limit.name in _OF_COUNTS and limit.sense == "<=" and limit.value >= REACHED * limit.limit:
+        return True
+    of_items = limit.name.startswith(("items.", "stock."))
+    return limit.binding and (of_items or limit.name in supplies or limit.name in _OF_COUNTS)
+
+
+def _dear_storage(plan: Plan, job: JobPlan) -> Iterator[Verdict]:
+    totals = plan.totals
+    owned = any(line.installed for line in plan.lines if line.section == "Compute")
+    if totals is None or not totals.capex_usd or owned:  # what is owned is no part of capex
+        return
+    share = totals.capex_by_section_usd.get("Storage", 0.0) / totals.capex_usd
+    if share > MOST_STORAGE:
+        asked = {each.name for each in plan.limits if each.binding}
+        if asked & {"rule_read", "rule_write"}:
+            cause = "a vendor's rule sizes it"
+        elif "capacity" in asked and job.capacity_needed_tb:
+            cause = f"{job.capacity_needed_tb:,.0f} TB are to be held"
+        else:
+            cause = (
+                f"checkpoints of {job.checkpoint_gb / 1000:,.3g} TB every "
+                f"{job.to_storage_s / 60:,.3g} min"
+            )
+        yield Verdict(code="storage", text=f"storage is {100 * share:.0f} % of capex: {cause}")

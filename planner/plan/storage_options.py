@@ -22,8 +22,8 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate
 from planner.optimizer.other_storage import OtherStorage
 from planner.plan import assemble
-from planner.schema.beside import OptionItem, StorageOption, StorageOptions
 from planner.schema.catalog import Item
+from planner.schema.layout import OptionItem, StorageOption, StorageOptions
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 

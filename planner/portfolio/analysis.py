@@ -24,7 +24,7 @@ from planner.portfolio.views import UNITS, binds, figures, label, words
 from planner.report.blocks import Heading, Table, Text
 from planner.report.screen import show
 from planner.simulation.job import JobRun as SimulatedJob
-from planner.simulation.laws import Law
+from planner.simulation.job import Law
 from planner.simulation.run import simulate as simulate_job
 
 STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}

@@ -22,7 +22,7 @@ from planner.portfolio.schema import (
     TrainingJob,
 )
 from planner.schema.catalog import Item
-from planner.schema.problem import FixedInterval, OptimalInterval
+from planner.schema.job import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
 from planner.verifier.goodput import Times, goodput
 from planner.verifier.job import (

@@ -37,7 +37,14 @@ from planner.portfolio.schema import (
 )
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category
-from planner.schema.problem import Budget, Checkpoint, Job, Objective, Problem, Quantity, Term
+from planner.schema.job import Checkpoint, Job
+from planner.schema.problem import (
+    Budget,
+    Objective,
+    Problem,
+    Quantity,
+    Term,
+)
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.untrusted_files import contents
 

@@ -28,7 +28,7 @@ from planner.schema.bill import (
     BillSums,
     BillTotals,
 )
-from planner.schema.plan import Line, PartByLength, Plan
+from planner.schema.plan import Line, Plan
 
 COLUMNS = tuple(BillLine.model_fields)
 """The columns of the internal edition, in order."""
@@ -122,43 +122,6 @@ def _rows(entries: Sequence[Entry], code: str) -> Iterator[BillLine]:
         currency = {"currency": code} if code else {}
         for index, part in enumerate(entry.parts):
             yield _row(part, entry.part_label(index), entry.label, currency)
-        for index, each in enumerate(entry.ordered):
-            more = line.purchased - line.quantity if each is entry.stored else 0
-            row = _by_length(line, each, more, bool(code))
-            label = entry.ordered_label(index)
-            yield row.model_copy(update={"line": label, "parent_line": entry.label, **currency})
-
-
-def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
-    """The order of one length; its money is in the line that counts it."""
-    draws = part.sku == line.sku
-    changes: dict[str, object] = {
-        "sku": _text(part.sku),
-        "manufacturer": _text(part.vendor),
-        "part_number": _known(part.part_number),
-        "model": _text(part.model),
-        "quantity": part.quantity,
-        "spares": more if more and line.spares else 0,
-        "pack": 1,
-        "purchased": part.quantity + more,
-        "unit_net": part.unit_net_usd if money else None,
-        "role": "ordered of it"
-        if part.in_place_of == 1
-        else f"one in place of {part.in_place_of} links with their transceivers",
-        "notes": (),
-        "length_m": part.length_m,
-    }
-    changes |= dict.fromkeys(("description", "lead_time", "lead_time_days"))
-    heat = line.unit_heat_btu_per_h
-    for name, each in (
-        ("heat_btu_per_h", heat),
-        *((n, getattr(line, f"unit_{n}")) for n in _PHYSICAL),
-    ):
-        each = each if draws else None if name == "heat_btu_per_h" else 0.0
-        changes[name] = None if each is None else each * part.quantity
-        if name != "heat_btu_per_h":
-            changes[f"unit_{name}"] = each
-    return _row(line, "", None, {}).model_copy(update=changes)
 
 
 _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_fields))

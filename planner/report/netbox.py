@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.report.bill import harmless
-from planner.schema.beside import Cable, CableSchedule
 from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.plan import Line, Plan, RackGroup
+from planner.schema.layout import Cable, CableSchedule, RackGroup
+from planner.schema.plan import Line, Plan
 
 SITE = "planned hall"
 PLANNED = "planned"
@@ -217,7 +217,7 @@ def _cables(cables: Sequence[Cable]) -> Iterator[Row]:
         yield row | {
             "status": PLANNED,
             "label": f"{cable.network.replace('_', '-')} {cable.number}",
-            "length": cable.length_m if cable.ordered_m is None else cable.ordered_m,
+            "length": cable.length_m,
             "length_unit": None if cable.length_m is None else "m",
             "description": ", ".join(words)[:200],
         }
@@ -259,7 +259,7 @@ def _cell(value: object) -> str:
 _END = ("device", "rack", "ru", "port")
 COLUMNS = (
     *("cable", "network", *(f"from_{name}" for name in _END), *(f"to_{name}" for name in _END)),
-    *("sku", "model", "part_number", "medium", "length_m", "ordered_m"),
+    *("sku", "model", "part_number", "medium", "length_m"),
 )
 """The columns of the schedule, in order."""
 
@@ -271,7 +271,7 @@ def cells(cable: Cable) -> tuple[Value, ...]:
     ends = ((end.device, end.rack, end.position_ru, end.port) for end in (cable.lower, cable.upper))
     low, high = ends
     rest = (cable.sku, cable.model, cable.part_number, cable.medium)
-    return (cable.number, cable.network, *low, *high, *rest, cable.length_m, cable.ordered_m)
+    return (cable.number, cable.network, *low, *high, *rest, cable.length_m)
 
 
 def schedule_csv(schedule: CableSchedule) -> bytes:

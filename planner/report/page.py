@@ -55,9 +55,9 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.comparison import RulesTable
-from planner.schema.plan import JobPlan, Plan, Totals
-from planner.schema.sensitivity import Study, Sweep
+from planner.schema.analysis import RulesTable, Study, Sweep
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan, Totals
 
 AnyStudy = Study | RulesTable
 Part = dict[str, Any]

@@ -17,7 +17,7 @@ from planner.schema.plan import Line
 from planner.schema.prices import ShownIn
 
 if TYPE_CHECKING:
-    from planner.schema.sensitivity import Column
+    from planner.schema.analysis import Column
 
 ModelT = TypeVar("ModelT", bound=Record)
 _RATES = frozenset({"usd_per_unit"})

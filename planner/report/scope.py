@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from planner.schema.plan import LimitReport, Line, PartByLength, Plan, Section
+from planner.schema.plan import LimitReport, Line, Plan, Section
 
 
 class Entry(NamedTuple):
-    """A line with its number, its components, and its orders by length."""
+    """A line with its number and its components."""
 
     number: int
     line: Line
     parts: tuple[Line, ...]
-    ordered: tuple[PartByLength, ...] = ()
 
     @property
     def label(self) -> str:
@@ -23,16 +22,6 @@ class Entry(NamedTuple):
     def part_label(self, index: int) -> str:
         """The number of a component, such as ``3.1``."""
         return f"{self.number}.{index + 1}"
-
-    def ordered_label(self, index: int) -> str:
-        """The number of an order by length."""
-        return self.part_label(len(self.parts) + index)
-
-    @property
-    def stored(self) -> PartByLength | None:
-        """The longest length, of which spares and rests of packs are: it can replace any other."""
-        own = (part for part in self.ordered if part.sku == self.line.sku)
-        return max(own, key=lambda part: part.length_m or 0.0, default=None)
 
 
 class Block(NamedTuple):
@@ -49,9 +38,6 @@ def blocks(plan: Plan) -> list[Block]:
     """
     bundles = {_key(line, line.sku) for line in plan.lines if line.parent is None}
     parts: dict[tuple[str, str, int], list[Line]] = {}
-    by_length: dict[str, list[PartByLength]] = {}
-    for part in plan.cabling:
-        by_length.setdefault(part.counted_as, []).append(part)
     own: dict[Section, list[Line]] = {section: [] for section in get_args(Section)}
     for line in plan.lines:
         if line.parent is not None and _key(line, line.parent) in bundles:
@@ -66,8 +52,7 @@ def blocks(plan: Plan) -> list[Block]:
             number += 1
             alone = line.parent is not None
             known = () if alone else tuple(parts.get(_key(line, line.sku), ()))
-            ordered = () if alone else tuple(by_length.get(line.sku, ()))
-            entries.append(Entry(number, line, known, ordered))
+            entries.append(Entry(number, line, known))
         if entries:
             result.append(Block(section, tuple(entries)))
     return result

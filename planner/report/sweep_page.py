@@ -16,7 +16,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
 from planner.report.views.sweep import Rows, bought, cell, length, numeric, varied, write_value
 from planner.report.words import STATUS_WORDS, named, results, scale
-from planner.schema.sensitivity import PLANNED, Column, Sweep
+from planner.schema.analysis import PLANNED, Column, Sweep
 
 MOST_BYTES = 1_000_000
 _DIGITS = 6

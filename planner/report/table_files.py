@@ -36,7 +36,7 @@ from planner.report.telemetry_words import (
 )
 from planner.report.views.telemetry import value_of
 from planner.report.words import DAY_S, clean, counted, duration
-from planner.schema.sensitivity import Column
+from planner.schema.analysis import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,

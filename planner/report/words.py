@@ -19,9 +19,8 @@ from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
 from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan
 
 if TYPE_CHECKING:
-    from planner.schema.comparison import RulesTable
-    from planner.schema.sensitivity import Study
-    from planner.schema.verification import Breach
+    from planner.schema.analysis import RulesTable, Study
+    from planner.schema.explanation import Breach
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""

@@ -46,7 +46,7 @@ class Unit:
     open_low: bool = False
 
     def read(self, value: object, info: ValidationInfo) -> float:
-        """Return ``value`` in the dimension's canonical unit; raise the errors of pydantic."""
+        """``value`` in the dimension's canonical unit; raises the errors of pydantic."""
         try:
             if info.context is CANONICAL and isinstance(value, (int, float)):
                 number = units.canonical(value, self.dimension)
@@ -120,10 +120,10 @@ WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
 
 @dataclass(frozen=True)
 class InUnit:
-    """Annotation of a figure of a result whose unit another field tells, by its path.
+    """Annotation of a figure of a result: path of the field with its unit.
 
-    The path starts at the record itself, or at the nearest of those that hold it in which there is
-    such a field: of the class ``of``, where a nearer one has a field of that name, too.
+    The path starts at the record, or at the nearest enclosing one with such a field, of class
+    ``of``.
     """
 
     path: str = "unit"
@@ -159,9 +159,7 @@ Text = Annotated[str, Field(min_length=1, max_length=40_000)]
 
 
 def with_field(model: AnyModel, name: str, value: object) -> AnyModel:
-    """Return a model with one field replaced by what it takes, as `model_copy` does, in a fifth of
-    the time: thousands of figures are drawn anew where inputs are not known.
-    """
+    """A model with one field replaced, as `model_copy` does, in a fifth of the time."""
     new = object.__new__(type(model))
     set_ = object.__setattr__
     set_(new, "__dict__", {**model.__dict__, name: value})
@@ -178,11 +176,7 @@ class Record(BaseModel):
 
 
 class Shown:
-    """A result that people look at: as the command's screen, as a page of a notebook, as tables.
-
-    How it looks is no matter of its schema: whatever shows results is above this, and is named here
-    and not imported, as the commands are in `planner.analysis.registry`.
-    """
+    """A result that people look at: as a screen, as a page of a notebook, as tables."""
 
     def __str__(self) -> str:
         return str(import_module(_SHOWS).text(self))
@@ -226,8 +220,7 @@ AnyT = TypeVar("AnyT")
 class Visible:
     """Mark of a field of a plan that leaves the house, where an edition shows such prices.
 
-    Fields without a mark stay internal. Free text has none but names of products and public texts:
-    a typed field can be decided once, a sentence cannot.
+    Fields without a mark stay internal; free text has none.
     """
 
     prices: Prices = "none"

@@ -1,20 +1,26 @@
-"""The bill of materials as other programs read it, and a vendor's quote as it was read.
+"""Bills of materials as other programs read them, quotes as read, and bids evaluated.
 
-Additive changes only, as with the plan.
-
-Money is in ``currency``. None is not known, never zero. The customer's edition has none of the
-fields named in `MONEY_OF_LINES` and `MONEY_OF_TOTALS`.
+Additive changes only, as with the plan. None is not known, never zero. The customer's edition of a
+bill has none of the fields in `MONEY_OF_LINES` and `MONEY_OF_TOTALS`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
+from planner.schema.analysis import InMeasure, Study
+from planner.schema.base import (
+    Day,
+    Identifier,
+    Model,
+    PositiveWhole,
+    Record,
+    Text,
+)
+from planner.schema.explanation import Breach
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1
-
 LineKind = Literal[
     "item", "service", "support", "freight", "tax", "discount", "option", "included", "subtotal",
     "total", "not_understood",
@@ -28,11 +34,10 @@ Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
 
 
 class QuoteLine(Record):
-    """One row of a quote.
+    """One row of a quote, in its currency.
 
-    Amounts are in the quote's currency; ``cells`` names the cell that each figure was read from.
-    ``currency`` is that of the line itself where it names one, and ``remarks`` its text.
-    ``hidden`` rows are not seen by who opens the file. ``remarks`` say what is odd about it.
+    ``cells``: the cell of each figure; ``currency``: that of the line where it names one;
+    ``hidden`` in the file; ``remarks``: what is odd about it.
     """
 
     sheet: str
@@ -70,8 +75,8 @@ class QuoteSum(Record):
 class Asked(Record):
     """A product that no catalog has, and the figures that a plan needs of it.
 
-    ``known`` are figures that the vendor states, by where they stand in a catalog; ``cells`` says
-    where in the file; ``figures`` are those that are still asked for.
+    ``known``: figures that the vendor states, by their place in a catalog; ``cells``: places in the
+    file; ``figures``: figures still missing.
     """
 
     part_number: str
@@ -85,10 +90,7 @@ class Asked(Record):
 
 
 class Quoted(Record):
-    """The price of one item of the catalogs as quoted, in USD per unit.
-
-    ``support_cells`` are those of the support that is counted in it.
-    """
+    """Quoted price of one catalog item, USD per unit; ``support_cells`` of included support."""
 
     item: str
     quantity: float
@@ -102,11 +104,10 @@ class Quoted(Record):
 
 
 class Quote(Record):
-    """A quote read from a vendor's file; its ``date`` is empty where it is not clear.
+    """A quote read from a vendor's file; dates are empty where they are not clear.
 
-    ``valid_until`` is the last day on which its prices hold, empty where nothing is said of it.
-    ``usd_per_unit`` is the rate that amounts were multiplied by; ``columns`` says which column was
-    taken for what; ``decimal`` how numbers that are texts are written.
+    ``usd_per_unit``: the rate of exchange; ``columns``: the column of each figure; ``decimal``:
+    form of numbers that are texts.
     """
 
     schema_version: int = QUOTE_SCHEMA_VERSION
@@ -127,11 +128,10 @@ class Quote(Record):
 
 
 class QuoteMap(Model):
-    """How a vendor's quotes are laid out, as somebody says or as an import found it.
+    """Layout of a vendor's quotes, given or as an import found it.
 
-    ``columns`` names headers as they stand in the file; ``items`` says which product of the
-    catalogs a part number or a description is; ``leave_out`` names rows that are no lines;
-    ``quantities`` says how many are wanted of what a file prices without a quantity.
+    ``columns``: headers in the file; ``items``: catalog item of a part number or description;
+    ``leave_out``: rows that are no lines; ``quantities``: of products priced without one.
     """
 
     quote_map: Text
@@ -148,102 +148,89 @@ class QuoteMap(Model):
 SCHEMA_VERSION = 1
 
 
-class BillLine(Record):
-    """One line; power, height, weight and money of a ``parent_line`` hold those of its parts."""
+def _column(text: str) -> Any:
+    return Field(description=text)
 
-    line: str = Field(
-        description="number, 3.0 (3 on the sheet Quote), its components 3.1, 3.2, …; text"
+
+def _price(text: str) -> Any:
+    """A column that only editions with prices have."""
+    return Field(default=None, description=text)
+
+
+class BillLine(Record):
+    """One line; power, height, weight and money of a ``parent_line`` include its parts."""
+
+    line: str = _column("number, 3.0 (3 on the sheet Quote), its components 3.1, 3.2, …; text")
+    section: Section = _column(
+        "Compute, Storage, Network, Optics & cables, Racks & power, Software, …"
     )
-    section: Section = Field(
-        description="Compute, Storage, Network, Optics & cables, Racks & power, "
-        "Software, Services, Components"
+    site: str = _column("where; `site` where the problem has one")
+    period: int = _column("when; 0 where the problem has one")
+    parent_line: str | None = _column(
+        "line of the bundle of this part, or that counts what is ordered here"
     )
-    site: str = Field(description="where; `site` where the problem has one")
-    period: int = Field(description="when; 0 where the problem has one")
-    parent_line: str | None = Field(
-        description="line of the bundle that this is a part of, or that counts what is ordered here"
+    sku: str = _column("id in the catalogs")
+    manufacturer: str = _column("as in the catalog; text")
+    part_number: str | None = _column("as in the catalog; text")
+    model: str = _column("as in the catalog; text")
+    description: str | None = _column("as in the catalog; text")
+    unit: str = _column("unit that is counted: each, licence")
+    quantity: int = _column("units in place, installed and idle ones included")
+    spares: int = _column("cold spares on the shelf")
+    installed: int = _column("units that are there already")
+    pack: int = _column("units in a pack")
+    purchased: int = _column(
+        "units to buy: quantity and spares less what is installed, in whole packs"
     )
-    sku: str = Field(description="id in the catalogs")
-    manufacturer: str = Field(description="as in the catalog; text")
-    part_number: str | None = Field(description="as in the catalog; text")
-    model: str = Field(description="as in the catalog; text")
-    description: str | None = Field(description="as in the catalog; text")
-    unit: str = Field(description="what is counted: each, licence")
-    quantity: int = Field(
-        description="units in place, installed ones included, idle ones too (a note says how many)"
+    currency: str | None = _price("of all money: that of the problem, USD by default")
+    unit_list: float | None = _price("list price")
+    discount: float | None = _price("share of the list price, from 0 to 1")
+    unit_net: float | None = _price("net price")
+    extended_list: float | None = _price("for what is purchased, to the cent")
+    extended_net: float | None = _price("for what is purchased, to the cent")
+    support_per_year: float | None = _price("for what is purchased")
+    subscription_per_year: float | None = _price("for what is purchased")
+    support_years: float | None = _price(
+        "years of the term for which support is paid, where there is any"
     )
-    spares: int = Field(description="cold spares on the shelf")
-    installed: int = Field(description="units that are there already")
-    pack: int = Field(description="units in a pack")
-    purchased: int = Field(
-        description="units to buy: quantity and spares less what is installed, in whole packs"
+    price_source: str | None = _price("of the list price")
+    price_date: str | None = _price("of the list price")
+    price_confidence: str | None = _price("of the list price")
+    lead_time: str | None = _column("as stated")
+    lead_time_days: float | None = _column("its upper end, days")
+    unit_it_power_kw: float | None = _column("largest draw of one")
+    it_power_kw: float | None = _column("largest draw of all in place")
+    heat_btu_per_h: float | None = _column("heat of all in place")
+    unit_rack_units: float | None = _column("height of one")
+    rack_units: float | None = _column("height of all in place")
+    racks: int | None = _column(
+        "racks that the line fills; shared ones are in the grand total alone"
     )
-    currency: str | None = Field(
-        default=None, description="of all money: that of the problem, USD by default"
+    unit_weight_kg: float | None = _column("weight of one")
+    weight_kg: float | None = _column("weight of all in place")
+    role: str | None = _column("purpose of a companion")
+    notes: tuple[str, ...] = _column("remarks of catalog and price book")
+    length_m: None = _column("empty: cables are not ordered by length")
+    unit_list_low: float | None = _price("least it is expected to be")
+    unit_list_high: float | None = _price("most it is expected to be")
+    subscription_per_year_low: float | None = _price(
+        "least it is expected to be, for what is purchased"
     )
-    unit_list: float | None = Field(default=None, description="list price")
-    discount: float | None = Field(default=None, description="share of the list price, from 0 to 1")
-    unit_net: float | None = Field(default=None, description="net price")
-    extended_list: float | None = Field(
-        default=None, description="for what is purchased, to the cent"
+    subscription_per_year_high: float | None = _price(
+        "most it is expected to be, for what is purchased"
     )
-    extended_net: float | None = Field(
-        default=None, description="for what is purchased, to the cent"
-    )
-    support_per_year: float | None = Field(default=None, description="for what is purchased")
-    subscription_per_year: float | None = Field(default=None, description="for what is purchased")
-    support_years: float | None = Field(
-        default=None, description="years of the term for which support is paid, where there is any"
-    )
-    price_source: str | None = Field(default=None, description="of the list price")
-    price_date: str | None = Field(default=None, description="of the list price")
-    price_confidence: str | None = Field(default=None, description="of the list price")
-    lead_time: str | None = Field(description="as stated")
-    lead_time_days: float | None = Field(description="its upper end, days")
-    unit_it_power_kw: float | None = Field(description="largest draw of one")
-    it_power_kw: float | None = Field(description="largest draw of all in place")
-    heat_btu_per_h: float | None = Field(description="heat of all in place")
-    unit_rack_units: float | None = Field(description="height of one")
-    rack_units: float | None = Field(description="height of all in place")
-    racks: int | None = Field(
-        description="racks that the line fills; those that several lines share are in the grand "
-        "total alone"
-    )
-    unit_weight_kg: float | None = Field(description="weight of one")
-    weight_kg: float | None = Field(description="weight of all in place")
-    role: str | None = Field(description="what a companion is for")
-    notes: tuple[str, ...] = Field(description="remarks of catalog and price book")
-    length_m: float | None = Field(description="length as it is ordered, of cables by length")
-    unit_list_low: float | None = Field(
-        default=None, description="least it is expected to come in at"
-    )
-    unit_list_high: float | None = Field(
-        default=None, description="most that it is expected to come in at"
-    )
-    subscription_per_year_low: float | None = Field(
-        default=None, description="least it is expected to be, for what is purchased"
-    )
-    subscription_per_year_high: float | None = Field(
-        default=None, description="most it is expected to be, for what is purchased"
-    )
-    support_level: str | None = Field(
-        default=None, description="the kind of support, where price book or problem name one"
-    )
-    support_from_years: float | None = Field(
-        default=None,
-        description="when support begins to be paid, in years of the term: after what the price "
-        "includes",
-    )
-    price_book: str | None = Field(default=None, description="where the price stands")
-    price_valid_until: str | None = Field(default=None, description="how long a quote is good")
-    category: str | None = Field(description="as in the catalog")
-    lifecycle: str | None = Field(description="`announced`, `available`, `end_of_sale`")
-    min_order: int | None = Field(description="the least that is sold, where there is one")
-    typical_power_kw: float | None = Field(description="typical draw of all in place")
-    country_of_origin: str | None = Field(description="as the catalog states them under `trade`")
-    hs_code: str | None = Field(description="as the catalog states them under `trade`")
-    export_class: str | None = Field(description="as the catalog states them under `trade`")
-    warranty_years: float | None = Field(description="as the catalog states them under `trade`")
+    support_level: str | None = _price("kind of support, where price book or problem name one")
+    support_from_years: float | None = _price("begin of paid support, in years of the term")
+    price_book: str | None = _price("title of the price book")
+    price_valid_until: str | None = _price("last day of a quote")
+    category: str | None = _column("as in the catalog")
+    lifecycle: str | None = _column("`announced`, `available`, `end_of_sale`")
+    min_order: int | None = _column("minimum order quantity, where there is one")
+    typical_power_kw: float | None = _column("typical draw of all in place")
+    country_of_origin: str | None = _column("under `trade` in the catalog")
+    hs_code: str | None = _column("under `trade` in the catalog")
+    export_class: str | None = _column("under `trade` in the catalog")
+    warranty_years: float | None = _column("under `trade` in the catalog")
 
 
 class BillTotals(Record):
@@ -278,33 +265,218 @@ class Bill(Record):
     totals: BillSums
 
 
-MONEY_OF_LINES = frozenset(
-    {
-        "currency",
-        "unit_list",
-        "discount",
-        "unit_net",
-        "extended_list",
-        "extended_net",
-        "support_per_year",
-        "subscription_per_year",
-        "support_years",
-        "price_source",
-        "price_date",
-        "price_confidence",
-        "unit_list_low",
-        "unit_list_high",
-        "subscription_per_year_low",
-        "subscription_per_year_high",
-        "support_level",
-        "support_from_years",
-        "price_book",
-        "price_valid_until",
-    }
+MONEY_OF_LINES, MONEY_OF_TOTALS = (
+    frozenset(name for name, field in record.model_fields.items() if not field.is_required())
+    for record in (BillLine, BillTotals)
 )
-"""Fields of a line that the customer's edition does not have."""
+"""Fields of a line and of a sum that the customer's edition does not have."""
+Quantities = Literal["quoted", "free"]
+BidState = Literal["meets", "breaks", "open"]
+PricedBy = Literal["quote", "more", "book"]
+LackKind = Literal["units", "more_units", "support", "subscription"]
+ChargeKind = Literal["service", "support", "freight", "other", "unknown", "surplus"]
+BidLot = Literal["gpu_system", "storage", "others"]
 
-MONEY_OF_TOTALS = frozenset(
-    {"extended_list", "extended_net", "support_per_year", "subscription_per_year"}
-)
-"""Fields of a sum that the customer's edition does not have."""
+
+class BidMeasure(Record):
+    """Ranking criterion of bids; ``sense`` is maximize or minimize."""
+
+    name: str
+    label: str
+    unit: str
+    sense: Literal["maximize", "minimize"]
+
+
+class BidFigures(Record):
+    """Figures of a bid's plan; ``years_usd`` is ``tco_usd`` less ``capex_usd``. None: not known."""
+
+    capex_usd: float
+    tco_usd: float | None
+    years_usd: float | None
+    gpus_used: int
+    useful_gpus: float
+    useful_pflops: float | None
+    goodput: float
+    usd_per_useful_gpu_hour: float | None
+    usd_per_million_tokens: float | None
+    days_to_train: float | None
+    facility_power_kw: float | None
+    racks: int | None
+    restore_s: float
+    interval_s: float
+    lead_time_days: float | None
+
+
+class BidLine(Record):
+    """A product of a bid's bill: demand, quote, cost.
+
+    ``priced_by``: "quote", "book", or "more" for units beyond the quoted ones at the quoted price.
+    ``usd`` at once, ``years_usd`` for support and subscriptions over the term; ``low_usd`` and
+    ``high_usd`` of both at the ends of the book's prices.
+    """
+
+    sku: str
+    section: str
+    product: str
+    needed: int
+    quoted: float
+    unit_usd: float | None
+    usd: float
+    years_usd: float
+    priced_by: PricedBy
+    cells: tuple[str, ...]
+    low_usd: float
+    high_usd: float
+
+
+class BidCharge(Record):
+    """A payment that is no product of the bill; USD, once."""
+
+    kind: ChargeKind
+    label: str
+    usd: float
+    cells: tuple[str, ...]
+
+
+class Lack(Record):
+    """An item that the cluster needs and a bid lacks, and its cost."""
+
+    sku: str
+    product: str
+    kind: LackKind
+    units: float
+    usd: float
+    low_usd: float
+    high_usd: float
+
+
+class TraceRow(Record):
+    """A line of a bid's file, and the figure it became; ``usd`` is ``amount`` times the rate."""
+
+    bid: str
+    file: str
+    row: int
+    cells: dict[str, str]
+    kind: str
+    description: str
+    item: str | None
+    quantity: float | None
+    unit_net: float | None
+    amount: float | None
+    currency: str
+    usd_per_unit: float
+    usd: float | None
+    became: str
+
+
+class BreakEven(Record):
+    """Break-even price of a whole bid: share of its quote, and USD.
+
+    At ``share`` of its prices the bid, planned again, ranks first, at ``not_at`` it does not.
+    """
+
+    share: float | None
+    usd: float | None
+    not_at: float | None
+    reason: str = ""
+
+
+class Remedy(Record):
+    """Quantities of a bid's own products with which it meets every limit."""
+
+    counts: dict[str, int]
+    measured: InMeasure | None
+
+
+class Holding(Record):
+    """Robustness of a bid's rank to unquoted items: share of draws ranked first."""
+
+    first: float
+    best_rank: int
+    worst_rank: int
+
+
+class Bid(Record):
+    """One bid, evaluated on the problem.
+
+    ``quoted_usd``: total of its file without taxes; ``stated_usd``: the file's own last total.
+    ``state`` is "open", with reasons, where it is not known well enough. ``breaches``: broken
+    limits; ``against``: other broken rules; ``lacks_usd``: missing items at the book's rates.
+    ``unread``: cells of lines and totals that were not understood: money that is in no figure of
+    the bid.
+    """
+
+    key: str
+    vendor: str
+    file: str
+    sha256: str
+    date: str
+    currency: str
+    usd_per_unit: float
+    quoted_usd: float
+    stated_usd: float | None
+    rebate: float
+    state: BidState
+    rank: int | None = None
+    measured: InMeasure | None = None
+    figures: BidFigures | None = None
+    breaches: tuple[Breach, ...] = ()
+    against: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    lines: tuple[BidLine, ...] = ()
+    charges: tuple[BidCharge, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+    lacks_usd: float = 0.0
+    break_even: BreakEven | None = None
+    remedy: Remedy | None = None
+    holding: Holding | None = None
+    unread: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+class Award(Record):
+    """Whose offer is taken for a lot; no bid where it is bought at the book's prices."""
+
+    lot: BidLot
+    bids: tuple[str, ...]
+    counts: dict[str, int]
+
+
+class Mix(Record):
+    """The best award of lots among the bids, and its proof.
+
+    ``tried`` awards were planned, ``possible`` of them are feasible; ``proven``: each to its
+    optimum or infeasibility. ``bound`` where the measure is the problem's objective. ``saves_usd``
+    and ``better``: against the best single bid.
+    """
+
+    awards: tuple[Award, ...]
+    bids: tuple[str, ...]
+    measured: InMeasure
+    bound: InMeasure | None
+    proven: bool
+    figures: BidFigures
+    tried: int
+    possible: int
+    saves_usd: float | None
+    better: float | None
+
+
+class Bids(Study):
+    """Bids evaluated on one problem, ranked.
+
+    ``settled``: the first stays first within the ranges of the book's prices, by ``draws`` draws.
+    """
+
+    kind: Literal["bids"] = "bids"
+    quantities: Quantities
+    measure: BidMeasure
+    money: Literal["tco", "capex"]
+    bids: tuple[Bid, ...]
+    trace: tuple[TraceRow, ...]
+    mix: Mix | None = None
+    mix_reason: str = ""
+    settled: bool | None = None
+    draws: int = 0
+    message: str | None = None
+    status: str = "optimal"

@@ -1,7 +1,6 @@
 """Catalogs: products, with source and confidence of every figure. No prices."""
 
 from functools import cache
-from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -61,16 +60,21 @@ class Source(Model):
     note: Text | None = None
 
 
-class Figure(Model, Generic[T]):
-    """A value with its source, its confidence and, where it was derived, how."""
+class Cited(Model):
+    """A figure or table with its source, its confidence and, where it was derived, how."""
 
-    value: T
     source: Identifier
     confidence: Confidence
     note: Text | None = None
 
+
+class Figure(Cited, Generic[T]):
+    """A value with its source, its confidence and, where it was derived, how."""
+
+    value: T
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let figures be sent to other processes, although their class has no name of its own."""
+        """Pickle by the kind of the class, which has no importable name."""
         return _figure, (_kind(type(self)),), self.__getstate__()
 
 
@@ -82,23 +86,20 @@ def _kind(figure: type[Figure[Any]]) -> str:
 
 
 def _figure(kind: str) -> Figure[Any]:
-    """Return an empty figure of a kind."""
+    """An empty figure of a kind."""
     made = _kinds()[kind]
     return made.__new__(made)
 
 
 @cache
 def _kinds() -> dict[str, type[Figure[Any]]]:
-    """Return every kind of figure there is; all are made where this file is read."""
+    """Every kind of figure; all are made when this module is imported."""
     ofs = Figure.__subclasses__()
     return {_kind(each): each for of in ofs for each in (of, *of.__subclasses__())}
 
 
 class Throughput(Figure[Bandwidth]):
-    """A bandwidth with its basis and, if measured, its benchmark.
-
-    Without a basis it is taken for a nameplate.
-    """
+    """A bandwidth with its basis (default: nameplate) and, if measured, its benchmark."""
 
     basis: Basis | None = None
     benchmark: Text | None = None
@@ -107,9 +108,8 @@ class Throughput(Figure[Bandwidth]):
 class Provides(Model):
     """Supply of one unit: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
 
-    ``write`` is sustained, ``burst_write`` the rate until its buffers are full, for
-    ``burst_window``. They empty at the sustained rate. Without a window nothing is planned with
-    bursts.
+    ``write`` is sustained, ``burst_write`` the rate for ``burst_window`` until its buffers are
+    full; they empty at the sustained rate.
     """
 
     gpus: Figure[PositiveWhole] | None = None
@@ -124,10 +124,7 @@ class Provides(Model):
 
 
 class Consumes(Model):
-    """Demand of one unit: nameplate and typical draw, height, weight, whole racks.
-
-    ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
-    """
+    """Demand of one unit; ``liquid_share``: share of its heat that goes to liquid."""
 
     it_power: Figure[PowerOrZero] | None = None
     rack_units: Figure[RackUnitsOrZero] | None = None
@@ -151,14 +148,13 @@ class PortSplit(Model):
     transceiver: LinkEnd | None = None
 
 
-class Port(Model):
-    """The ports of one unit on one network; ``rails`` separate leaves, where it has any.
+class Port(Cited):
+    """The ports of one unit on one network; ``rails`` separate leaves.
 
-    ``rail_group`` systems make up a unit: no system's ports on a rail are split between leaves, and
-    the leaves of a rail within a unit have spines of their own. ``split`` says what a port becomes
-    in a fabric of several planes. ``transceiver`` is what these ports take where it is not the
-    switch's usual system end; ``form`` what plugs in, where switches have links of their own for it
-    (storage and in-band).
+    ``rail_group`` systems make up a unit, whose ports on a rail stay on one leaf and whose leaves
+    of a rail have spines of their own. ``split``: a port in a fabric of several planes.
+    ``transceiver``: where it is not the switch's usual system end; ``form``: plug, where switches
+    have links of their own.
     """
 
     count: PositiveWhole
@@ -169,9 +165,6 @@ class Port(Model):
     protocol: Protocol | None = None
     transceiver: LinkEnd | None = None
     form: Identifier | None = None
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
 
 class Ports(Model):
@@ -198,19 +191,10 @@ class FormLink(Link):
     form: Identifier
 
 
-class Copper(Model):
-    """A copper cable from cage to cage of switches, in place of ``links`` links and their ends."""
-
-    cable: Identifier
-    links: PositiveWhole = 1
-
-
 class PortGroup(Model):
-    """One way to use the whole front panel: so many ports of one speed.
+    """One way to use the whole front panel: ``count`` ports of one speed.
 
-    A port of a form that one of ``forms`` is for uses a group that has such a link. ``copper`` are
-    the cables that serve between two such switches as far as they reach. Ports slower than
-    ``down_to`` find no link: modules of other lanes do not come up with those of the group.
+    ``forms``: links to ports of other forms. Ports slower than ``down_to`` find no link.
     """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
@@ -218,14 +202,13 @@ class PortGroup(Model):
     count: PositiveWhole
     link: Link | None = None
     forms: tuple[FormLink, ...] = ()
-    copper: tuple[Copper, ...] = ()
 
     def made_for(self, form: str | None) -> FormLink | None:
-        """Return the link for ports of a form, or None."""
+        """The link for ports of a form, or None."""
         return next((link for link in self.forms if link.form == form), None)
 
     def takes(self, speed_gbit_per_s: float) -> bool:
-        """Say whether a port of a speed links with a port of the group."""
+        """True if a port of a speed links with a port of the group."""
         slowest = self.slowest_gbit_per_s or 0.0
         return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
@@ -238,13 +221,11 @@ def check_range(value: float, low: float | None, high: float | None) -> None:
         raise ValueError(f"high {high:.4g} is less than {value:.4g}")
 
 
-class PowerPoint(Model):
+class PowerPoint(Cited):
     """A published power set point of a GPU system: throughput under a GPU power cap.
 
-    ``power`` is the share of the system's rated power that is provisioned then; where it is not
-    given it follows from the GPUs' rated power. ``throughput`` is the share left of a job's rate,
-    ``low`` to ``high`` where that is uncertain. ``precision`` is named where it holds for one
-    alone.
+    ``power``: provisioned share of the system's rated power, by default from the GPUs' rated power.
+    ``throughput``: remaining share of a job's rate, with its range.
     """
 
     gpu_cap: PositiveShare
@@ -254,9 +235,6 @@ class PowerPoint(Model):
     high: PositiveShare | None = None
     of: Literal["training", "inference"] = Field(default="training", alias="for")
     precision: Precision | None = None
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
@@ -264,11 +242,10 @@ class PowerPoint(Model):
         return self
 
 
-class Achieved(Model):
+class Achieved(Cited):
     """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
 
-    ``model`` names a model, or a class: ``dense`` or ``moe`` are planning values, ``low`` and
-    ``high`` the published range of the class.
+    ``model`` names a model, or a class (``dense``, ``moe``) with its published range.
     """
 
     model: Text
@@ -277,9 +254,6 @@ class Achieved(Model):
     rate_tflops: Compute = Field(alias="rate")
     low_tflops: Compute | None = Field(default=None, alias="low")
     high_tflops: Compute | None = Field(default=None, alias="high")
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
@@ -287,14 +261,11 @@ class Achieved(Model):
         return self
 
 
-class Switch(Model):
+class Switch(Cited):
     """Protocol and port groups of a switch, each the whole front panel."""
 
     protocol: Protocol
     ports: tuple[PortGroup, ...] = Field(min_length=1)
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
 
 class Licence(Model):
@@ -307,8 +278,7 @@ class Licence(Model):
 class ServiceCount(Model):
     """Counting unit of a service: per order, unit, rack, cable or kW.
 
-    ``hardware`` counts every 100 USD that the hardware costs, so that the price of the service is a
-    percentage; ``of`` names the categories that count, all but software and services by default.
+    ``hardware``: every 100 USD of hardware of the categories ``of``, by default all.
     """
 
     per: Literal[
@@ -337,10 +307,7 @@ class Gpu(Model):
 
 
 class LocalDrives(Model):
-    """Checkpoint drives of a GPU system: sustained rates of one system.
-
-    ``copy`` is the rate of one GPU to the memory of its host.
-    """
+    """Checkpoint drives of a GPU system; ``copy``: rate of one GPU to the memory of its host."""
 
     write: Figure[Bandwidth] | None = None
     capacity: Figure[Capacity] | None = None
@@ -376,12 +343,9 @@ class SizeRow(Model):
     write: Bandwidth
 
 
-class Sizes(Model):
+class Sizes(Cited):
     """A non-linear table of units against bandwidth, linear between neighbouring rows."""
 
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
     basis: Basis | None = None
     benchmark: Text | None = None
     rows: tuple[SizeRow, ...] = Field(min_length=1, max_length=200)
@@ -394,59 +358,23 @@ class Component(Model):
     quantity: PositiveWhole
 
 
-class Media(Model):
+class Media(Cited):
     """The drives of one unit: their type and raw capacity together, before any protection."""
 
     type: MediaType
     raw_tb: Capacity = Field(alias="raw")
     drives: Text | None = None
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
 
-class LengthOnOffer(Model):
-    """One length in which a cable is sold, and its part number."""
-
-    length_m: Length = Field(alias="length")
-    part_number: Text | None = None
-
-
-class Lengths(Model):
-    """The lengths in which a cable is sold, from the shortest on; none where it is cut to length.
-
-    ``model`` is its name without a length.
-    """
-
-    model: Text | None = None
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
-    offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
-
-    @model_validator(mode="after")
-    def _rising(self) -> Self:
-        lengths = [each.length_m for each in self.offered]
-        if any(a >= b for a, b in pairwise(lengths)):
-            raise ValueError("lengths are listed from the shortest on, each once")
-        return self
-
-
-class ClusterPart(Model):
+class ClusterPart(Cited):
     """Something that each cluster of a family needs for itself, such as its two switches."""
 
     item: Identifier
     quantity: PositiveWhole
-    source: Identifier
-    confidence: Confidence
-    note: Text | None = None
 
 
 class Cluster(Model):
-    """Maximum units of one cluster, and the parts of each cluster.
-
-    A plan may hold several. So many units as ``alone`` need none of the parts.
-    """
+    """Maximum units of one cluster, and the parts of each; ``alone`` units need none of them."""
 
     max_units: Figure[PositiveWhole]
     alone: Figure[PositiveWhole] | None = None
@@ -454,10 +382,7 @@ class Cluster(Model):
 
 
 class Family(Model):
-    """One file system: the items that can serve one namespace together.
-
-    ``max_units`` is the most that a plan may hold; ``cluster`` describes its clusters.
-    """
+    """One file system: the items that serve one namespace together, ``max_units`` at most."""
 
     id: Identifier
     vendor: Text
@@ -474,11 +399,7 @@ Warranty = Annotated[float, Unit(units.NUMBER, high=20.0)]
 
 
 class Trade(Model):
-    """Trade data of a product: purchase, customs, warranty.
-
-    ``origin`` is a country (ISO 3166), ``hs_code`` of the Harmonized System, ``export_class`` what
-    it falls under for export control, ``warranty`` years from delivery.
-    """
+    """Origin (ISO 3166), tariff code, export class and warranty in years from delivery."""
 
     origin: Figure[Country] | None = None
     hs_code: Figure[TariffCode] | None = None
@@ -489,9 +410,8 @@ class Trade(Model):
 class Item(Model):
     """A product as its vendor describes it.
 
-    Storage of ``tier`` bulk holds data sets and archives; the job's checkpoints need flash.
-    ``reach`` is how long a link of a transceiver or of a cable may be; ``beyond`` is what takes its
-    place, in the same cage or with the same ends, where links are longer.
+    Storage of ``tier`` bulk holds data sets and archives. ``reach``: longest link of a transceiver
+    or cable.
     """
 
     id: Identifier
@@ -522,8 +442,6 @@ class Item(Model):
     service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     reach: Figure[Length] | None = None
-    beyond: Identifier | None = None
-    lengths: Lengths | None = None
     trade: Trade = Trade.model_construct()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None

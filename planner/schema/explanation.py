@@ -1,19 +1,150 @@
-"""Why a plan is the best: marginal values of limits, forced plans, items not bought."""
+"""Why a plan is the best, whether it holds, and edited workbooks against it.
 
+Additive changes only, as with the plan.
+"""
+
+from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from planner.schema.base import InItsUnit, InUnit, Record, Shown
-from planner.schema.plan import Plan
+from planner.schema.base import (
+    InItsUnit,
+    InUnit,
+    Record,
+    Shown,
+)
+from planner.schema.plan import LimitReport, Plan
+
+VERIFICATION_SCHEMA_VERSION = 1
+CheckName = Literal["file", "figures", "limits", "catalogs", "bound", "types"]
+CheckResult = Literal["holds", "fails", "not_checked"]
+AUDIT_SCHEMA_VERSION = 1
+
+
+class Check(Record):
+    """One check: subject and result; ``findings``: wrong figures and broken limits with their
+    place.
+    """
+
+    name: CheckName
+    result: CheckResult
+    text: str
+    findings: tuple[str, ...] = ()
+
+
+class Verification(Shown, Record):
+    """A plan file, checked; skipped checks do not count.
+
+    ``value`` and ``bound``: those of the ``solver`` that proved the bound again, None without.
+    """
+
+    schema_version: int = VERIFICATION_SCHEMA_VERSION
+    plan: str
+    problem: str
+    result: Literal["holds", "fails"]
+    checks: tuple[Check, ...]
+    solver: str | None = None
+    value: InItsUnit | None = None
+    bound: InItsUnit | None = None
+    unit: str = ""
+
+
+class Edit(Record):
+    """A changed cell of a workbook.
+
+    ``kind``: owner of the input; ``key``: catalog id of a line, section, number and column of an
+    added line, else the name of the figure or limit.
+    """
+
+    sheet: str
+    cell: str
+    kind: Literal[
+        "quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark",
+        "own_line", "figure", "limit",
+    ]  # fmt: skip
+    key: str
+    label: str
+    unit: str
+    before: InItsUnit | str | None
+    after: InItsUnit | str | None
+
+
+class Breach(Record):
+    """A limit that the edited plan breaks by ``over``; ``value`` None where not known."""
+
+    name: str
+    label: str
+    value: InItsUnit | None
+    sense: Literal["<=", ">="]
+    limit: InItsUnit
+    unit: str
+    over: InItsUnit | None
+
+
+def breaches_of(limits: Iterable[LimitReport], names: Collection[str]) -> tuple[Breach, ...]:
+    """The broken limits of a plan, by their names."""
+    return tuple(
+        Breach(
+            name=limit.name,
+            label=limit.label,
+            value=limit.value,
+            sense=limit.sense,
+            limit=limit.limit,
+            unit=limit.unit,
+            over=abs(limit.value - limit.limit),
+        )
+        for limit in limits
+        if limit.name in names
+    )
+
+
+class Shortage(Record):
+    """Something the edited cluster needs another number of than the workbook lists."""
+
+    sku: str
+    model: str
+    listed: int
+    needed: int
+
+
+class Stale(Record):
+    """A figure that the file shows otherwise than it is: not recalculated, or approximate there."""
+
+    name: str
+    shown: float
+    computed: float
+
+
+class Audit(Shown, Record):
+    """An edited workbook, re-computed and compared.
+
+    ``edited``: the plan of the workbook with the companions it needs, None with a ``reason``.
+    ``best``: the best plan under the edited inputs. ``shortfall``: distance of the edited plan from
+    it, as a share, negative where it breaks limits. ``sheet_capex_usd``: the bill with the counts
+    of the workbook. ``remarks``: choices that the planner would make otherwise.
+    """
+
+    schema_version: int = AUDIT_SCHEMA_VERSION
+    workbook: str
+    problem: str
+    edits: tuple[Edit, ...]
+    solved: Plan
+    edited: Plan | None
+    best: Plan | None
+    reason: str | None = None
+    breaches: tuple[Breach, ...] = ()
+    remarks: tuple[str, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    added_sheets: tuple[str, ...] = ()
+    sheet_capex_usd: float | None = None
+    shortfall: float | None = None
+
 
 WHY_NOT_SCHEMA_VERSION = 1
-
 ForcedKind = Literal["storage_vendor", "gpu_type"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
-
 EXPLANATION_SCHEMA_VERSION = 1
-
 Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
-
 InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
 
 
@@ -51,10 +182,9 @@ class Certificate(Record):
 
 
 class Forced(Record):
-    """The best plan with something else forced; of plans as good a cheap one.
+    """The best plan with something else forced by ``setting``.
 
-    ``setting`` is for ``--set``. ``loss``: share by which its objective is worse than the plan's;
-    negative: better, which the plan's gap allows.
+    ``loss``: share by which its objective is worse than the plan's, negative within the gap.
     """
 
     kind: ForcedKind
@@ -88,11 +218,9 @@ class BreakEven(Record):
 class Item(Record):
     """Why an item of the catalogs is not in the plan.
 
-    ``left_out``: it cannot be planned (``reason``). ``no_plan``: no plan holds a unit of it.
-    ``worse``: the best plan with it is worse by a share from ``at_least`` to ``at_most``.
-    ``as_good``: it ties, but costs ``extra_capex_usd`` more or comes later in the order of ties.
-    ``open``: bounds do not decide. A GPU system is one that the job runs on. ``exact``: the best
-    plan with it was found and proven. ``net_usd`` and ``list_usd``: price of a unit today.
+    ``left_out``: it cannot be planned; ``no_plan`` holds a unit; ``worse`` by a share from
+    ``at_least`` to ``at_most``; ``as_good``, but ``extra_capex_usd`` more or later in the order of
+    ties; ``open``. ``exact``: the best plan with it is proven. Prices are today's, of a unit.
     """
 
     sku: str
@@ -112,11 +240,7 @@ class Item(Record):
 
 
 class WhyNot(Record):
-    """A plan beside those with other vendors, types and items.
-
-    ``tie``: share of the objective within which plans count as equally good; ``message``: why
-    nothing could be compared.
-    """
+    """A plan beside those with other vendors, types and items; plans within ``tie`` are equal."""
 
     schema_version: int = WHY_NOT_SCHEMA_VERSION
     problem: str
@@ -136,10 +260,8 @@ class WhyNot(Record):
 class Moved(Record):
     """The best objective with a limit a step looser or tighter, all else unchanged.
 
-    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew;
-    ``plan_fits``: the best plan still meets the limit; ``no_limit_helps``: even without all limits
-    that do not bind no plan is better; ``no_plan``; ``at_its_end``: it cannot move;
-    ``not_decided``.
+    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew,
+    the ``plan_fits``, ``no_limit_helps``, ``no_plan``, ``at_its_end``, ``not_decided``.
     """
 
     to_text: str
@@ -194,8 +316,8 @@ class Without(Record):
 class Explanation(Shown, Record):
     """Why this plan, or why none (``plan.infeasibility``).
 
-    ``value``, ``bound`` and ``gpus_used`` are of the best objective without near-optimal tolerance;
-    worths are counted from there. ``undecided`` names questions that were cut short.
+    ``value``, ``bound`` and ``gpus_used`` are of the best objective without near-optimal tolerance.
+    ``undecided``: questions that were cut short.
     """
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION

@@ -33,7 +33,12 @@ from planner.schema.base import (
     Whole,
     Years,
 )
-from planner.schema.catalog import Category, Confidence, MediaType, Source
+from planner.schema.catalog import (
+    Category,
+    Confidence,
+    MediaType,
+    Source,
+)
 
 
 def _known_code(code: str) -> str:
@@ -66,7 +71,7 @@ class ExchangeRate(Model):
     source: Text
 
     def of(self, code: str) -> currency.Currency:
-        """Return the currency of this rate."""
+        """The currency of results or of a rate."""
         return currency.Currency(code, self.usd, self.on, self.source)
 
 
@@ -74,10 +79,7 @@ Exchange = dict[ForeignCode, ExchangeRate]
 
 
 class ShownIn(PlanModel):
-    """The currency of a result: exchange rate to USD, its day and source.
-
-    Figures whose names have ``usd`` are in USD all the same; texts are in this currency.
-    """
+    """The currency of a result; figures whose names have ``usd`` are in USD all the same."""
 
     code: Customer[str]
     usd: Customer[float]
@@ -86,7 +88,7 @@ class ShownIn(PlanModel):
 
     @classmethod
     def of(cls, money: currency.Currency) -> Self | None:
-        """Return a currency as results hold it, None of USD."""
+        """The currency of results or of a rate."""
         if money == currency.USD:
             return None
         return cls(code=money.code, usd=money.usd, on=money.on, source=money.source)
@@ -98,10 +100,7 @@ class ShownIn(PlanModel):
 
 
 class InCurrency(Record):
-    """A result that says in which currency it is shown; its figures are in USD, as in a plan.
-
-    ``currency`` is None where that is USD.
-    """
+    """A result with the currency in which it is shown, None for USD; its figures are in USD."""
 
     currency: ShownIn | None = Field(default=None, exclude_if=lambda money: money is None)
 
@@ -195,26 +194,25 @@ class Rent(Model):
         return self
 
 
+def _check_levels(data: dict[str, Any]) -> None:
+    levels = data["support_levels"]
+    if NO_SUPPORT in levels:
+        raise ValueError(f"'{NO_SUPPORT}' is no support at all; name the level otherwise")
+    if {"support_per_year", "support_included_years"} & set(data):
+        raise ValueError("support_per_year and its years follow from support_levels")
+    if data.get("support_level") not in levels:
+        raise ValueError(f"support_level names the usual level: {' or '.join(map(str, levels))}")
+
+
 class Price(Model):
     """List price of one item, its yearly cost, and terms of sale.
 
-    ``per_year`` is a subscription; ``support_included_years`` are paid with the list price;
-    ``pack`` and ``min_order`` (MOQ) are the smallest purchase, ``stock`` the largest. A quote may
-    come in anywhere from ``low`` to ``high``, a subscription from ``per_year_low`` to
-    ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
-    amounts, date, source and confidence follow from the rates.
-
-    A quote is good until the last day of ``valid_until``. A ``public_note`` stands on the line in
-    every edition; ``note`` stays inside.
-
-    An amount may be in any currency whose rate of exchange is known; ``currency`` is that of the
-    list price, where it is not USD, and follows from it.
-
-    Support of ``support_low`` to ``support_high`` a year is published; ``rent`` is what clouds ask
-    for the same GPUs.
-
-    ``support_levels`` are the kinds of support on offer, of which ``support_level`` is bought where
-    the problem asks for no other; it may also just name what ``support_per_year`` is.
+    ``per_year``: a subscription; ``support_included_years``: paid with the list price; ``pack`` and
+    ``min_order`` (MOQ): the smallest purchase, ``stock`` the largest. Quotes may range from ``low``
+    to ``high``; what is not given is the price itself. A price with ``parts`` is their sum:
+    amounts, date, source and confidence follow from the rates. ``currency`` is that of the list
+    price and follows from it. ``support_level`` is bought where the problem asks for no other of
+    ``support_levels``. A ``public_note`` is on the line in every edition; ``note`` stays inside.
     """
 
     model_config = ConfigDict(json_schema_extra=_either_way)
@@ -249,28 +247,20 @@ class Price(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_its_currency(cls, data: Any, info: ValidationInfo) -> Any:
-        listed = data.get("list") if isinstance(data, dict) else None
-        if info.context is CANONICAL or not isinstance(listed, str):
+    def _completed(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.context is CANONICAL or not isinstance(data, dict):
             return data
-        code = currency.code_of(listed)
-        if data.get("currency") not in (None, code or "USD"):
-            raise ValueError(f"currency follows from list, {listed}: leave it out")
-        return data if code is None else {**data, "currency": code}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _levels_agree(cls, data: Any, info: ValidationInfo) -> Any:
-        levels = data.get("support_levels") if isinstance(data, dict) else None
-        if info.context is CANONICAL or not isinstance(levels, dict):
-            return data
-        if NO_SUPPORT in levels:
-            raise ValueError(f"'{NO_SUPPORT}' is no support at all; name the level otherwise")
-        if {"support_per_year", "support_included_years"} & set(data):
-            raise ValueError("support_per_year and its years follow from support_levels")
-        if data.get("support_level") not in levels:
-            names = " or ".join(map(str, levels))
-            raise ValueError(f"support_level says which of the levels is usual: {names}")
+        if isinstance(data.get("support_levels"), dict):
+            _check_levels(data)
+        if isinstance(listed := data.get("list"), str):
+            code = currency.code_of(listed)
+            if data.get("currency") not in (None, code or "USD"):
+                raise ValueError(f"currency follows from list, {listed}: leave it out")
+            data = data if code is None else {**data, "currency": code}
+        if data.get("parts"):
+            if both := [key for key in _FOLLOW if key in data]:
+                raise ValueError(f"{both[0]} follows from the parts: leave one of them out")
+            data = {**data, **_UNTIL_BUILT}
         return data
 
     @property
@@ -283,7 +273,7 @@ class Price(Model):
         return {self.support_level or AS_LISTED: level}
 
     def at_level(self, name: str | None) -> Self:
-        """Return the price with support of a level; of one that it has not, as it is."""
+        """The price with support of a level; unchanged where it lacks the level."""
         levels = self.levels
         usual = self.support_level or (AS_LISTED if levels else None)
         every = {"support_levels": dict(levels), "support_level": usual}
@@ -294,16 +284,6 @@ class Price(Model):
         level = levels[name]
         now = {"support_per_year": level.per_year, "support_included_years": level.included_years}
         return self.model_copy(update={**every, **now})
-
-    @model_validator(mode="before")
-    @classmethod
-    def _stated_or_built(cls, data: Any, info: ValidationInfo) -> Any:
-        if info.context is CANONICAL or not isinstance(data, dict) or not data.get("parts"):
-            return data
-        both = [key for key in _FOLLOW if key in data]
-        if both:
-            raise ValueError(f"{both[0]} follows from the parts: leave out the one or the other")
-        return {**data, **_UNTIL_BUILT}
 
     @model_validator(mode="after")
     def _within_its_range(self, info: ValidationInfo) -> Self:
@@ -338,11 +318,11 @@ class Price(Model):
         return float(number.split("-")[-1]) * (7.0 if unit == "weeks" else DAYS_PER_MONTH)
 
     def support_usd_per_year(self, unit_net_usd: float) -> float:
-        """Return support per unit and year for a unit bought at ``unit_net_usd``."""
+        """Support per unit and year for a unit bought at ``unit_net_usd``."""
         return _usd_per_year(self.support_per_year, unit_net_usd)
 
     def support_range_usd(self, unit_net_usd: float) -> tuple[float, float]:
-        """Return the lowest and highest published support per unit and year, USD."""
+        """The lowest and highest published support per unit and year, USD."""
         each = (self.support_per_year, self.support_low, self.support_high)
         known = [_usd_per_year(one, unit_net_usd) for one in each if one is not None]
         return min(known, default=0.0), max(known, default=0.0)
@@ -372,9 +352,8 @@ class Discount(Model):
 class Rate(Model):
     """Rates of built prices: per TB or unit, once or per year.
 
-    ``per`` is ``unit`` (each), ``raw_tb`` (of the drives), ``usable_tb``, or ``used_tb``: capacity
-    in use, which no more can be than is usable and is counted so. With ``flash`` it is the price of
-    bare drives of that type, which no price may be below.
+    ``used_tb``: capacity in use, counted as usable. With ``flash`` it is the price of bare drives
+    of that type, which no price may be below.
     """
 
     label: Text
@@ -401,12 +380,9 @@ class Rate(Model):
 class PriceBook(Model):
     """A file of prices; later books override earlier ones, item by item and rate by rate.
 
-    A price keeps of the one that it overrides what it does not state of support, subscription, lead
-    time, pack, minimum order and stock.
-
-    ``ranges`` is how far a quote may lie from a price of each confidence where the price itself
-    does not say; without it a price has no range. ``currency`` is that of plans made with the
-    book where the problem names none; ``exchange`` the rates of currencies to USD.
+    A price keeps of the overridden one what it does not state of support, subscription and terms of
+    sale. ``ranges``: distance of a quote from a price, by confidence. ``currency``: that of plans
+    where the problem names none.
     """
 
     price_book: Text

@@ -1,8 +1,8 @@
-"""The problem file: site, budgets, storage rules, the job, the objective."""
+"""The problem file: site, budgets, storage rules, fabrics, policy, objective; the job is apart."""
 
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from planner import units
 from planner.currency import USD, Currency
@@ -10,48 +10,188 @@ from planner.figures import OBJECTIVES
 from planner.schema.base import (
     Bandwidth,
     BandwidthOrZero,
-    CapacityOrZero,
     Days,
     EnergyPrice,
     Identifier,
+    Length,
+    LengthOrZero,
     LinkSpeed,
     Model,
     Money,
     Number,
-    Parameters,
     PositiveShare,
     PositiveWhole,
+    Power,
+    PowerOrZero,
     PowerPrice,
-    Seconds,
-    SecondsOrZero,
+    RackUnits,
     Share,
-    Size,
     Text,
     Unit,
+    Weight,
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.job import Job
 from planner.schema.prices import CurrencyCode, Exchange
-from planner.schema.running import (
-    DEFAULT_FAILURES,
-    DEFAULT_LOST_TIME,
-    FailurePreset,
-    FailureRate,
-    LocalLevel,
-    LostTime,
-    Options,
-    Parallelism,
-    PowerPoints,
-    Repair,
-    Restart,
-    Stall,
-    Training,
-)
-from planner.schema.site import Site
+
+PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
+Redundancy = Literal["N", "N+1", "2N"]
+
+
+class Pdu(Model):
+    """The rack PDU, and how much of them may fail."""
+
+    item: Identifier
+    redundancy: Redundancy = "N"
+
+
+class Rack(Model):
+    """Limits of one rack position; ``item`` and ``pdu`` are bought for every rack."""
+
+    height_ru: RackUnits = Field(alias="height")
+    power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+    item: Identifier | None = None
+    pdu: Pdu | None = None
+    whole_rack_power_kw: Power | None = Field(default=None, alias="whole_rack_power")
+
+    @property
+    def whole_rack_limit_kw(self) -> float | None:
+        """Power limit of a product that is a rack; by default that of any rack."""
+        return self.power_kw if self.whole_rack_power_kw is None else self.whole_rack_power_kw
+
+
+class RackClass(Model):
+    """Racks of one class where they differ from ``site.rack``."""
+
+    height_ru: RackUnits | None = Field(default=None, alias="height")
+    power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+
+
+class RackClasses(Model):
+    """Racks for GPU systems, for storage, and for network and management."""
+
+    gpu: RackClass = RackClass.model_construct()
+    storage: RackClass = RackClass.model_construct()
+    network: RackClass = RackClass.model_construct()
+
+
+def _no_groups(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        raise ValueError(
+            "groups of rack positions are gone; give the number of racks, and the power of dense "
+            "ones as rack_classes.gpu.power or rack.whole_rack_power"
+        )
+    return value
+
+
+class Pue(Model):
+    """Power usage effectiveness by where the heat goes."""
+
+    air: PueNumber
+    liquid: PueNumber
+
+
+AnyPue = PueNumber | Pue
+
+
+class Feeds(Model):
+    """Feeds of the hall: remaining power when one (N+1) or half of them (2N) fail."""
+
+    count: PositiveWhole
+    power_kw: Power = Field(alias="power")
+    redundancy: Redundancy = "N"
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.redundancy == "2N" and self.count % 2:
+            raise ValueError(f"2N needs an even count of feeds, not {self.count}")
+        if self.redundancy == "N+1" and self.count < 2:
+            raise ValueError("redundancy N+1 needs at least 2 feeds")
+        return self
+
+    @property
+    def usable_kw(self) -> float:
+        """Power limit of the hall with redundancy kept, kW."""
+        left = {"N": self.count, "N+1": self.count - 1, "2N": self.count // 2}
+        return self.power_kw * left[self.redundancy]
+
+
+class Cooling(Model):
+    """CDUs of liquid cooling, and limits of the plant; no liquid: 0 kW."""
+
+    cdu: Identifier | None = None
+    redundancy: Redundancy = "N"
+    air_limit_kw: Power | None = Field(default=None, alias="air_limit")
+    liquid_limit_kw: PowerOrZero | None = Field(default=None, alias="liquid_limit")
+
+
+class Floor(Model):
+    """Layout of racks, for the lengths of cables: rows of ``racks_per_row``, numbered row by row.
+
+    A cable rises by ``riser`` above its rack at each end, and runs along and across rows; ``slack``
+    is a share more.
+    """
+
+    racks_per_row: PositiveWhole
+    rack_width_m: Length = Field(alias="rack_width")
+    row_pitch_m: Length = Field(alias="row_pitch")
+    riser_m: LengthOrZero = Field(alias="riser")
+    slack: Share = 0.0
+
+
+class Site(Model):
+    """Where the cluster stands: the power feed, its overhead and the room."""
+
+    facility_power_kw: Power | None = Field(default=None, alias="facility_power")
+    it_power_kw: Power | None = Field(default=None, alias="it_power")
+    pue: AnyPue
+    feeds: Feeds | None = None
+    racks: Annotated[Whole, BeforeValidator(_no_groups)] | None = None
+    weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
+    rack: Rack | None = None
+    rack_classes: RackClasses = RackClasses.model_construct()
+    cooling: Cooling = Cooling.model_construct()
+    floor: Floor | None = None
+
+    def class_power_kw(self, own: RackClass) -> float | None:
+        """Power limit of a rack class, kW; None for no limit."""
+        inherits = self.rack is not None and own.power_kw is None
+        return self.rack.power_kw if self.rack is not None and inherits else own.power_kw
+
+    @property
+    def pue_air(self) -> float:
+        """PUE of the air-cooled load."""
+        return self.pue.air if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def pue_liquid(self) -> float:
+        """PUE of the liquid-cooled load."""
+        return self.pue.liquid if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def facility_limit_kw(self) -> float | None:
+        """Facility power limit, given or by redundancy of the feeds, kW."""
+        return self.left_at_meter_kw(self.facility_power_kw)
+
+    def left_at_meter_kw(self, stated_kw: float | None) -> float | None:
+        """Facility power limit for another stated limit, kW."""
+        limits = [stated_kw, self.feeds.usable_kw if self.feeds else None]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @model_validator(mode="after")
+    def _racks_have_a_size(self) -> Self:
+        if self.racks is not None and self.rack is None:
+            raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
+        if self.rack is None and self.rack_classes != RackClasses():
+            raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        return self
+
 
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
 Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
-BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 PaidYears = Annotated[float, Unit(units.NUMBER, high=50.0)]
 MOST_SPARES = 100.0
 """Cold spares of one item for each that is in place, at most."""
@@ -72,10 +212,7 @@ class Budget(Model):
 
 
 class Term(Model):
-    """How long the cluster is paid for, the price of energy, and which support is paid how long.
-
-    ``support_level`` is that of all items whose prices have it; ``none`` is that of all.
-    """
+    """Years of payment, price of energy, years and level of support."""
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
@@ -114,8 +251,7 @@ RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"
 class DriveWrites(Model):
     """Full writes of flash a day over five years (DWPD), by kind.
 
-    Read-intensive TLC drives are rated 1, QLC 0.3 to 0.6, storage-class memory tens. Writes of
-    protection (7/5 with 5+2 stripes) come on top.
+    Read-intensive TLC drives are rated 1, QLC 0.3 to 0.6, storage-class memory tens.
     """
 
     tlc: Number = 1.0
@@ -126,8 +262,8 @@ class DriveWrites(Model):
 class Storage(Model):
     """Storage requirements: delivered fraction, fill limit, sizing rule.
 
-    ``endurance`` limits daily writes: by the figure that a catalog states, else
-    ``derived`` from the raw capacity of flash and ``dwpd``; ``stated`` alone; or it is ``off``.
+    ``endurance`` limits daily writes: ``stated`` by the catalog, else ``derived`` from the raw
+    capacity of flash and ``dwpd``; or it is ``off``.
     """
 
     delivered_fraction: ReadWrite
@@ -141,11 +277,10 @@ class Storage(Model):
 
 
 class Quantity(Model):
-    """Bounds on one item's count, and its installed units.
+    """Bounds on one item's count, and its installed units, which stay unless they are retired.
 
-    Installed units stay where they are, in use or idle, unless they are retired. ``spares`` is the
-    share of the item that lies in store besides, in place of that of its category. A
-    ``public_note`` stands on its line in every edition; all other notes stay inside.
+    ``spares``: cold spares as a share, in place of that of its category. A ``public_note`` is on
+    the item's line in every edition.
     """
 
     fixed: Whole | None = None
@@ -208,321 +343,8 @@ class Consider(Model):
     )
 
 
-class FixedInterval(Model):
-    """Checkpoint at a given interval, start to start."""
-
-    policy: Literal["fixed"]
-    every_s: Seconds = Field(alias="every")
-
-
-class OptimalInterval(Model):
-    """Choose the interval together with the purchase, between two bounds."""
-
-    policy: Literal["optimal"]
-    min_s: Seconds = Field(default=60.0, alias="min")
-    max_s: Seconds = Field(default=14_400.0, alias="max")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min_s > self.max_s:
-            raise ValueError(f"min {self.min_s:g} s is more than max {self.max_s:g} s")
-        return self
-
-
-def _with_policy(value: Any) -> Any:
-    """Given values; bounds alone belong to the default interval."""
-    if isinstance(value, dict) and value.get("policy") == "lost_work":
-        raise ValueError(
-            "policy lost_work is gone; write policy: fixed with every, or policy: optimal"
-        )
-    bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
-    return {"policy": "optimal", **value} if bounds else value
-
-
-Interval = Annotated[
-    Annotated[FixedInterval | OptimalInterval, Field(discriminator="policy")],
-    BeforeValidator(_with_policy),
-]
-
-
-class Checkpoint(Model):
-    """How checkpoints are written.
-
-    A ``derived`` stall is ``stall_overhead`` and the time that each GPU takes to copy its part of
-    the state to its host, by the catalog.
-    """
-
-    size_gb: Size | None = Field(default=None, alias="size")
-    mode: Literal["async", "sync", "open"] = "async"
-    stall_s: Stall = Field(default=5.0, alias="stall")
-    stall_overhead_s: SecondsOrZero | None = Field(default=None, alias="stall_overhead")
-    local: LocalLevel | None = None
-    writers: Literal["one_replica", "all"] = "all"
-    max_overlap: PositiveShare = 0.10
-    max_blocking: BlockingShare = 0.05
-    drain_slowdown: Share = 0.0
-    interval: Interval = OptimalInterval.model_construct(policy="optimal")
-    keep_last: Whole = 2
-    milestones: Whole = 0
-    exports: Whole = 0
-
-    @property
-    def known_stall_s(self) -> float:
-        """The given stall; of a derived one, the part besides the copy."""
-        return (self.stall_overhead_s or 0.0) if self.stall_s == "derived" else self.stall_s
-
-
-class Restore(Model):
-    """How a job comes back after an interruption."""
-
-    max_time_s: Seconds | None = Field(default=None, alias="max_time")
-    fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
-    restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
-
-
-def _spares_kind(value: object) -> str:
-    return "share" if isinstance(value, str) else "systems"
-
-
-HotShare = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$", examples=["2 %"])]
-
-
-HotSpares = Annotated[
-    Annotated[Whole, Tag("systems")] | Annotated[HotShare, Tag("share")],
-    Discriminator(_spares_kind),
-]
-
-
-def _per_system_kind(value: object) -> str:
-    return "types" if isinstance(value, dict) else "all"
-
-
-PerSystem = Annotated[
-    Annotated[PositiveWhole, Tag("all")]
-    | Annotated[dict[Text, PositiveWhole], Field(min_length=1), Tag("types")],
-    Discriminator(_per_system_kind),
-]
-
-
-class GpuRange(Model):
-    """Bounds and steps of the GPUs in use.
-
-    ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for:
-    those count GPUs, too, that no replica holds. ``per_system`` is the most GPUs of one system
-    that the job uses, such as 64 of a rack of 72: of every type, or by type.
-    """
-
-    min: PositiveWhole | None = None
-    max: PositiveWhole | None = None
-    hot_spares: HotSpares = 0
-    whole: Literal["systems", "replicas"] | None = None
-    per_system: PerSystem | None = None
-    max_types: PositiveWhole = 1
-
-    def most_of(self, sku: str) -> int | None:
-        """Return the most GPUs of one system of a type that the job uses, None where all."""
-        return self.per_system.get(sku) if isinstance(self.per_system, dict) else self.per_system
-
-    @property
-    def hot(self) -> tuple[int, float]:
-        """Return hot spares as (systems, share of the systems in use); one of them is 0."""
-        if isinstance(self.hot_spares, int):
-            return self.hot_spares, 0.0
-        return 0, units.parse(self.hot_spares, units.SHARE)
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is more than max {self.max}")
-        if isinstance(self.per_system, dict) and self.max_types > 1:
-            raise ValueError(
-                "per_system by type needs one GPU type per job; give one number for all types, "
-                "or leave max_types out"
-            )
-        return self
-
-
-class DataSet(Model):
-    """Training data and where it is held.
-
-    On the ``bulk`` tier the data set, milestones and exports are on object or capacity storage
-    beside the flash tier; ``staged`` of it is on flash at a time, and moves there at the rate of
-    ingest.
-    """
-
-    size_tb: CapacityOrZero = Field(alias="size")
-    tier: Literal["flash", "bulk"] = "flash"
-    staged_tb: CapacityOrZero = Field(default=0.0, alias="staged")
-
-    @model_validator(mode="after")
-    def _staged_is_a_part(self) -> Self:
-        if self.staged_tb > self.size_tb:
-            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
-        if self.staged_tb and self.tier == "flash":
-            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
-        return self
-
-
-def _data_kind(value: object) -> str:
-    return "tiered" if isinstance(value, (dict, DataSet)) else "size"
-
-
-Data = Annotated[
-    Annotated[CapacityOrZero, Tag("size")] | Annotated[DataSet, Tag("tiered")],
-    Discriminator(_data_kind),
-]
-
-BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
-
-
-class Job(Model):
-    """One training job.
-
-    ``lost_time`` is the share of its time between restarts in which it makes no progress: for
-    evaluation, restarts by people, network faults, slow starts. ``none`` counts failures alone.
-    """
-
-    name: Text
-    parameters: Parameters | None = None
-    bytes_per_parameter: BytesPreset | Number = "mixed_adam"
-    parallelisms: Options | None = Field(default=None, alias="parallelism")
-    checkpoint: Checkpoint = Checkpoint.model_construct()
-    restore: Restore = Restore.model_construct()
-    restart: Restart = Restart.model_construct()
-    failures: FailurePreset | FailureRate = DEFAULT_FAILURES
-    repair: Repair | None = None
-    lost_time: LostTime = DEFAULT_LOST_TIME
-    training: Training = Training.model_construct()
-    power: PowerPoints | None = None
-    gpus: GpuRange = GpuRange.model_construct()
-    dataset: Data = 0.0
-    ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
-
-    @property
-    def tiered(self) -> DataSet:
-        """The data set with its tier."""
-        given = self.dataset
-        return given if isinstance(given, DataSet) else DataSet.model_construct(size_tb=given)
-
-    @property
-    def in_bulk(self) -> bool:
-        """Whether data set, milestones and exports are on the bulk tier."""
-        return self.tiered.tier == "bulk"
-
-    @property
-    def dataset_tb(self) -> float:
-        """Training data on flash, TB."""
-        return self.tiered.staged_tb if self.in_bulk else self.tiered.size_tb
-
-    @property
-    def options(self) -> tuple[Parallelism, ...]:
-        """The ways to spread a replica that the plan may choose from; none where none is given."""
-        given = self.parallelisms
-        if given is None:
-            return ()
-        return given if isinstance(given, tuple) else (given,)
-
-    @property
-    def parallelism(self) -> Parallelism | None:
-        """How a replica is spread; of several options the first."""
-        given = self.parallelisms
-        return given[0] if isinstance(given, tuple) else given
-
-    def spread(self, option: Parallelism | None) -> Self:
-        """Return the job with one of its options alone."""
-        return self if option is None else self.model_copy(update={"parallelisms": option})
-
-    @property
-    def failure_rate(self) -> FailurePreset | float | None:
-        """The rate the problem gives, a preset's name or a number; None where it gives none."""
-        if "failures" not in self.model_fields_set:
-            return None
-        given = self.failures
-        if isinstance(given, str):
-            return given
-        return given.rate if given.per_gpu_day is None else given.per_gpu_day
-
-    @property
-    def lost_share(self) -> float:
-        """Share of the time between restarts without progress."""
-        return 0.0 if self.lost_time == "none" else self.lost_time
-
-    @property
-    def failure_shares(self) -> dict[str, float]:
-        """The share of each class of interruptions; empty where the problem gives none."""
-        return {} if isinstance(self.failures, str) else self.failures.shares
-
-    @property
-    def restart_s(self) -> float:
-        """Seconds of a restart from the remote level, without the restore read."""
-        given = self.restart.remote_s
-        return self.restore.restart_s if given is None else given
-
-    @property
-    def levels(self) -> LocalLevel | None:
-        """The local level of checkpoints, None where the problem does not use one."""
-        local = self.checkpoint.local
-        return None if local is None or local.use == "no" else local
-
-    @property
-    def whole_replicas(self) -> bool:
-        """Whether only whole replicas run: always, unless systems are asked for."""
-        return self.parallelism is not None and self.gpus.whole != "systems"
-
-    @model_validator(mode="after")
-    def _spares_have_one_home(self) -> Self:
-        if self.repair is None:
-            return self
-        if self.gpus.hot != (0, 0.0):
-            raise ValueError(
-                "gpus.hot_spares does not go with repair, which decides the spares; "
-                "leave it out, or give their number as repair: {spares: 2}"
-            )
-        if self.gpus.max_types > 1:
-            raise ValueError(
-                "repair needs one GPU type per job: a spare of one type does not take the place "
-                "of another; leave gpus.max_types out, or set repair to null"
-            )
-        if self.repair.when_short == "shrink":
-            self._can_shrink()
-        return self
-
-    def _can_shrink(self) -> None:
-        if not self.whole_replicas:
-            raise ValueError(
-                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
-                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
-            )
-
-    @model_validator(mode="after")
-    def _has_a_size(self) -> Self:
-        if self.parameters is None and self.checkpoint.size_gb is None:
-            raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
-        if self.parallelism is None and (
-            self.checkpoint.writers == "one_replica"
-            or self.restore.fan_out != "broadcast"
-            or self.gpus.whole == "replicas"
-        ):
-            raise ValueError(
-                "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
-                "sharded_optimizer or every_replica"
-            )
-        inside = max((option.expert_parameters or 0.0 for option in self.options), default=0.0)
-        if self.parameters is not None and inside > self.parameters:
-            raise ValueError(
-                f"expert_parameters {inside / 1e9:g} B are more than the parameters, "
-                f"{self.parameters / 1e9:g} B, of which they are a part"
-            )
-        names = [option.name for option in self.options]
-        if len(set(names)) < len(names):
-            raise ValueError("parallelism has an option twice; give each once")
-        return self
-
-
 DEFAULT_INDIFFERENCE = 0.005
 """Far below what any figure of a job is known to, and worth much money at the last watt."""
-
-
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
 Minimized = Literal[
     "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
@@ -532,8 +354,7 @@ Minimized = Literal[
 class Objective(Model):
     """Objective: exactly one of the two; plans within ``indifference`` count as equal.
 
-    The cheapest of these is taken. Where money itself is minimised, nothing is given away unless
-    asked for.
+    The cheapest of these is taken. Where money is minimised the default indifference is 0.
     """
 
     maximize: Maximized | None = None
@@ -597,9 +418,9 @@ class Manager(Model):
 class ComputeFabric(Model):
     """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
 
-    ``switches`` is a set: the plan chooses one of them that fits the ports of its GPU systems, and
-    where several ``planes`` or ``oversubscription`` ratios are given, one of each. The fabric
-    manager takes ``manager.slots`` system positions and ``manager.ports`` cables.
+    The plan chooses one of ``switches``, and one of several ``planes`` or ``oversubscription``
+    ratios. The fabric manager takes ``manager.slots`` system positions and ``manager.ports``
+    cables.
     """
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
@@ -703,9 +524,8 @@ class Policy(Model):
 class Problem(Model):
     """One problem file.
 
-    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD: an
-    amount may be in any of them. ``public_notes`` stand in every edition of the offer; all other
-    notes stay inside.
+    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD. ``public_notes``
+    are in every edition of the offer; all other notes stay inside.
     """
 
     name: Text

@@ -1,18 +1,152 @@
-"""Results of storage telemetry: checkpoints and jobs.
+"""Results of simulation and of storage telemetry. Additive changes only, as with the plan.
 
-Additive changes only, as with the plan. Checkpoints are many and stand in a table beside the
-record (Parquet, CSV): one row per burst of writing, with the columns of ``CHECKPOINT_COLUMNS``.
+Checkpoints are many and are in a table beside the record (Parquet, CSV): one row per burst of
+writing, with the columns of ``CHECKPOINT_COLUMNS``.
 """
 
 from typing import Literal
 
 from planner.schema.base import Record, Shown
 
-TELEMETRY_SCHEMA_VERSION = 1
+SIMULATION_SCHEMA_VERSION = 1
+FailureKind = Literal["exponential", "weibull", "empirical"]
 
+
+class Estimate(Record):
+    """Mean over all runs with its 95 % confidence interval, and percentiles of single runs."""
+
+    mean: float
+    low: float
+    high: float
+    p5: float
+    p95: float
+
+
+class LossBudget(Record):
+    """Shares of wall-clock time lost; with goodput they add up to 1.
+
+    ``stall``: captures and waits for a drain; ``rework``: back to the newest capture; ``drain``:
+    further back because that one was not safe; ``shrunk``: fewer replicas run.
+    """
+
+    stall: float
+    slowdown: float
+    rework: float
+    drain: float
+    restart: float
+    restore: float
+    waiting: float = 0.0
+    shrunk: float = 0.0
+    other: float = 0.0
+
+
+class FailuresAssumed(Record):
+    """Law of the failures; ``variation``: standard deviation over mean of their times."""
+
+    kind: FailureKind
+    mean_s: float
+    variation: float
+    shape: float | None = None
+    file: str | None = None
+    times: int | None = None
+    scaled: bool = False
+
+
+class RepairSeen(Record):
+    """Hardware in repair: assumptions, and events of a year.
+
+    ``expected_out``: mean units in repair if the job never waited; ``grown_per_year``: restarts
+    with more replicas.
+    """
+
+    spares: int
+    in_rack: bool
+    shrinks: bool
+    hardware_share: float
+    repair_s: float
+    swap_s: float
+    expected_out: float
+    taken_per_year: float
+    waits_per_year: float
+    grown_per_year: float
+
+
+class LocalSeen(Record):
+    """Local checkpoints: each ``every``-th goes to storage ``settle_s`` after its capture."""
+
+    every: int
+    settle_s: float
+    restart_s: float
+    remote_share: float
+    drain_restarts: bool
+    remote_per_year: float
+
+
+class JobSimulated(Record):
+    """A job: its operation, the formula's prediction, and the simulated outcome.
+
+    ``predicted``: by the formula for this interval and mean time between interruptions, all
+    appliances up. ``waits``: part of ``loss.stall``. Counts are per year.
+    """
+
+    name: str
+    mode: Literal["async", "sync"]
+    interval_s: float
+    stall_s: float
+    checkpoint_gb: float
+    drain_s: float
+    restart_s: float
+    restore_s: float
+    failures: FailuresAssumed
+    planned_goodput: float | None
+    predicted: float
+    predicted_loss: LossBudget
+    goodput: Estimate
+    loss: LossBudget
+    waits: float
+    interruptions_per_year: float
+    waits_per_year: float
+    repair: RepairSeen | None = None
+    local: LocalSeen | None = None
+
+
+class IntervalTried(Record):
+    """Another interval under the same failures; ``low`` and ``high`` bound ``difference``."""
+
+    factor: float
+    interval_s: float
+    predicted: float
+    goodput: float
+    difference: float
+    low: float
+    high: float
+    breaks: tuple[str, ...] = ()
+
+
+class Simulation(Shown, Record):
+    """A plan's job run failure by failure many times, beside the formula's prediction.
+
+    ``best``: place in ``intervals`` of the highest goodput without broken limits; ``better``:
+    beyond the noise.
+    """
+
+    kind: Literal["simulation"] = "simulation"
+    schema_version: int = SIMULATION_SCHEMA_VERSION
+    problem: str
+    problem_file: str
+    scenario: str | None
+    length_s: float
+    replications: int
+    seed: int
+    jobs: tuple[JobSimulated, ...]
+    intervals: tuple[IntervalTried, ...] = ()
+    best: int | None = None
+    better: bool = False
+
+
+TELEMETRY_SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
 """How likely the truth lies within a measured figure's range."""
-
 CHECKPOINT_COLUMNS: dict[str, str] = {
     "cluster": "",
     "job": "",
@@ -37,8 +171,7 @@ rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missi
 
 
 class Measured(Record):
-    """A figure with the range in which it lies with ``CONFIDENCE``; ``low`` may be None where
-    nothing bounds it from below, ``high`` likewise."""
+    """A figure with its range at ``CONFIDENCE``; an end is None where nothing bounds it."""
 
     value: float
     low: float | None = None
@@ -56,14 +189,11 @@ class Segment(Record):
 class JobFound(Record):
     """A training job as its checkpoints show it.
 
-    ``checkpoints`` are those complete in the trace, ``inferred`` of them told apart from others
-    written at the same time; ``missed`` fell where the rhythm asks for one and none was seen.
-    ``interval_s`` is start to start. ``drain_s`` is but an upper bound where ``resolved`` is False,
-    since sampling hides shorter ones. ``restarts`` are interruptions of the rhythm that no missing
-    samples or clock steps explain, ``confirmed`` of them with a restoring read. ``contested`` reads
-    in its breaks may be its own or another job's restore, whichever they are counted for.
-    ``mtti_s`` is None where no restart was seen. ``parameters`` follow from the size at
-    ``bytes_per_parameter``.
+    ``inferred``: checkpoints told apart from others written at the same time; ``missed``: expected
+    by the rhythm and not seen. ``interval_s`` is start to start. ``drain_s`` is an upper bound
+    where it is not ``resolved`` by the sampling. ``restarts``: interruptions of the rhythm,
+    ``confirmed`` by a restoring read; ``contested`` reads may belong to another job. ``parameters``
+    follow from the size at ``bytes_per_parameter``.
     """
 
     name: str
@@ -98,10 +228,8 @@ class JobFound(Record):
 class ClusterFound(Record):
     """One cluster's trace: sampling and contents.
 
-    ``missing`` are samples that should be there and are not; ``steps`` sudden changes of the clock,
-    ``resets`` of counters. ``window_s`` is the time over which each sample is a mean, as told or as
-    what scatters in them tells; None where nothing tells it. ``reads`` says whether the trace has a
-    column of reads.
+    ``missing`` samples, ``steps`` of the clock, ``resets`` of counters. ``window_s``: averaging
+    time of each sample. ``reads``: the trace has a column of reads.
     """
 
     name: str
@@ -128,8 +256,8 @@ class ClusterFound(Record):
 class Override(Record):
     """A measured figure as a change of a problem.
 
-    ``setting`` is the argument of ``--set``, ``distribution`` a ``--vary`` of
-    ``sweep --mode uncertain``, None where the range is not known. ``now`` is the problem's value.
+    ``setting`` is for ``--set``, ``distribution`` for ``--vary`` of ``sweep --mode uncertain``;
+    ``now``: the problem's value.
     """
 
     path: str
@@ -155,10 +283,9 @@ class Calibration(Record):
 class FleetJob(Record):
     """A job of the table of jobs, with the checkpoints that telemetry shows.
 
-    ``found`` are the jobs of the telemetry that were matched to it. ``demand_gb_per_s`` is the
-    write bandwidth that keeps the overlap at the limit: size / (limit x interval).
-    ``law_gb_per_s`` is the same at the fitted overlap. ``resolved`` is False where the drain is
-    shorter than two samples, so that bandwidth is a lower bound; such a job is in no fit.
+    ``found``: matched jobs of the telemetry. ``demand_gb_per_s`` = size / (limit x interval);
+    ``law_gb_per_s``: the same at the fitted overlap. A job that is not ``resolved`` (drain under
+    two samples) has a lower bound of bandwidth and is in no fit.
     """
 
     name: str
@@ -179,10 +306,9 @@ class FleetJob(Record):
 
 
 class Trend(Record):
-    """A power law between two figures of the jobs: y is proportional to x to the ``exponent``.
+    """A power law between two figures of the jobs, fitted by least squares to the logarithms.
 
-    ``exponent`` is fitted by least squares to the logarithms. ``rank_correlation`` is Spearman's,
-    ``p_value`` its chance under independence.
+    ``rank_correlation`` is Spearman's, ``p_value`` its chance under independence.
     """
 
     x: str
@@ -196,10 +322,8 @@ class Trend(Record):
 class DemandLaw(Record):
     """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
 
-    The law has c = b = 1; ``size_exponent`` and ``interval_exponent`` are fitted together, and
-    None where sizes and intervals of the jobs go together so closely that they cannot be told.
-    ``overlap`` is the geometric mean over the jobs with c = b = 1. ``explained`` is the share of
-    the variance of the logarithm of bandwidth that c and b explain.
+    The exponents c and b (1 in the law) are fitted together, None where sizes and intervals are
+    collinear. ``overlap``: geometric mean with c = b = 1. ``explained``: share of variance.
     """
 
     jobs: int
@@ -212,11 +336,9 @@ class DemandLaw(Record):
 class ClusterStorage(Record):
     """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
 
-    ``demand_gb_per_s`` is the largest sum over jobs at one time that keeps overlaps at the limit,
-    ``seen_gb_per_s`` the largest sample. ``enough_kw`` is the power of the storage with the least
-    power that delivers the demand, ``seen_kw`` of that which delivers the observed bandwidth;
-    ``gpus_more`` are the GPUs that the difference powers. None without a problem, or where it has
-    no such storage.
+    ``demand_gb_per_s``: largest sum over simultaneous jobs at the overlap limit. ``enough_kw``:
+    least power of storage that delivers the demand, ``seen_kw`` of that which delivers the observed
+    bandwidth; ``gpus_more``: GPUs powered by the difference.
     """
 
     cluster: str
@@ -232,9 +354,8 @@ class ClusterStorage(Record):
 class FleetStudy(Record):
     """Checkpoint bandwidth of a fleet against model size and interval.
 
-    ``limit`` is the overlap that counts as small. Shares are of jobs and of their checkpoints.
-    ``unmatched`` are jobs of the table without telemetry, ``unknown`` jobs of the telemetry that
-    the table lacks.
+    ``limit``: the overlap that counts as small. ``unmatched``: jobs of the table without telemetry;
+    ``unknown``: jobs of the telemetry without an entry.
     """
 
     limit: float
@@ -253,8 +374,7 @@ class FleetStudy(Record):
 class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry.
 
-    ``clock`` is the origin of times: seconds since 1970 (UTC), or since the zero of a trace
-    that has no dates. ``kind`` is how the figures in the trace were read.
+    ``clock``: origin of times, 1970 (UTC) or the trace's zero. ``read_as``: form of its figures.
     """
 
     kind: Literal["characterization"] = "characterization"

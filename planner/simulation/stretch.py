@@ -6,13 +6,13 @@ Times are counted from the start of the stretch, work from the start of the run;
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.simulation.job import JobRun
-from planner.simulation.laws import Array
+from planner.simulation.job import Array, JobRun
 
 Places = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -22,7 +22,7 @@ _ROUND = 1e-9
 
 @dataclass
 class LocalState:
-    """Checkpoints of jobs with a local level, by cell.
+    """Checkpoints of runs with a local level, by run.
 
     Attributes:
         number: captures since copies were lost last.
@@ -37,29 +37,26 @@ class LocalState:
     queued: Array
 
     @classmethod
-    def empty(cls, cells: int) -> LocalState:
-        """State at the start of a run."""
-        return cls(np.zeros(cells), np.zeros(cells), np.zeros(cells), np.full(cells, np.nan))
+    def empty(cls, runs: int) -> LocalState:
+        """State at the start of runs."""
+        return cls(np.zeros(runs), np.zeros(runs), np.zeros(runs), np.full(runs, np.nan))
 
-    def of(self, cells: Places) -> LocalState:
-        """State of some cells."""
-        return LocalState(*(getattr(self, name)[cells] for name in self.__dataclass_fields__))
+    def of(self, some: Places | Flags) -> LocalState:
+        """State of some runs."""
+        return LocalState(*(getattr(self, each.name)[some] for each in fields(self)))
 
-    def put(self, cells: Places, other: LocalState | None, rows: Flags) -> None:
-        """Take over the state at the end of some stretches."""
-        assert other is not None
-        for name in self.__dataclass_fields__:
-            getattr(self, name)[cells] = getattr(other, name)[rows]
+    def put(self, some: Places, other: LocalState) -> None:
+        """Take over the state of some runs."""
+        for each in fields(self):
+            getattr(self, each.name)[some] = getattr(other, each.name)
 
-    def clear(self, cells: Places) -> None:
+    def clear(self, some: Places) -> None:
         """Lose all local copies."""
-        self.number[cells], self.left[cells], self.queued[cells] = 0.0, 0.0, np.nan
+        self.number[some], self.left[some], self.queued[some] = 0.0, 0.0, np.nan
 
-    def drain(
-        self, cells: Places, lasts_s: Array, which: Flags, drain_s: float, safe: Array
-    ) -> None:
+    def drain(self, some: Places, lasts_s: Array, drain_s: float, safe: Array) -> None:
         """Let drains continue for a time in which nothing is computed; ``safe`` is updated."""
-        some, time_s = cells[which], lasts_s[which].copy()
+        time_s = lasts_s.copy()
         for _ in range(2):
             ends = (self.left[some] > 0) & (self.left[some] <= time_s)
             done = some[ends]
@@ -78,12 +75,11 @@ class Stretch:
 
     Attributes:
         spent: s by name, and the number of waits for a drain.
-        work: work done in the stretch.
-        captured: of it, up to the newest capture.
-        safe: with one level: of it, up to the newest safe checkpoint; with two: work in the newest
-            checkpoint on the shared storage.
-        held: with two levels: work in the newest safe local copy.
-        local: with two levels: the state of its checkpoints.
+        work: work done.
+        captured: work in the newest capture.
+        safe: work in the newest checkpoint on the shared storage.
+        held: work in the newest safe local copy; with one level as ``safe``.
+        local: with two levels, the state of its checkpoints.
     """
 
     spent: dict[str, Array]
@@ -95,29 +91,20 @@ class Stretch:
 
 
 def _spent(
-    job: JobRun,
-    speed: Array,
-    computed: Array,
-    slow: Array,
-    capture: Array,
-    wait: Array,
-    waits: Array,
+    speed: Array, computed: Array, slow: Array, capture: Array, lasts_s: Array, waits: Array
 ) -> dict[str, Array]:
+    wait = lasts_s - computed - capture
     return {
         "capture": capture,
-        "wait": wait,
+        "wait": np.where(wait > 1e-6, wait, 0.0),  # less is rounding
         "slowdown": speed * slow,
         "short": (1.0 - speed) * computed,
         "waits": waits,
     }
 
 
-def _beyond_rounding(time_s: Array) -> Array:
-    return np.where(time_s > 1e-6, time_s, 0.0)
-
-
 def after_one_level(
-    job: JobRun, compute: Array, speed: Array, computing_s: Array, lasts_s: Array
+    job: JobRun, speed: Array, computing_s: Array, lasts_s: Array, before: Array
 ) -> Stretch:
     """End of a stretch of a job with one level of checkpoints.
 
@@ -125,101 +112,100 @@ def after_one_level(
     later.
 
     Args:
-        job: the job.
-        compute: computing between two captures.
         speed: share of the job that runs.
         computing_s: time until the stretch ends, or until it waits for a growth.
         lasts_s: time until the stretch ends.
+        before: work at its start, which is safe.
     """
-    stall, drain, slowdown = job.stall_s, job.drain_s, job.drain_slowdown
-    first, cycle = compute + stall, stall + np.maximum(compute, drain)
+    compute, drain, slowdown = job.compute_s, job.drain_s, job.drain_slowdown
+    first, cycle = job.interval_s, job.stall_s + max(compute, drain)
+    overlap = slowdown * min(compute, drain)
     captures = np.maximum(0.0, np.floor((computing_s - first) / cycle + _ROUND) + 1)
-    since = np.maximum(0.0, computing_s - np.where(captures > 0, first + (captures - 1) * cycle, 0))
-    computing = np.minimum(since, compute)
     some = captures > 0
-    overlap = slowdown * np.minimum(compute, drain)
+    since = np.maximum(0.0, computing_s - np.where(some, first + (captures - 1) * cycle, 0.0))
+    computing = np.minimum(since, compute)
 
     def work_at(number: Array) -> Array:
-        return number * compute - np.maximum(number - 1, 0.0) * overlap
+        return before + speed * (number * compute - np.maximum(number - 1, 0.0) * overlap)
 
-    slow = np.maximum(captures - 1, 0.0) * overlap
-    slow = slow + some * slowdown * np.minimum(computing, drain)
+    again = np.maximum(captures - 1, 0.0)
+    slow = again * overlap + some * slowdown * np.minimum(computing, drain)
     computed = captures * compute + computing
-    begun = np.where(some, np.maximum(compute, drain), compute)
-    capture = captures * stall + np.maximum(0.0, since - begun)
+    begun = np.where(some, max(compute, drain), compute)
+    capture = captures * job.stall_s + np.maximum(0.0, since - begun)
     is_safe = (since + (lasts_s - computing_s)) * (1 + _ROUND) + _ROUND >= drain
-    number = captures - (some & ~is_safe)
-    waits = (drain > compute) * (np.maximum(captures - 1, 0.0) + (some & (since >= compute)))
-    wait = _beyond_rounding(lasts_s - computed - capture)
-    captured, safe = speed * work_at(captures), speed * work_at(number)
-    work = speed * (computed - slow)
-    return Stretch(
-        _spent(job, speed, computed, slow, capture, wait, waits), work, captured, safe, safe
-    )
+    waits = (drain > compute) * (again + (some & (since >= compute)))
+    safe = work_at(captures - (some & ~is_safe))
+    spent = _spent(speed, computed, slow, capture, lasts_s, waits)
+    return Stretch(spent, before + speed * (computed - slow), work_at(captures), safe, safe)
+
+
+def drained_every(job: JobRun) -> int:
+    """Captures from one drained copy to the next; more than planned where a drain lasts longer."""
+    if job.local is None:
+        return 1
+    return max(job.local.every, ceil(job.drain_s / job.interval_s - 1e-9))
 
 
 def after_two_levels(
     job: JobRun,
-    rhythm: tuple[Array, Array, Array],
     speed: Array,
-    ends: tuple[Array, Array],
+    computing_s: Array,
+    lasts_s: Array,
+    before: Array,
+    safe: Array,
     state: LocalState,
-    before: tuple[Array, Array],
 ) -> Stretch:
     """End of a stretch of a job with a local level.
 
     Capture k ends at k intervals and is safe locally ``settle`` later. The copies whose number is a
-    multiple of ``every`` then drain one after another: copy j is due at first + j period and begins
-    at max(first + j period, busy + (j - q) drain), where ``busy`` is the end of the drain under way
-    at the start and q the newest copy due by then (-1: one that waited before).
+    multiple of ``drained_every`` then drain one after another: copy j is due at first + j period
+    and begins at max(first + j period, busy + (j - q) drain), where ``busy`` is the end of the
+    drain under way at the start and q the newest copy due by then (-1: one that waited before).
 
     Args:
-        job: the job; ``drain_s`` is at most ``every`` intervals.
-        rhythm: computing between captures, time to settle, captures from one drain to the next.
-        speed: share of the job that runs.
-        ends: time until the stretch ends or waits for a growth, and until it ends.
-        state: checkpoints at its start.
-        before: work at its start, and in the newest checkpoint on the shared storage.
+        speed, computing_s, lasts_s, before: as in ``after_one_level``.
+        safe: work in the newest checkpoint on the shared storage, at the start.
+        state: checkpoints at the start.
     """
-    compute, settle, every = rhythm
-    computing_s, lasts_s = ends
-    interval = compute + job.stall_s
+    assert job.local is not None
+    compute, interval = job.compute_s, job.interval_s
     captures = np.floor(computing_s / interval + _ROUND)
     since = np.maximum(0.0, computing_s - captures * interval)
-    drains = _Drains(job, compute, settle, every, state)
+    drains = _Drains(job, state)
 
     def work_at(number: Array) -> Array:
         slow = job.drain_slowdown * drains.overlap(number * interval)
-        return before[0] + speed * (number * compute - slow)
+        return before + speed * (number * compute - slow)
 
     computed = captures * compute + np.minimum(since, compute)
     slow = job.drain_slowdown * drains.overlap(computing_s)
-    settled = captures - ((captures > 0) & (since + lasts_s - computing_s + _ROUND < settle))
+    unsettled = since + lasts_s - computing_s + _ROUND < job.local.settle_s
+    settled = captures - ((captures > 0) & unsettled)
     capture = captures * job.stall_s + np.maximum(0.0, since - compute)
-    wait = _beyond_rounding(lasts_s - computed - capture)
-    safe, local = drains.at(lasts_s, work_at, before[1])
+    safe, local = drains.at(lasts_s, work_at, safe)
     local.number = state.number + settled
-    work = speed * (computed - slow)
-    spent = _spent(job, speed, computed, slow, capture, wait, np.zeros(len(wait)))
-    return Stretch(spent, work, work_at(captures) - before[0], safe, work_at(settled), local)
+    spent = _spent(speed, computed, slow, capture, lasts_s, np.zeros(len(captures)))
+    work = before + speed * (computed - slow)
+    return Stretch(spent, work, work_at(captures), safe, work_at(settled), local)
 
 
 class _Drains:
     """The drains of a stretch to the shared storage."""
 
-    def __init__(
-        self, job: JobRun, compute: Array, settle: Array, every: Array, state: LocalState
-    ) -> None:
-        self.compute, self.interval = compute, compute + job.stall_s
-        self.drain_s, self.every, self.state = job.drain_s, every, state
-        self.skipped = every - state.number % every
-        self.first, self.period = self.skipped * self.interval + settle, every * self.interval
+    def __init__(self, job: JobRun, state: LocalState) -> None:
+        assert job.local is not None
+        self.compute, self.interval = job.compute_s, job.interval_s
+        self.drain_s, self.every, self.state = job.drain_s, drained_every(job), state
+        self.skipped = self.every - state.number % self.every
+        self.first = self.skipped * self.interval + job.local.settle_s
+        self.period = self.every * self.interval
         busy = state.left
         newest = np.floor((busy - self.first) / self.period + _ROUND)
         waited = ~np.isnan(state.queued)
         self.chained = (busy > 0) & ((newest >= 0) | waited)
         self.begin = np.where(self.chained, np.maximum(newest, -1.0), 0.0)
-        room = np.maximum(self.period - self.drain_s, 1e-12 * self.period)
+        room = max(self.period - self.drain_s, 1e-12 * self.period)
         lagging = np.floor((busy - self.first - self.begin * self.period) / room) + 1
         self.lagging = np.where(self.chained, np.maximum(1.0, lagging), 0.0)
 
@@ -247,15 +233,11 @@ class _Drains:
         ended = (state.left > 0) & (state.left <= time_s)
         safe = np.where(ended, state.sending, safe)
         safe = np.where(done >= self.begin, value(done), safe)
-        under_way = state.left > time_s
-        following = done + 1
+        under_way, following = state.left > time_s, done + 1
         starts = self._start(following)
         begun = ~under_way & (starts <= time_s * (1 + _ROUND) + _ROUND)
-        left = np.where(
-            under_way,
-            state.left - time_s,
-            np.where(begun, np.maximum(starts + drain_s - time_s, _ROUND), 0.0),
-        )
+        rest = np.where(begun, np.maximum(starts + drain_s - time_s, _ROUND), 0.0)
+        left = np.where(under_way, state.left - time_s, rest)
         sending = np.where(begun, value(following), state.sending)
         queued = np.where(under_way, state.queued, np.nan)
         waits = (newest >= 0) & (under_way | (begun & (newest > following)))
@@ -264,22 +246,18 @@ class _Drains:
 
     def overlap(self, time_s: Array) -> Array:
         """Computing up to some time during which a drain is under way."""
-        busy = self.state.left
-        found = self._computed(np.minimum(time_s, busy))
+        busy, computed = self.state.left, self._computed
         together = busy + self.lagging * self.drain_s
-        found += np.where(
-            self.chained & (time_s > busy),
-            self._computed(np.minimum(time_s, together)) - self._computed(busy),
-            0.0,
-        )
+        later = self.chained & (time_s > busy)
+        chain = computed(np.minimum(time_s, together)) - computed(busy)
         first = self.first + (self.begin + self.lagging) * self.period
         whole = np.maximum(0.0, np.floor((time_s - self.drain_s - first) / self.period) + 1)
-        each = self._computed(first + self.drain_s) - self._computed(first)
+        each = computed(first + self.drain_s) - computed(first)
         last = first + whole * self.period
-        part = self._computed(np.maximum(time_s, last)) - self._computed(last)
-        return np.asarray(found + whole * each + part)
+        part = computed(np.maximum(time_s, last)) - computed(last)
+        begun = computed(np.minimum(time_s, busy)) + np.where(later, chain, 0.0)
+        return np.asarray(begun + whole * each + part)
 
     def _computed(self, time_s: Array) -> Array:
         whole = np.floor(time_s / self.interval)
-        part: Array = np.minimum(time_s - whole * self.interval, self.compute)
-        return whole * self.compute + part
+        return whole * self.compute + np.minimum(time_s - whole * self.interval, self.compute)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from planner import units
 from planner.errors import Finding, InputError
@@ -28,8 +27,7 @@ from planner.schema.telemetry import (
     Measured,
     Trend,
 )
-from planner.telemetry.raw import Numbers
-from planner.telemetry.tables import read_table
+from planner.telemetry.tables import Numbers, names_line, read_table
 from planner.untrusted_files import regular
 
 LIMIT = 0.10
@@ -64,19 +62,16 @@ def read_jobs(path: Path) -> list[ListedJob]:
         InputError: the file, a column or a cell is wrong.
     """
     regular(path, most_bytes=_MOST_BYTES, what="table of jobs")
-    table = read_table(path, "jobs")
-    frame = table.frame.rename(columns={name: str(name).strip().lower() for name in table.frame})
+    frame = read_table(path, "jobs")
+    frame = frame.rename(columns={name: str(name).strip().lower() for name in frame})
     for name in COLUMNS:
         if name not in frame:
             listed = ", ".join(map(str, frame.columns))
             message = f"no column '{name}'; columns: {listed[:200]}"
             fix = f"a table of jobs has the columns {', '.join(COLUMNS)}"
-            raise InputError(Finding("jobs", message, str(path), table.names_line, fix=fix))
+            raise InputError(Finding("jobs", message, str(path), names_line(frame), fix=fix))
     rows = []
-    for place, row in enumerate(frame[list(COLUMNS)].itertuples(index=False)):
-        if all(pd.isna(cell) for cell in row):
-            continue
-        line = None if table.first_line is None else table.first_line + place
+    for line, *row in frame[list(COLUMNS)].dropna(how="all").itertuples():
         gpus, parameters = _number(row[2], "gpus", path, line), _count(row[3], path, line)
         rows.append(ListedJob(str(row[0]), str(row[1]), round(gpus), parameters))
     return rows

@@ -2,7 +2,8 @@
 
 Every restore of a job reads the same: a checkpoint, or a multiple of it where each replica reads
 its own. It lies in a break of the job's rhythm, and the rhythm starts anew at its end. A read is
-one job's only; one that suits several equally well is told, since neither's rate is sure then.
+one job's only; one that suits several equally well is counted as contested, since neither's rate
+is sure then.
 """
 
 from __future__ import annotations
@@ -10,44 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.schema.telemetry import Measured
-from planner.telemetry.bursts import Bursts
-from planner.telemetry.raw import Numbers, Places, poisson
-from planner.telemetry.tracking import INFERRED, Track, neighbours
+from planner.schema.telemetry import CONFIDENCE, Measured
+from planner.telemetry.rhythm import INFERRED, Track, neighbours
+from planner.telemetry.signal import Bursts, Flags, Places
+from planner.telemetry.tables import Numbers
 from planner.units import DAY_S
 
 _BEGUN, _UNFINISHED = 0.02, 0.9
-"""A checkpoint that was broken off has between these shares of its size."""
+"""An aborted checkpoint has between these shares of its size."""
 
 _STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 """A job that is away for so many intervals and a day was stopped, and did not fail."""
 
 _UNSURE = 1.5
-"""So many times the tolerance a gap may be off where one of its ends was told apart from others."""
+"""So many times the tolerance a gap may be off where one of its ends was separated from others."""
 
 _EARLY = 0.5
 """A gap that is short by so many tolerances makes up for a long one beside it."""
 
 _MOSTLY = 0.8
 """Where reads confirm so many breaks, one that none confirms is no interruption."""
-
-
-@dataclass(frozen=True)
-class Holes:
-    """Stretches that are not known, and steps of the clock, elapsed s."""
-
-    start_s: Numbers
-    end_s: Numbers
-
-    def within(self, start_s: Numbers, end_s: Numbers) -> NDArray[np.bool_]:
-        """Mask of time stretches that contain one."""
-        begun = np.searchsorted(self.start_s, end_s)
-        ended = np.searchsorted(np.sort(self.end_s), start_s)
-        return np.asarray(begun > ended)
 
 
 @dataclass(frozen=True)
@@ -59,129 +47,91 @@ class Breaks:
         steps: intervals from one to the other, 0 where that is no multiple.
         exact: gaps between events that were seen by themselves.
         broken: gaps with an interruption in them.
-        open: gaps in which others' traffic, or a hole, may hide that there is one.
+        open: gaps in which others' traffic, or a hole, may hide an interruption.
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful, possible: how many interruptions may be none or another job's, and how many more
-            there may be.
+        doubtful, possible: number of interruptions that may be none or another job's, and of
+            further ones that may exist.
         contested: reads that suit another job as well.
     """
 
     start_s: Numbers
     end_s: Numbers
     steps: NDArray[np.int64]
-    exact: NDArray[np.bool_]
-    broken: NDArray[np.bool_]
-    open: NDArray[np.bool_]
+    exact: Flags
+    broken: Flags
+    open: Flags
     attempts: NDArray[np.int64]
-    confirmed: NDArray[np.bool_]
-    reads: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    confirmed: Flags
+    reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     doubtful: int = 0
     possible: int = 0
     contested: int = 0
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
-        """Which gaps keep the rhythm."""
+    def kept(self) -> Flags:
+        """Gaps that keep the rhythm."""
         return (self.steps > 0) & ~self.broken
 
     @property
     def missed(self) -> int:
-        """Checkpoints that the rhythm asks for within them."""
+        """Checkpoints that the rhythm predicts within them."""
         return int(np.sum(self.steps[self.kept] - 1))
 
 
 def find_breaks(
-    tracks: Sequence[Track], holes: Holes, busy: Bursts, reads: Bursts | None, lasts_s: float
+    tracks: Sequence[Track],
+    holes: tuple[Numbers, Numbers],
+    busy: Bursts,
+    reads: Bursts | None,
+    lasts_s: float,
 ) -> list[Breaks]:
     """Interruptions of jobs.
 
     A gap of several intervals is no interruption where a hole hides the checkpoints in it, or
-    where other traffic does at the time of each: those that were told apart from others' are no
-    gap. A restoring read is one job's only.
+    where other traffic does at the time of each.
 
     Args:
-        holes: unknown parts of the trace.
+        holes: starts and ends of the unknown parts of the trace, in order.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
-        lasts_s: how long the trace is.
+        lasts_s: length of the trace.
     """
     found = [_gaps(track, holes, busy) for track in tracks]
     if reads is None or not len(reads) or not found:
         return found
-    tried = []
-    for track, gaps in zip(tracks, found, strict=True):
-        which = gaps.broken | gaps.open
-        start, end, broken = gaps.start_s[which], gaps.end_s[which], gaps.broken[which]
-        rhythm = track.interval_s, track.tolerance_s
-        tried.append(JobGaps(start, end, broken, track.size_gb, *rhythm))
-    owned = restores(tried, reads, lasts_s)
-    return [_confirm(gaps, own) for gaps, own in zip(found, owned, strict=True)]
+    return _confirm(tracks, found, reads, lasts_s)
 
 
-def _confirm(gaps: Breaks, own: Restores) -> Breaks:
-    """Return the gaps with their restoring reads.
-
-    Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
-    so is one beside a checkpoint that was told apart from others', where reads confirm any.
-    """
-    places = np.flatnonzero(gaps.broken | gaps.open)
-    by_rhythm = gaps.broken[places]
-    seen = own.count > 0
-    if not seen.any():
-        return replace(gaps, possible=gaps.possible + own.possible, contested=own.possible)
-    sure = np.sum(seen & by_rhythm) >= _MOSTLY * by_rhythm.sum()
-    kept = seen | (by_rhythm & (own.hidden | (gaps.exact[places] & ~sure)))
-    broken, confirmed = (np.zeros(len(gaps.steps), dtype=bool) for _ in range(2))
-    broken[places[kept]], confirmed[places[seen]] = True, True
-    attempts = np.zeros(len(gaps.steps), dtype=np.int64)
-    attempts[places[kept]] = np.maximum(own.count[kept], 1)
-    return replace(
-        gaps,
-        broken=broken,
-        attempts=attempts,
-        confirmed=confirmed,
-        reads=own.reads,
-        doubtful=own.doubtful,
-        possible=own.possible,
-        contested=own.doubtful + own.possible,
-    )
-
-
-def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the bursts that a job began when its rhythm asked for it, and did not finish.
+def broken_off(track: Track, bursts: Bursts, free: Flags) -> Places:
+    """Bursts that a job began when its rhythm predicts one, and did not finish.
 
     Args:
-        free: which of them are no job's.
+        free: bursts that are no job's.
     """
     gaps = np.flatnonzero(track.multiples() == 0)
     wanted = np.append(track.times[gaps], track.times[-1]) + track.interval_s
-    places = np.flatnonzero(free & (bursts.size_gb < _UNFINISHED * track.size_gb))
-    places = places[bursts.size_gb[places] > _BEGUN * track.size_gb]
+    size = bursts.size_gb / track.size_gb
+    places = np.flatnonzero(free & (size > _BEGUN) & (size < _UNFINISHED))
     start = bursts.start_s[places]
     before, after = neighbours(wanted, start)
     return np.asarray(places[np.minimum(start - before, after - start) <= track.tolerance_s])
 
 
-def _gaps(track: Track, holes: Holes, busy: Bursts) -> Breaks:
-    """Return a job's gaps as its rhythm alone tells them.
-
-    Checkpoints that were told apart from others' written at the same time count like all others,
-    but when they began is less sure.
-    """
+def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
+    """A job's gaps by its rhythm alone."""
     start, end = track.times[:-1], track.times[1:]
     sure = track.kinds != INFERRED
     exact = sure[:-1] & sure[1:]
     slack = np.where(exact, 1.0, _UNSURE) * track.tolerance_s
-    steps = _undisplaced(track, slack)
-    unknown = holes.within(start, end)
-    over = end - start > track.interval_s + track.tolerance_s
-    late = end - start > track.interval_s + slack
-    stopped = end - start > np.maximum(_STOP_INTERVALS * track.interval_s, _STOP_S)
-    steps = np.where(stopped, 0, steps)
+    stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
+    steps = np.where(stopped, 0, _undisplaced(track, slack))
+    unknown = np.searchsorted(holes[0], end) > np.searchsorted(np.sort(holes[1]), start)
     hidden = unknown | _hidden(track, steps, busy)
+    late = end - start > track.interval_s + slack
     broken = late & ~unknown & ~stopped & ((steps == 0) | ((steps > 1) & ~hidden))
+    over = end - start > track.interval_s + track.tolerance_s
     unsure = over & ~stopped & ~broken
     return Breaks(
         start_s=start,
@@ -204,7 +154,7 @@ def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
     keep the rhythm; a job that was interrupted leaves no short one.
 
     Args:
-        slack_s: how far each gap may be from its rhythm.
+        slack_s: largest distance of each gap from its rhythm.
     """
     gaps = np.diff(track.times)
     steps = track.multiples(slack_s)
@@ -218,8 +168,8 @@ def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
     return steps
 
 
-def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> NDArray[np.bool_]:
-    """Return the gaps in which a burst covers every time at which a checkpoint is missing."""
+def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> Flags:
+    """Gaps in which a burst covers every time at which a checkpoint is missing."""
     result = np.zeros(len(steps), dtype=bool)
     for gap in np.flatnonzero(steps > 1):
         start, end = track.times[gap], track.times[gap + 1]
@@ -230,38 +180,43 @@ def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> NDArray[np.
     return result
 
 
+def poisson(events: float) -> tuple[float, float]:
+    """Range of the mean of a Poisson count (Garwood's interval).
+
+    Args:
+        events: number of events; no whole number where they come in bunches.
+    """
+    from scipy.stats import chi2
+
+    tail = (1 - CONFIDENCE) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
+
+
 def mtti(track: Track, found: Breaks) -> Measured | None:
-    """Return the mean time to interruption that a job shows; None without a break.
+    """Mean time to interruption of a job; None without a break.
 
     An interval begins with a checkpoint or behind a restoring read, and ends with the next
     checkpoint or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
-    M = -I / ln(share that is whole): how long a restart takes does not matter. The range is that of
-    a Poisson count of bunches; its ends allow for interruptions that may be another job's.
+    M = -I / ln(share that is whole), whatever the restart time. The range is that of a Poisson
+    count of bunches; its ends allow for interruptions that may be another job's.
     """
     broken = int(found.attempts.sum())
     if not broken:
         return None
     whole = max(float(found.steps[~found.broken].sum() + found.confirmed.sum()), 0.5)
     rate = -math.log(whole / (whole + broken)) / track.interval_s
-    bunch = _bunched(found.attempts[found.broken], broken / (whole + broken))
+    # Where one comes soon after another more often than by chance, fewer of them count: the group
+    # size is the factor on the variance of their count.
+    together, chance = found.attempts[found.broken], broken / (whole + broken)
+    bunch = float(np.sum(together**2) / np.sum(together))
+    bunch = max(1.0, bunch * (1 - chance) / (1 + chance))
     low = poisson(max(broken - found.doubtful, 0) / bunch)[0] * bunch / broken
     high = poisson((broken + found.possible) / bunch)[1] * bunch / broken
     return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
 
 
-def _bunched(together: NDArray[np.int64], chance: float) -> float:
-    """Mean group size of interruptions: the factor on the variance of their count.
-
-    Where one comes soon after another more often than chance has it, fewer of them say something
-    of their own.
-
-    Args:
-        together: interruptions without a checkpoint between them, by break.
-        chance: that an interval breaks.
-    """
-    found = float(np.sum(together**2) / np.sum(together))
-    return max(1.0, found * (1 - chance) / (1 + chance))
-
+# Restoring reads
 
 _LEAST = 0.3
 """A read of less than this share of a checkpoint is no restore."""
@@ -277,59 +232,18 @@ _WHOLE = 0.03
 
 _ROUNDS = 3
 _OTHERS = 0.1
-"""How much a read that is rather another job's says of this one's usual size."""
+"""Weight, for a job's usual size, of a read that is rather another job's."""
 
 _FAN_OUT = 0.5
-"""What a plausible fan-out is worth, in reads."""
+"""Weight of a plausible fan-out, in reads."""
 
 
-@dataclass(frozen=True)
-class JobGaps:
-    """The gaps of a job in which restores may lie, each between two of its checkpoints.
-
-    Attributes:
-        start_s, end_s: when those begin.
-        broken: where the rhythm surely breaks; elsewhere only a read behind which it starts anew
-            can be a restore.
-        size_gb: of a checkpoint.
-        interval_s, tolerance_s: the rhythm.
-    """
-
-    start_s: Numbers
-    end_s: Numbers
-    broken: NDArray[np.bool_]
-    size_gb: float
-    interval_s: float
-    tolerance_s: float
-
-
-@dataclass(frozen=True)
-class Restores:
-    """The reads that are one job's.
-
-    Attributes:
-        count: how many lie in each of its gaps.
-        reads: their positions.
-        doubtful: how many of them suit another job as well.
-        possible: how many reads that are taken for another job's suit this one as well.
-        hidden: gaps in which a larger read may hide it.
-    """
-
-    count: NDArray[np.int64]
-    reads: Places
-    doubtful: int
-    possible: int
-    hidden: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class _Pairs:
+class _Pairs(NamedTuple):
     """Reads and the gaps in which they lie, one row for each such pair.
 
     Attributes:
         read: position of the read.
-        job: whose gap it is.
-        gap: which one.
+        job, gap: the gap.
         ratio: size of the read over the job's checkpoint.
         anew: whether the next checkpoint comes an interval after the read.
     """
@@ -338,78 +252,98 @@ class _Pairs:
     job: Places
     gap: Places
     ratio: Numbers
-    anew: NDArray[np.bool_]
+    anew: Flags
 
 
-def restores(jobs: Sequence[JobGaps], reads: Bursts, lasts_s: float) -> list[Restores]:
-    """Assignment of reads to jobs, as restores.
+def _confirm(
+    tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts, lasts_s: float
+) -> list[Breaks]:
+    """Gaps of jobs with their restoring reads.
 
-    Args:
-        lasts_s: how long the trace is.
+    Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
+    so is one beside a checkpoint that was separated from others', where reads confirm any.
     """
-    pairs = _pairs(jobs, reads)
+    pairs = _pairs(tracks, found, reads)
     owner = np.full(len(reads), -1)
-    usual = np.zeros(len(jobs))
-    row = won = lost = np.zeros(0, dtype=np.intp)
     for _ in range(_ROUNDS):
         usual = np.array(
-            [_usual(number, job, pairs, owner, reads, lasts_s) for number, job in enumerate(jobs)]
+            [
+                _usual_ratio(job, found[job], reads.size_gb / track.size_gb, pairs, owner, lasts_s)
+                for job, track in enumerate(tracks)
+            ]
         )
-        row, won, lost = _owned(pairs, usual)
+        rows, won, lost = _owned(pairs, usual)
         owner[:] = -1
-        owner[pairs.read[row]] = pairs.job[row]
-    return [
-        Restores(
-            count=_count(number, job, pairs, row),
-            reads=np.sort(pairs.read[row[pairs.job[row] == number]]),
-            doubtful=int(np.sum(pairs.job[won] == number)),
-            possible=int(np.sum(pairs.job[lost] == number)),
-            hidden=_count(number, job, pairs, _larger(pairs, owner, usual)) > 0,
+        owner[pairs.read[rows]] = pairs.job[rows]
+    large = (usual > 0)[pairs.job] & (pairs.ratio >= (1 - _ALIKE) * usual[pairs.job])
+    larger = np.flatnonzero(large & (owner[pairs.read] < 0))
+    result = []
+    for job, gaps in enumerate(found):
+        own, hiding = (each[pairs.job[each] == job] for each in (rows, larger))
+        count = np.bincount(pairs.gap[own], minlength=len(gaps.steps))
+        hidden = np.bincount(pairs.gap[hiding], minlength=len(gaps.steps)) > 0
+        doubtful, possible = (int(np.sum(pairs.job[each] == job)) for each in (won, lost))
+        seen = count > 0
+        if not seen.any():
+            result.append(replace(gaps, possible=gaps.possible + possible, contested=possible))
+            continue
+        sure = np.sum(seen & gaps.broken) >= _MOSTLY * gaps.broken.sum()
+        broken = seen | (gaps.broken & (hidden | (gaps.exact & ~sure)))
+        result.append(
+            replace(
+                gaps,
+                broken=broken,
+                attempts=np.where(broken, np.maximum(count, 1), 0),
+                confirmed=seen,
+                reads=np.sort(pairs.read[own]),
+                doubtful=doubtful,
+                possible=possible,
+                contested=doubtful + possible,
+            )
         )
-        for number, job in enumerate(jobs)
-    ]
+    return result
 
 
-def _pairs(jobs: Sequence[JobGaps], reads: Bursts) -> _Pairs:
-    parts = []
-    for number, job in enumerate(jobs):
-        first = np.searchsorted(reads.start_s, job.start_s)
-        count = np.maximum(np.searchsorted(reads.start_s, job.end_s) - first, 0)
-        gap = np.repeat(np.arange(len(count)), count)
-        read = np.arange(count.sum()) + np.repeat(first - (np.cumsum(count) - count), count)
-        ratio = reads.size_gb[read] / job.size_gb
-        begun = job.end_s[gap] - reads.end_s[read] - job.interval_s
-        anew = np.abs(begun) <= job.tolerance_s
-        kept = (ratio >= _LEAST) & (job.broken[gap] | anew)
-        parts.append((read, np.full(len(read), number), gap, ratio, anew, kept))
-    read, job_of, gap, ratio, anew, kept = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
-    return _Pairs(read[kept], job_of[kept], gap[kept], ratio[kept], anew[kept])
+def _pairs(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> _Pairs:
+    nothing = np.zeros(0, dtype=np.intp)
+    parts = [_Pairs(nothing, nothing, nothing, np.zeros(0), np.zeros(0, dtype=bool))]
+    for job, (track, gaps) in enumerate(zip(tracks, found, strict=True)):
+        for gap in np.flatnonzero(gaps.broken | gaps.open):
+            first, last = np.searchsorted(reads.start_s, (gaps.start_s[gap], gaps.end_s[gap]))
+            read = np.arange(first, last)
+            ratio = reads.size_gb[read] / track.size_gb
+            begun = gaps.end_s[gap] - reads.end_s[read] - track.interval_s
+            anew = np.abs(begun) <= track.tolerance_s
+            kept = (ratio >= _LEAST) & (gaps.broken[gap] | anew)
+            job_of, gap_of = (np.full(kept.sum(), each) for each in (job, gap))
+            parts.append(_Pairs(read[kept], job_of, gap_of, ratio[kept], anew[kept]))
+    return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _usual(
-    number: int, job: JobGaps, pairs: _Pairs, owner: Places, reads: Bursts, lasts_s: float
+def _usual_ratio(
+    job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, owner: Places, lasts_s: float
 ) -> float:
     """Read volume of a job's restore over its checkpoint size; 0 without restores.
 
-    The size that lies in its breaks more often than chance would have it. A read behind which the
-    rhythm starts anew counts twice, one that is rather another job's hardly at all.
+    The size that lies in its breaks more often than by chance. A read behind which the rhythm
+    starts anew counts twice, one that is rather another job's hardly at all.
+
+    Args:
+        every: size of every read over the job's checkpoint.
     """
-    mine = np.flatnonzero(pairs.job == number)
+    mine = np.flatnonzero(pairs.job == job)
     if not len(mine):
         return 0.0
     whose = owner[pairs.read[mine]]
-    weight = np.where((whose < 0) | (whose == number), 1.0, _OTHERS) * (1 + pairs.anew[mine])
+    weight = np.where((whose < 0) | (whose == job), 1.0, _OTHERS) * (1 + pairs.anew[mine])
     ratio = pairs.ratio[mine]
-    hits = _within(ratio, weight, ratio)
-    share = float(np.sum(job.end_s - job.start_s)) / lasts_s
-    every = reads.size_gb / job.size_gb
+    tried = gaps.broken | gaps.open
+    share = float(np.sum((gaps.end_s - gaps.start_s)[tried])) / lasts_s
     chance = share * _within(every, np.ones(len(every)), ratio)
     nearest = np.maximum(np.round(ratio), 1.0)
     plausible = np.abs(ratio / nearest - 1) <= _WHOLE
-    best = ratio[np.argmax(hits - chance + _FAN_OUT * plausible)]
-    near = np.abs(np.log(ratio / best)) <= _ALIKE
+    score = _within(ratio, weight, ratio) - chance + _FAN_OUT * plausible
+    near = np.abs(np.log(ratio / ratio[np.argmax(score)])) <= _ALIKE
     return float(np.median(ratio[near]))
 
 
@@ -424,8 +358,8 @@ def _within(values: Numbers, weight: Numbers, around: Numbers) -> Numbers:
 
 
 def _owned(pairs: _Pairs, usual: Numbers) -> tuple[Places, Places, Places]:
-    """Return the rows of pairs that hold, one for each read; and where a read suits a second job
-    as well, the row that holds and the second's.
+    """Rows of pairs that hold, one for each read; and where a read suits a second job as well, the
+    row that holds and the second's.
 
     Where a read is as large as several jobs' restores, it is the one's whose rhythm starts anew
     behind it, else the one's whose usual restore is nearest.
@@ -439,16 +373,3 @@ def _owned(pairs: _Pairs, usual: Numbers) -> tuple[Places, Places, Places]:
     won, lost = order[second - 1], order[second]
     alike = (pairs.anew[won] == pairs.anew[lost]) & (off[lost] - off[won] <= _CLEARLY)
     return order[first], won[alike], lost[alike]
-
-
-def _larger(pairs: _Pairs, owner: Places, usual: Numbers) -> Places:
-    """Return the rows of reads of no job that are large enough to hold a restore."""
-    of_job = usual[pairs.job]
-    large = (of_job > 0) & (pairs.ratio >= (1 - _ALIKE) * of_job)
-    return np.flatnonzero(large & (owner[pairs.read] < 0))
-
-
-def _count(number: int, job: JobGaps, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
-    """Number of rows in each gap of a job."""
-    own = rows[pairs.job[rows] == number]
-    return np.bincount(pairs.gap[own], minlength=len(job.start_s)).astype(np.int64)

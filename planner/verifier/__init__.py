@@ -7,17 +7,16 @@ returns what a plan should say, by the plan's names; `Findings.expect` compares.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
-from planner.schema.beside import Cable
-from planner.schema.plan import SCHEMA_VERSION, JobPlan, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.verifier.allowed import check_allowed, check_searched
 from planner.verifier.basis import DECIDED, Basis, Findings, Recheck
 from planner.verifier.bill import build_bill, check_lines, check_totals, paid_by, totals_of
-from planner.verifier.cables import check_cables
 from planner.verifier.fabric import UnbuildableError, check_fabrics, choose_fabric, shared_plug
 from planner.verifier.job import CLIENT_GB_PER_S_PER_GPU, Operation, Run, check_job, operate
 from planner.verifier.limits import (
@@ -50,24 +49,22 @@ __all__ = [
     "verify",
 ]
 
-Schedule = Callable[["Inputs", Plan], Sequence[Cable]]
 """Returns the links of a plan, each with its ends, as the cable schedule lists them."""
 SOLVED = ("optimal", "feasible")
 LEAST_GOODPUT, MOST_STORAGE, EDGE = 0.8, 0.1, 1e-6
 
 
-def verify(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> None:
+def verify(inputs: Inputs, plan: Plan) -> None:
     """Recompute a plan and refuse it where anything differs.
 
     Args:
         inputs: the problem, catalogs and prices.
         plan: the plan as it would be handed out.
-        schedule: returns the links of a plan, to check runs and lengths of cables too.
 
     Raises:
         VerificationError: a figure is wrong, a limit is broken or missing.
     """
-    found = recheck(inputs, plan, schedule=schedule)
+    found = recheck(inputs, plan)
     if wrong := (*_all(found), *program_faults(plan)):
         raise VerificationError(wrong)
 
@@ -98,21 +95,18 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
 
 
-def recheck(
-    inputs: Inputs, plan: Plan, *, drawn: bool = True, schedule: Schedule | None = None
-) -> Recheck:
+def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
     """Recompute a plan that may break limits, such as an edited one.
 
     Args:
         inputs: the problem, catalogs and prices.
         plan: the plan, right or wrong.
         drawn: whether it has its racks and cables.
-        schedule: returns the links of a plan, to check runs and lengths of cables too.
     """
     found, basis = Findings(), Basis.of(inputs)
     _check_site(found, basis, plan)
     if plan.status in SOLVED:
-        _check_solved(found, basis, plan, drawn, schedule)
+        _check_solved(found, basis, plan, drawn)
     else:
         empty = not plan.lines and not plan.jobs and plan.totals is None
         text = f"lines: a plan that is {plan.status} has none"
@@ -122,17 +116,17 @@ def recheck(
     return Recheck(tuple(found.disagreements), tuple(found.breaches))
 
 
-def faults(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> tuple[str, ...]:
+def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """Return everything wrong with a plan from outside, each with its place in the plan."""
-    found = _all(recheck_from_outside(inputs, plan, schedule))
+    found = _all(recheck_from_outside(inputs, plan))
     proof = *unproven_faults(plan), *program_faults(plan)
     return (*found, *proof, *origin_faults(inputs, plan))
 
 
-def recheck_from_outside(inputs: Inputs, plan: Plan, schedule: Schedule | None = None) -> Recheck:
+def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:
     """Recompute a plan that anybody may have changed: what cannot be computed is wrong."""
     try:
-        return recheck(inputs, plan, schedule=schedule)
+        return recheck(inputs, plan)
     except (ArithmeticError, ValueError, LookupError, AssertionError):
         return Recheck(("lines: with such counts nothing can be computed",), ())
     except (TypeError, AttributeError):
@@ -190,9 +184,7 @@ def _check_site(found: Findings, basis: Basis, plan: Plan) -> None:
     found.expect("currency", shown, None if problem.shown_in.code == "USD" else money)
 
 
-def _check_solved(
-    found: Findings, basis: Basis, plan: Plan, drawn: bool, schedule: Schedule | None
-) -> None:
+def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> None:
     before = len(found.disagreements)
     _check_names(found, basis, plan)
     counts = _read_counts(found, basis, plan) if len(found.disagreements) == before else {}
@@ -231,9 +223,6 @@ def _check_solved(
     if drawn:
         _check_assumptions(found, basis, plan, operation)
         _check_verdict(found, plan)
-        right = schedule is not None and plan.cabling and not found.disagreements
-        links = schedule(basis.inputs, plan) if right and schedule else None
-        check_cables(found, basis, plan, links)
 
 
 def _check_assumptions(found: Findings, basis: Basis, plan: Plan, operation: Operation) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from planner.figures import FIGURES, OBJECTIVES, STATED
 from planner.schema.catalog import Item
+from planner.schema.job import Job
 from planner.schema.plan import Plan
-from planner.schema.problem import Job
 from planner.verifier.basis import DECIDED, Basis, Findings, value
 from planner.verifier.fabric import Devices, plug_of
 from planner.verifier.limits import given

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from planner.currency import Currency
 from planner.figures import DRAW, STATED, UNSTATED
 from planner.schema.catalog import Item
+from planner.schema.job import Job
 from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.schema.problem import Job, Problem, Quantity
+from planner.schema.problem import Problem, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -319,7 +320,7 @@ class Basis:
         for group in item.switch.ports if item.switch else ():
             end = group.link.switch_end if group.link else None
             if end is not None:
-                each = self.rated_kw(self.items[self.reaching(end.item)]) or 0.0
+                each = self.rated_kw(self.items[end.item]) or 0.0
                 fitted = max(fitted, -(-group.count // end.links) * each)
         return total((self.rated_kw(item), fitted))
 
@@ -341,30 +342,6 @@ class Basis:
         """Return the power limit of a product that is a rack of its own, None for none."""
         rack = self.problem.site.rack
         return None if rack is None else rack.whole_rack_power_kw or rack.power_kw
-
-    def hall_m(self) -> float | None:
-        """Return the longest cable run in the hall, m; None where its rows are not given."""
-        floor, rack = self.problem.site.floor, self.problem.site.rack
-        if floor is None or floor.rows is None or rack is None:
-            return None
-        classes, rows = self.problem.site.rack_classes, floor.rows
-        own = (classes.gpu.height_ru, classes.storage.height_ru, classes.network.height_ru)
-        high_ru = max(rack.height_ru, *(each or 0.0 for each in own))
-        for item in self.items.values():
-            if item.consumes.racks is not None and item.consumes.rack_units is not None:
-                high_ru = max(high_ru, item.consumes.rack_units.value / item.consumes.racks.value)
-        across_m = (floor.racks_per_row - 1) * floor.rack_width_m + (rows - 1) * floor.row_pitch_m
-        across_m += 2 * (floor.riser_m + (high_ru - 1) * RACK_UNIT_M)
-        return max(across_m, high_ru * RACK_UNIT_M + floor.rack_width_m) * (1 + floor.slack)
-
-    def reaching(self, sku: str) -> str:
-        """Return the part that reaches through the hall, by way of ``beyond``."""
-        longest, item = self.once("hall", None, self.hall_m), self.items[sku]
-        for _ in self.items if longest is not None else ():
-            if not item.beyond or not item.reach or item.reach.value >= (longest or 0.0):
-                break
-            item = self.items[item.beyond]
-        return item.id
 
     # Bandwidth.
 

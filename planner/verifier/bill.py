@@ -192,7 +192,7 @@ def _add_racks(basis: Basis, parts: Counter[str], room: Room, own: Room, fabrics
     group = by_speed(basis.items[oob.switch])[0] if oob else None
     if group is not None and group.link is not None:
         late = fabrics.switches(*MANAGED) + room.pdus - own.pdus
-        parts[basis.reaching(group.link.cable)] += late
+        parts[group.link.cable] += late
 
 
 def _served(basis: Basis, sku: str, bill: Bill) -> int:

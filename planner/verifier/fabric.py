@@ -11,7 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
+from planner.schema.catalog import (
+    FormLink,
+    Item,
+    Link,
+    LinkEnd,
+    PortGroup,
+)
 from planner.schema.plan import Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric
 from planner.verifier.basis import DECIDED, Basis, Findings, round_up
@@ -355,7 +361,7 @@ class Fabrics:
             system_links=ports,
         )
         if slow.link is not None:
-            self.parts[self.basis.reaching(slow.link.cable)] += ports
+            self.parts[slow.link.cable] += ports
         end, speed = _switch_end(top), top.speed_gbit_per_s
         one = Devices(item.id, leaves, asked.uplinks, speed, end, protocol=item.switch.protocol)
         return [one] if asked.uplinks else []
@@ -433,11 +439,11 @@ class Fabrics:
 
     def _cables(self, link: Link | None, links: int) -> None:
         if link is not None and links:
-            self.parts[self.basis.reaching(link.cable)] += -(-links // link.links)
+            self.parts[link.cable] += -(-links // link.links)
 
     def _ends(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
         if end is not None and ports * devices:
-            self.parts[self.basis.reaching(end.item)] += -(-ports // end.links) * devices
+            self.parts[end.item] += -(-ports // end.links) * devices
 
     def _wire(self, served: Sequence[tuple[Devices, tuple[PortGroup, Link | None]]]) -> None:
         """Add cables and transceivers of device ports, rounded up per port group and form."""

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from planner.schema.catalog import Item
-from planner.schema.plan import JobPlan, LocalPlan
-from planner.schema.problem import Job
-from planner.schema.running import Repair
+from planner.schema.job import Job, Repair
+from planner.schema.operation import JobPlan, LocalPlan
 from planner.verifier import goodput as physics
 from planner.verifier.basis import Basis, Difference, Findings, agrees, round_up, value
 from planner.verifier.goodput import DAY_S, States, Times

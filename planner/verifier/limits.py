@@ -11,9 +11,14 @@ from typing import Any, NamedTuple
 from planner.figures import OBJECTIVES
 from planner.limits import TIMED, Group, Limit, named, of_group
 from planner.paths import value_at
+from planner.schema.job import FixedInterval
 from planner.schema.plan import LimitReport, Plan, ProgramReport
-from planner.schema.problem import CustomRule, FixedInterval, Problem, Split
-from planner.schema.site import Site
+from planner.schema.problem import (
+    CustomRule,
+    Problem,
+    Site,
+    Split,
+)
 from planner.verifier.basis import (
     NEARLY_ZERO,
     RELATIVE,

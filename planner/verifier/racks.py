@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from planner.schema.catalog import Item
-from planner.schema.plan import Plan, RackGroup
+from planner.schema.layout import RackGroup
+from planner.schema.plan import Plan
 from planner.verifier.basis import (
     DECIDED,
     RELATIVE,

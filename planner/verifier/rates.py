@@ -6,9 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from planner.schema.catalog import Achieved, Item
-from planner.schema.plan import JobPlan, WayPlan
-from planner.schema.problem import Job
-from planner.schema.running import ASSUMED_AT_GPUS, Parallelism
+from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
+from planner.schema.operation import JobPlan, WayPlan
 from planner.verifier.basis import Basis, Findings, round_up, value
 
 SAME_CAP = 1e-9

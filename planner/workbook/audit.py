@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
@@ -23,8 +23,8 @@ from openpyxl.workbook import Workbook
 from pydantic import ValidationError
 
 from planner.api import Options, solve_with
-from planner.case import Case
-from planner.case.model import Mode
+from planner.case import Case, resolve, with_companions
+from planner.case.model import Limits, Mode, Offer
 from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs, changed, inputs_from_text
@@ -35,16 +35,15 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.plan.ways import enlarged
 from planner.report import plan_json
 from planner.report.restated import restated
 from planner.schema.catalog import Item
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
+from planner.schema.job import FailureRate, FixedInterval
+from planner.schema.operation import JobPlan
+from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import Extra, FixedInterval, Quantity
-from planner.schema.running import FailureRate
-from planner.schema.site import Pue
-from planner.schema.verification import Audit, Edit, Shortage, Stale, breaches_of
+from planner.schema.problem import Extra, Pue, Quantity
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
@@ -56,6 +55,9 @@ _MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
 _FIRST_ONLY = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
+
+
+OfferT = TypeVar("OfferT", bound=Offer)
 
 
 class EditError(ValueError):
@@ -584,7 +586,24 @@ def case_of(draft: Draft) -> Case:
         draft.inputs, problem=draft.inputs.problem.model_copy(update={"targets": targets})
     )
     chosen = (item.id for item in inputs.items if item.category in ("gpu_system", "storage"))
-    return enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+    return _enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+
+
+def _enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
+    """A case without limits on sums, its fabrics as large as counts of an edited plan need."""
+    case = resolve(inputs)
+
+    def fixed(offers: tuple[OfferT, ...]) -> tuple[OfferT, ...]:
+        return tuple(
+            replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
+            for offer in offers
+            if offer.id in counts or offer.installed > 0
+        )
+
+    limits = Limits.from_values({})
+    systems, storage = fixed(case.systems), fixed(case.storage)
+    larger = replace(case, limits=limits, systems=systems, storage=storage)
+    return replace(case, companions=with_companions(inputs, larger).companions)
 
 
 def _evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from planner.report import scope
 from planner.report.blocks import Column, Table, Value
 from planner.report.words import NETWORKS, product, proof
-from planner.schema.plan import FabricReport, Line, Plan, RackGroup
+from planner.schema.layout import FabricReport, RackGroup
+from planner.schema.plan import Line, Plan
 from planner.workbook.book import GREY, THIN, Book, Sheet
 from planner.workbook.tables import write_table
 

@@ -15,7 +15,7 @@ from xlsxwriter.worksheet import Worksheet
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
 from planner.report.words import MW_FROM_KW, clean
-from planner.schema.verification import Edit
+from planner.schema.explanation import Edit
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
 INK, BAND, PALE, SOFT, RULE = "#16324F", "#16324F", "#C9D6E3", "#EEF3F8", "#D5DDE6"

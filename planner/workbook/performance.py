@@ -8,7 +8,8 @@ from planner.figures import capital
 from planner.limits import COUNTED_IN, known
 from planner.report import scope
 from planner.report.words import MW_FROM_KW, product
-from planner.schema.plan import JobPlan, LimitReport, Plan
+from planner.schema.operation import JobPlan
+from planner.schema.plan import LimitReport, Plan
 from planner.workbook.book import (
     BAR,
     COUNT,

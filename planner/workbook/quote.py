@@ -347,12 +347,6 @@ class Bill:
             number = _part_number(part.part_number)
             text, counts = f"incl. {product(part)}", _counts(row, part)
             self._under(entry.part_label(index), number, text, counts)
-        for index, each in enumerate(entry.ordered):
-            length = "" if each.length_m is None else f", {each.length_m:g} m"
-            copper = "" if each.sku == line.sku else f", in place of {each.in_place_of}"
-            text = f"of which {each.vendor} {each.model}{length}{copper}"
-            label, number = entry.ordered_label(index), _part_number(each.part_number)
-            self._under(label, number, text, {"quantity": each.quantity})
         return row
 
     def _set_height(self, text: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from planner import api, cli
 from planner.analysis.alternatives import alternatives
 from planner.inputs import Inputs, changed, value_at
-from planner.schema.comparison import Alternatives
+from planner.schema.analysis import Alternatives
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verifier import verify

@@ -16,7 +16,7 @@ from planner.inputs import inputs_to_text
 from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views.comparison import view
-from planner.schema.comparison import Comparison, FigureRow, LineRow
+from planner.schema.analysis import Comparison, FigureRow, LineRow
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with
@@ -164,7 +164,7 @@ REFUSED = {
     "no text": (("good.plan.json", "bytes.json"), "bytes.json: this is no JSON"),
     "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
     "a folder": (("good.plan.json", "folder.json"), "folder.json: is a folder, not a file"),
-    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),
+    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: the file is damaged, or no"),
     "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
                            "--set and --scenario change problem files"),
     "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from planner.analysis.explain import Best
+from planner.analysis.variants import Best
 from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers

@@ -11,8 +11,7 @@ from planner.analysis import frontier, tornado, uncertain
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
 from planner.analysis.rules import rules_table
-from planner.analysis.scenarios import COUNT_PREFIX
-from planner.analysis.sweep import Row, table_rows
+from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
 from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario
 from planner.case import resolve
@@ -42,7 +41,7 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert own.outcome is not None
     assert own.outcome.objective_value == pytest.approx(value, rel=SAME)
 
-    explained = explain(inputs, api.Options(), plan=plan, questions=0)
+    explained = explain(inputs, api.Options(), plan=plan)
     assert explained.plan.objective.value == value
     assert explained.value == pytest.approx(goal.best, rel=SAME)  # limits move the best there is
 
@@ -56,7 +55,7 @@ def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
     plan = api.solve_inputs(inputs)
     options = SweepOptions(jobs=1)
     swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
-    (curve,) = frontier.study(inputs, options, against=("cost",), points=3)
+    curve = frontier.study(inputs, options, "cost", points=3)
     drawn = uncertain.study(inputs, ("site.pue=1.2..1.3",), options, Draw(samples=2), plan=plan)
     for study in (swings, curve, drawn):
         assert study.base == pytest.approx(plan.objective.best, rel=SAME)

@@ -166,7 +166,10 @@ Asked = Callable[[Inputs, int, str | None], str]
 
 def _frontier(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
-    return "".join(each.model_dump_json() for each in frontier.study(inputs, options, points=6))
+    return "".join(
+        frontier.study(inputs, options, each, points=6).model_dump_json()
+        for each in frontier.AGAINST
+    )
 
 
 def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:

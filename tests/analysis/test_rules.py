@@ -13,7 +13,13 @@ from planner import api
 from planner.analysis import rules as asks
 from planner.analysis.rules import argument, rules_table
 from planner.currency import USD
-from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.analysis import (
+    Bought,
+    Measure,
+    Outcome,
+    RuleRow,
+    RulesTable,
+)
 from planner.schema.plan import Plan
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -46,10 +52,9 @@ def outcome(**changes: Any) -> Outcome:
     figures: dict[str, Any] = {
         "systems": (Bought(sku="g", model="G", product="Anvil G", quantity=10),),
         "storage": (Bought(sku="s", model="S", product="Stow S", quantity=5),),
-        "storage_units": 5, "storage_it_power_kw": 10.0, "storage_capex_usd": 1e6,
-        "it_power_kw": 100.0, "facility_power_kw": 120.0, "capex_usd": 9e6, "gpus": 80,
-        "gpus_used": 80, "useful_gpus": 78.0, "useful_pflops": 78.0, "days_to_train": None,
-        "mode": "async", "interval_s": 600.0, "overlap": 0.05, "goodput": 0.97,
+        "storage_it_power_kw": 10.0, "it_power_kw": 100.0, "capex_usd": 9e6, "gpus": 80,
+        "gpus_used": 80, "useful_pflops": 78.0, "days_to_train": None,
+        "interval_s": 600.0, "goodput": 0.97,
         "objective_value": 78.0, "gap": 1e-6, "measured": 78.0, "difference": 0.0,
     }  # fmt: skip
     return Outcome(**figures | changes)
@@ -95,8 +100,8 @@ def test_a_problems_own_rule_is_marked() -> None:
 def test_a_rule_of_ones_own_is_a_row() -> None:
     rule = "storage.rule={name: house, read: 0.2 GB/s, write: 0.1 GB/s}"
     inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
-    own = asks.row_questions(inputs)[1]
-    assert (own.name, own.settings) == ("house", ())
+    own = list(asks.row_questions(inputs))[1]
+    assert (own.name, own.changes) == ("house", ())
     assert own.asks.startswith("0.2 GB/s read and 0.1 GB/s write for each GPU")
 
 

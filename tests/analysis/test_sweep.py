@@ -17,7 +17,7 @@ import pytest
 from planner import api, atomic_files
 from planner.analysis import variants
 from planner.report import table_files
-from planner.schema.sensitivity import VARIED, Sweep
+from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"

@@ -15,7 +15,7 @@ from planner.loader.axes import Variable
 from planner.loader.overrides import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.schema.analysis import End, Swing, Tornado
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store

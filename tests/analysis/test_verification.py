@@ -22,7 +22,7 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.second_proof import SecondProof
 from planner.plan import assemble
 from planner.report import plan_json
-from planner.schema.verification import Check, CheckResult, Verification
+from planner.schema.explanation import Check, CheckResult, Verification
 from planner.verifier import faults
 from tests.world.commands import ran
 from tests.world.files import FILES

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.analysis.questions import Study
-from planner.analysis.why_not import cheap, why_not
+from planner.analysis.why_not import why_not
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
-from tests.world.files import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = "netapp_aff_a90"
@@ -35,27 +33,7 @@ def solved() -> tuple[Inputs, Plan]:
 @cache
 def answered() -> WhyNot:
     inputs, plan = solved()
-    return why_not(inputs, plan, api.Options(), asked=(ASKED,), work=100.0)
-
-
-@pytest.mark.parametrize(("hot", "demanded", "systems"), [(0, 0, 12), (2, 0, 14), (0, 13, 13)])
-def test_a_plan_beside_the_best_buys_no_system_that_it_does_not_use(
-    hot: int, demanded: int, systems: int, tmp_path: Path
-) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    settings = [f"jobs.0.gpus={{max: 96, hot_spares: {hot}}}"]
-    if demanded:
-        settings.append(f"items.gpu_box.min={demanded}")
-    inputs = api.load(tmp_path / "problem.yaml", settings=settings)
-    options = api.Options()
-    study = Study(inputs, api.solve_with(inputs, options), options, 100.0, 100.0, options.effort)
-    answer = study.prove(study.case)
-    assert answer.operation is not None
-    assert answer.operation.used == {"gpu_box": 12}
-    found = replace(answer.operation, units={**answer.operation.units, "gpu_box": 20})
-    plan = cheap(study, study.case, replace(answer, operation=found))
-    assert plan.units["gpu_box"] == systems
+    return why_not(inputs, plan, api.Options(), asked=(ASKED,))
 
 
 def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:

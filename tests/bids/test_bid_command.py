@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from planner.quotes.answers import QUESTIONS
-from planner.schema.bids import Bids
+from planner.schema.bill import Bids
 from tests.bids.material import five, plain, write_problem, xlsx
 from tests.world.commands import Ran, ran
 

@@ -14,7 +14,7 @@ from planner.analysis.bids.evaluation import Evaluator
 from planner.analysis.bids.offers import read_bids
 from planner.api import Options
 from planner.inputs import Inputs
-from planner.schema.bids import Bids, Quantities
+from planner.schema.bill import Bids, Quantities
 from planner.schema.problem import Quantity
 from tests.bids.material import five, plain, problem
 

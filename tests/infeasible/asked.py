@@ -8,7 +8,7 @@ from __future__ import annotations
 from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.schema.infeasibility import Infeasibility, Step
+from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.plant import Planted, has_plan
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from planner.levers import Lever, applied
 from planner.optimizer.operate import LOGARITHMIC
-from planner.schema.infeasibility import Combined
+from planner.schema.plan import Combined
 from tests.infeasible.asked import check_one, check_together, explained, lever_of, named
 from tests.infeasible.plant import Planted, has_plan, written
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.schema.catalog import Family, Item
-from planner.schema.problem import Job, Problem, Quantity
+from planner.schema.job import Job
+from planner.schema.problem import Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.repair import spares_can_be_counted

@@ -10,7 +10,8 @@ from itertools import combinations, product
 import numpy as np
 
 from planner.schema.catalog import Item
-from planner.schema.problem import FailureRate, Job, Problem
+from planner.schema.job import FailureRate, Job
+from planner.schema.problem import Problem
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil

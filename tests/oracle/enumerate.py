@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.catalog import Family, Figure, Item
+from planner.schema.job import FixedInterval
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FixedInterval, Problem
+from planner.schema.problem import Problem
 from tests.oracle import compute, fabric, levels, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from planner.schema.catalog import Item, LinkEnd, Port, PortGroup, Switch
+from planner.schema.catalog import (
+    Item,
+    LinkEnd,
+    Port,
+    PortGroup,
+    Switch,
+)
 from planner.schema.problem import ComputeFabric, EthernetFabric, Network
 from tests.oracle.facility import SLIVER, Catalog, ceil
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.catalog import Item
-from planner.schema.site import Site
+from planner.schema.problem import Site
 
 SLIVER = 1e-9
 """Sums of decimal figures may land this far (relative) beyond a limit they equal on paper."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.schema.problem import FixedInterval, Job, Problem
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
 from tests.oracle.compute import Compute, usable_gpus
 from tests.oracle.goodput import peak_s
 from tests.oracle.money import Array

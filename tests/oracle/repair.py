@@ -9,8 +9,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from planner.schema.catalog import Item
-from planner.schema.problem import Job
-from planner.schema.running import Repair
+from planner.schema.job import Job, Repair
 from tests.oracle.money import Array
 from tests.oracle.ways import least_replicas
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.catalog import Family, Item
-from planner.schema.problem import Job, Problem
+from planner.schema.job import Job
+from planner.schema.problem import Problem
 from tests.oracle.candidates import Candidate, family_of
 from tests.oracle.money import RESOURCES, Array, within
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
-from planner.schema.problem import Job, Problem
+from planner.schema.job import Job
+from planner.schema.problem import Problem
 from planner.verifier.allowed import WEIGHT_BYTES
 from planner.verifier.rates import (
     Pace,

@@ -12,15 +12,15 @@ from pydantic import BaseModel
 from planner.errors import InputError
 from planner.portfolio import api
 from planner.portfolio.schema import Portfolio, PortfolioPlan, PortfolioSite, TrainingJob
-from planner.schema.problem import (
+from planner.schema.job import (
     Checkpoint,
     DataSet,
     GpuRange,
-    Quantity,
+    Repair,
     Restore,
-    Storage,
+    Training,
 )
-from planner.schema.running import Repair, Training
+from planner.schema.problem import Quantity, Storage
 from tests.portfolio.small import ONE, SITE, A, B, S, Store, files, written
 
 REFUSED = "refused"

@@ -217,7 +217,7 @@ def test_what_cannot_be_known_is_asked_for(
     ("name", "raw", "words"),
     [
         ("q.docx", b"PK", "no kind of quote"),
-        ("q.xlsx", b"no zip", "not a whole .xlsx file"),
+        ("q.xlsx", b"no zip", "no .xlsx workbook"),
         ("q.csv", b"", "the file is empty"),
         ("q.csv", b"x" * 200_000, "cannot be read as rows: field larger"),
     ],

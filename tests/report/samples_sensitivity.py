@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import exp
 from typing import Any
 
-from planner.schema.sensitivity import (
+from planner.schema.analysis import (
     BreakRate,
     CandidatePlan,
     Column,
@@ -127,10 +127,8 @@ def point(x: float, y: float, **more: Any) -> FrontierPoint:
     fields: dict[str, Any] = {
         "x": x, "y": y, "bound": y * 1.0005, "gap": 5e-4, "from_x": x, "to_x": x * 1.1,
         "counts": {"nvidia_gb200_nvl72": systems, "wekapod_nitro_155": max(1, round(x / 25.6))},
-        "gpu_type": "nvidia_gb200_nvl72", "storage_family": "weka", "gpus_in_use": 72 * systems,
-        "goodput": 0.97, "useful_gpus": 70.0 * systems, "useful_pflops": y,
+        "gpus_in_use": 72 * systems, "goodput": 0.97,
         "capex_usd": 3.4e6 * systems, "facility_power_kw": 150.0 * systems,
-        "write_gb_per_s": x, "interval_s": 662.0, "overlap": 0.014,
         "binding": ("facility_power", "capex"),
     }  # fmt: skip
     return FrontierPoint(**(fields | more))
@@ -162,7 +160,6 @@ def cost_frontier() -> Frontier:
             c * 1e6,
             4055.0 * (1 - exp(-c / 90.0)),
             capex_usd=c * 1e6,
-            write_gb_per_s=204.8,
             counts={"nvidia_gb200_nvl72": round(c / 4), "wekapod_nitro_155": 8},
         )
         for c in (20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 237.7)
@@ -296,8 +293,8 @@ def uncertain() -> Uncertain:
 
 FREE = {
     "problem", "problem_file", "scenario", "label", "path", "distribution", "text", "base_text",
-    "reason", "x_label", "y_label", "knee_rule", "message", "indices_note", "gpu_type",
-    "storage_family", "limit", "binding", "counts",
+    "reason", "x_label", "y_label", "knee_rule", "message", "indices_note",
+    "limit", "binding", "counts",
 }  # fmt: skip
 """Fields that hold texts of users and catalogs, or words made of them."""
 

@@ -10,7 +10,7 @@ from planner import terminal
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
 from planner.results import view_of
-from planner.schema.sensitivity import Sweep
+from planner.schema.analysis import Sweep
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran

@@ -11,7 +11,7 @@ from planner.report.screen import show
 from planner.report.views import sweep
 from planner.report.views.sweep import best, stretches
 from planner.results import view_of
-from planner.schema.sensitivity import Sweep
+from planner.schema.analysis import Sweep
 from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS

@@ -17,7 +17,7 @@ import pytest
 
 from planner.report import table_files
 from planner.report.bill import harmless
-from planner.schema.sensitivity import Column
+from planner.schema.analysis import Column
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
 

@@ -9,7 +9,7 @@ import pytest
 from planner.errors import InputError
 from planner.report import sweep_page
 from planner.report.sweep_page import page
-from planner.schema.sensitivity import Column, Sweep
+from planner.schema.analysis import Column, Sweep
 from tests.report.samples_sensitivity import ANSWERS, BUDGET, COMMON, POWER
 from tests.world.commands import ran
 

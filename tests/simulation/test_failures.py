@@ -10,7 +10,7 @@ import pytest
 
 from planner.analysis.failure_logs import read_failures
 from planner.errors import InputError
-from planner.simulation.laws import Law, empirical
+from planner.simulation.job import Law, empirical
 from planner.simulation.run import simulate
 from tests.simulation.worlds import job
 

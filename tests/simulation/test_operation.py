@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.simulation.job import FailureClass, JobRun, LocalCopies, RepairUnits
-from planner.simulation.laws import Array, Law
+from planner.simulation.job import Array, FailureClass, JobRun, Law, LocalCopies, RepairUnits
 from planner.simulation.run import Runs, draw_failures, warm_s
 
 HOUR = 3600.0
@@ -24,8 +23,8 @@ def run(jobs: list[JobRun], failures: int, lanes: int = 300, seed: int = 1) -> d
     begin_s = max(warm_s(job) for job in jobs)
     length_s = failures * mean_s
     given = draw_failures(jobs[0], begin_s + length_s, seed, lanes)
-    each = [Runs((job,), given, begin_s, begin_s + length_s).run() for job in jobs]
-    found = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+    each = [Runs(job, given, begin_s, begin_s + length_s).run() for job in jobs]
+    found = {name: np.stack([one[name] for one in each]) for name in each[0]}
     shares = {name: values.mean(1) / length_s for name, values in found.items()}
     for number, job in enumerate(jobs):
         seen = {name: values[number] for name, values in found.items()}

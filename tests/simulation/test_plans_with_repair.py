@@ -11,8 +11,9 @@ from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.report.screen import show
 from planner.report.views import simulation
-from planner.schema.plan import Plan, Repair
-from planner.schema.simulation import RepairSeen, Simulation
+from planner.schema.operation import Repair
+from planner.schema.plan import Plan
+from planner.schema.telemetry import RepairSeen, Simulation
 from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
 from tests.world.random_repair import repaired_case

@@ -10,8 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from planner.simulation.job import JobRun
-from planner.simulation.laws import Array, Law
+from planner.simulation.job import Array, JobRun, Law
 from planner.simulation.run import Failures, Runs, mark_failures
 from planner.sizing.goodput import goodput
 from tests.simulation.worlds import job
@@ -69,7 +68,7 @@ def simulated(jobs: Sequence[JobRun], mean_s: float) -> Array:
     """Return the goodput of jobs under the same failures."""
     length_s = GAPS * mean_s
     given = struck(mean_s, length_s)
-    runs = [Runs((each,), given, 0.0, length_s).run()["kept"] for each in jobs]
+    runs = [Runs(each, given, 0.0, length_s).run()["kept"] for each in jobs]
     return np.array([each.mean() / length_s for each in runs])
 
 

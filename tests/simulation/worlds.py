@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.simulation.job import JobRun
-from planner.simulation.laws import Law
+from planner.simulation.job import JobRun, Law
 from planner.simulation.run import COUNTS, TIMES, Failures, Runs
 
 
@@ -51,7 +50,7 @@ def given(
 
 def budget(of: JobRun, length_s: float, failures: Failures) -> dict[str, float]:
     """Return seconds and counts of one run that are not 0; the seconds make up its length."""
-    found = Runs((of,), failures, 0.0, length_s).run()
-    values = {name: float(found[name][0, 0]) for name in (*TIMES, *COUNTS)}
+    found = Runs(of, failures, 0.0, length_s).run()
+    values = {name: float(found[name][0]) for name in (*TIMES, *COUNTS)}
     assert math.isclose(sum(values[name] for name in TIMES), length_s, rel_tol=1e-9)
     return {name: value for name, value in values.items() if abs(value) > 1e-7}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from planner.schema.telemetry import JobFound, Measured
-from planner.telemetry.characterize import cluster
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry import characterize_cluster as cluster
+from planner.telemetry.traces import Raw, ReadOptions
 from tests.telemetry.truth import CLASSES, TrueJob, counted, made, matched, random_case
 
 SEEDS = (21, 22)

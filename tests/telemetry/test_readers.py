@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.errors import InputError
-from planner.telemetry import characterize, tables
-from planner.telemetry.columns import find_columns
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry import characterize, traces
+from planner.telemetry.traces import Raw, ReadOptions, find_columns
 
 RATE = np.where(np.arange(120) % 30 < 4, 8.0, 0.5)
 TIME = 1_767_225_600 + 10 * np.arange(120)
@@ -30,7 +29,7 @@ def written(path: Path, columns: dict[str, object]) -> Path:
 
 
 def only(path: Path, options: ReadOptions = OPTIONS) -> Raw:
-    (raw,) = tables.read_traces(path, options)
+    (raw,) = traces.read_traces(path, options)
     return raw
 
 
@@ -94,7 +93,7 @@ def test_names_that_do_not_tell_a_unit(name: str, tmp_path: Path) -> None:
             "no column of writes is recognised; columns: time, b; .*--write COLUMN",
         ),
         (["time", "write_a_gb", "write_b_gb"], OPTIONS, "several columns may hold writes"),
-        (["time", "write_gb"], ReadOptions(write="wrte_gb"), "no column 'wrte_gb'; did you mean"),
+        (["time", "write_gb"], ReadOptions(write="wrte_gb"), "no column 'wrte_gb'.*did you mean"),
         (["time", "write_gb_per_s", "read_mb_per_s"], OPTIONS, "are in different units"),
         (["time", "write_gb"], ReadOptions(cluster="hall"), "no column 'hall'"),
         (["time", "write_gb"], ReadOptions(cluster="write_gb"), "cannot be two things at once"),
@@ -121,7 +120,7 @@ def test_broken_tables(tmp_path: Path, text: str, match: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=match):
-        list(tables.read_traces(path, OPTIONS))
+        list(traces.read_traces(path, OPTIONS))
 
 
 def test_files_that_are_too_large(tmp_path: Path) -> None:

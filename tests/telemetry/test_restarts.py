@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from planner.schema.telemetry import JobFound
-from planner.telemetry.bursts import Bursts
-from planner.telemetry.characterize import cluster
-from planner.telemetry.raw import Raw, ReadOptions, poisson
-from planner.telemetry.restarts import Breaks, JobGaps, Restores, mtti, restores
-from planner.telemetry.tracking import WHOLE, Track
+from planner.telemetry import characterize_cluster as cluster
+from planner.telemetry.restarts import Breaks, find_breaks, mtti, poisson
+from planner.telemetry.rhythm import WHOLE, Track
+from planner.telemetry.signal import Bursts
+from planner.telemetry.traces import Raw, ReadOptions
 
 DAY_S = 86_400.0
 
@@ -24,36 +24,35 @@ def bursts(start: list[float], size: list[float], lasts: float = 20.0) -> Bursts
     return Bursts(begin, begin + lasts, gb, rate, rate, span, none, none, none, none.astype(bool))
 
 
-def tried(breaks_s: list[tuple[float, float]], size_gb: float, broken: bool = True) -> JobGaps:
-    start, end = np.array(breaks_s, dtype=float).reshape(-1, 2).T
-    return JobGaps(start, end, np.full(len(start), broken), size_gb, 600.0, 30.0)
+def away(breaks_s: list[tuple[float, float]], size_gb: float) -> Track:
+    """A job with checkpoints every 600 s, and none in some breaks."""
+    times = np.concatenate([[end - 600, end] for pair in breaks_s for end in pair])
+    return track(times.tolist(), size_gb=size_gb)
 
 
-def owned(jobs: list[JobGaps], reads: Bursts) -> list[tuple[list[int], int, int]]:
-    found: list[Restores] = restores(jobs, reads, 50_000.0)
-    return [(one.reads.tolist(), one.doubtful, one.possible) for one in found]
+def owned(jobs: list[Track], reads: Bursts) -> list[list[int]]:
+    nothing = np.zeros(0)
+    found = find_breaks(jobs, (nothing, nothing), bursts([], []), reads, 50_000.0)
+    return [each.reads.tolist() for each in found]
 
 
-def test_a_read_is_of_the_job_whose_size_it_has() -> None:
+def test_restore_belongs_to_the_job_of_its_size() -> None:
     """Both jobs are away at the same time; the second's replicas read twice its checkpoint."""
-    jobs = [tried([(0, 1400), (10_000, 11_400)], 100.0), tried([(100, 1500), (10_100, 11_500)], 70)]
+    jobs = [away([(0, 2000), (10_000, 12_000)], 100.0), away([(90, 2090), (10_090, 12_090)], 70)]
     reads = bursts([400, 700, 10_400, 10_700], [100, 140, 100, 140])
-    assert owned(jobs, reads) == [([0, 2], 0, 0), ([1, 3], 0, 0)]
+    assert owned(jobs, reads) == [[0, 2], [1, 3]]
 
 
-def test_a_read_outside_of_breaks_is_nobodys() -> None:
-    jobs = [tried([(0, 1020)], 100.0)]
-    assert owned(jobs, bursts([400, 5000, 9000], [100, 100, 100])) == [([0], 0, 0)]
+def test_no_restore_outside_of_breaks_or_far_too_small() -> None:
+    job = away([(0, 2000)], 100.0)
+    assert owned([job], bursts([400, 5000, 9000], [100, 100, 100])) == [[0]]
+    assert owned([job], bursts([400], [20])) == [[]]
 
 
-def test_small_reads_are_no_restores() -> None:
-    assert owned([tried([(0, 1020)], 100.0)], bursts([400], [20])) == [([], 0, 0)]
-
-
-def track(times: list[float], kinds: list[int] | None = None) -> Track:
-    every = np.array(times, dtype=float)
-    sorts = np.array(kinds or [WHOLE] * len(times), dtype=np.int8)
-    return Track(100.0, 20.0, 600.0, 30.0, 0.006, every, np.arange(len(times)), sorts)
+def track(times: list[float], size_gb: float = 100.0) -> Track:
+    every, places = np.array(times, dtype=float), np.arange(len(times))
+    kinds = np.full(len(times), WHOLE, dtype=np.int8)
+    return Track(size_gb, 20.0, 600.0, 30.0, 0.006, every, places, kinds)
 
 
 def counted(whole: int, attempts: list[int], **doubts: int) -> Breaks:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from planner.schema.telemetry import JobFound, Measured
-from planner.telemetry.characterize import ClusterTrace, cluster
-from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry import ClusterTrace
+from planner.telemetry import characterize_cluster as cluster
+from planner.telemetry.traces import Raw, ReadOptions
 from tests.world.commands import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.telemetry import tables
-from planner.telemetry.raw import Raw, ReadOptions
-from planner.telemetry.series import series
+from planner.telemetry import traces
+from planner.telemetry.signal import series
+from planner.telemetry.traces import Raw, ReadOptions
 from tests.telemetry.variants import (
     HOSTS,
     NAMED,
@@ -31,7 +31,7 @@ def only(path: Path, variant: Variant) -> Raw:
     content = variant.content
     path = path / f"hall.{variant.ending}"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    (raw,) = tables.read_traces(path, variant.options)
+    (raw,) = traces.read_traces(path, variant.options)
     return raw
 
 
@@ -61,7 +61,7 @@ def test_rows_of_hosts_are_told_by_their_times(tmp_path: Path, order: str) -> No
     raw = only(tmp_path, Variant("hosts", "\n".join(rows)))
     with pytest.raises(InputError, match=r"rows of several hosts\? .*--cluster COLUMN.*--sum"):
         series(raw, OPTIONS)
-    parts = list(tables.read_traces(tmp_path / "hall.csv", ReadOptions(cluster="part")))
+    parts = list(traces.read_traces(tmp_path / "hall.csv", ReadOptions(cluster="part")))
     assert [raw.cluster for raw in parts] == ["a", "b", "c", "d"]
     np.testing.assert_allclose(sum(raw.write for raw in parts), WRITE, rtol=1e-6)
 

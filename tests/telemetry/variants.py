@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 
-from planner.telemetry.raw import ReadOptions
+from planner.telemetry.traces import ReadOptions
 
 SAMPLES = 40
 BEGIN = 1_770_000_000
@@ -204,10 +204,10 @@ REFUSED = [
         Variant("no table", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256))),
         "is not text in UTF-8; save the trace as CSV",
     ),
-    (Variant("a zip archive", b"PK\x03\x04" + b"\0" * 99), "not a whole .xlsx file"),
+    (Variant("a zip archive", b"PK\x03\x04" + b"\0" * 99), "no .xlsx workbook"),
     (
         Variant("JSON of lists", '[{"time": 1, "write_gb": [1, 2]}]', "json"),
-        "holds lists or objects inside a sample",
+        "holds lists or objects inside a row",
     ),
     (
         Variant("hosts by time", by_time()),

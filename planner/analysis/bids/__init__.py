@@ -23,8 +23,16 @@ from planner.analysis.bids.ranking import (
 from planner.analysis.request import PROBLEMS, Found, Request, head_of
 from planner.errors import Finding, InputError
 from planner.quotes.lines import is_total
-from planner.schema.bids import Bid, BidLine, Bids, BidState, Holding, Quantities, Remedy
-from planner.schema.bill import Quote
+from planner.schema.bill import (
+    Bid,
+    BidLine,
+    Bids,
+    BidState,
+    Holding,
+    Quantities,
+    Quote,
+    Remedy,
+)
 from planner.schema.plan import Plan
 
 __all__ = ["evaluate", "run"]

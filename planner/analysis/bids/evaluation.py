@@ -34,7 +34,7 @@ from planner.optimizer.operate import run_at
 from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.report.words import product as product_name
-from planner.schema.bids import (
+from planner.schema.bill import (
     BidCharge,
     BidFigures,
     BidLine,
@@ -44,10 +44,10 @@ from planner.schema.bids import (
     Quantities,
 )
 from planner.schema.catalog import Item
+from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Quantity
-from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.verifier import recheck, verify
 from planner.workbook.audit import Draft, case_of

@@ -29,8 +29,15 @@ from planner.quotes.answers import catalog_text
 from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
-from planner.schema.bids import BidCharge, ChargeKind, TraceRow
-from planner.schema.bill import Asked, Quote, QuoteLine, QuoteMap
+from planner.schema.bill import (
+    Asked,
+    BidCharge,
+    ChargeKind,
+    Quote,
+    QuoteLine,
+    QuoteMap,
+    TraceRow,
+)
 from planner.schema.catalog import Catalog, Item
 from planner.schema.prices import Price, SupportMoney
 

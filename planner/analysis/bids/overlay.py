@@ -12,7 +12,7 @@ from planner.case import suitability
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
 from planner.paths import job_path
-from planner.schema.bids import BidCharge
+from planner.schema.bill import BidCharge
 from planner.schema.catalog import Item, Source
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Objective, Quantity

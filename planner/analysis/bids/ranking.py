@@ -20,7 +20,13 @@ from planner.analysis.bids.evaluation import Evaluated, Evaluator, figures_of, o
 from planner.analysis.bids.offers import LOTS, Offer, price_of
 from planner.analysis.bids.overlay import Counts, lot_counts
 from planner.limits import known
-from planner.schema.bids import Award, BidLine, BreakEven, Holding, Mix
+from planner.schema.bill import (
+    Award,
+    BidLine,
+    BreakEven,
+    Holding,
+    Mix,
+)
 from planner.schema.plan import Plan
 
 

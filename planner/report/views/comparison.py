@@ -40,7 +40,7 @@ from planner.report.words import (
     valued,
     write_figure,
 )
-from planner.schema.comparison import (
+from planner.schema.analysis import (
     Alternative,
     Alternatives,
     Bought,

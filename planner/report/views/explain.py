@@ -35,7 +35,7 @@ from planner.report.words import (
     some,
 )
 from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
-from planner.schema.infeasibility import UNDECIDED
+from planner.schema.plan import UNDECIDED
 
 _SAME, _FEW, _SMALL = 5e-6, 0.005, 5e-7
 """Shares of the objective within the proof, too small for digits, and too small for a word."""

@@ -43,10 +43,9 @@ from planner.report.words import (
     short,
     units,
 )
-from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+from planner.schema.analysis import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
-_INCOMPLETE = "The points leave out some plans of the curve."
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
@@ -75,7 +74,6 @@ def view(study: Frontier) -> list[Block]:
         Facts(facts),
         _points(study),
         Text(rules, "Best plan by each storage rule", points=True),
-        Text(() if study.complete else (_INCOMPLETE,)),
         proof_block((
             proof,
             proven([point.gap for point in study.points]),
@@ -171,7 +169,6 @@ def charts(study: Frontier) -> tuple[Chart, ...]:
     )
     texts = [f"{counted(len(points), 'plan')}, each the best for its {study.x_label}."]
     texts.append(proven([point.gap for point in points]))
-    texts += [] if study.complete else [_INCOMPLETE]
     return (Chart("frontier", title, " ".join(texts), (Panel(across, up, layers),)),)
 
 

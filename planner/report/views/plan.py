@@ -56,9 +56,9 @@ from planner.report.words import (
     valued,
     years,
 )
-from planner.schema.beside import StorageOption, StorageOptions
-from planner.schema.infeasibility import UNDECIDED, Infeasibility, Step
-from planner.schema.plan import FabricReport, JobPlan, LimitReport, Line, Plan, Totals
+from planner.schema.layout import FabricReport, StorageOption, StorageOptions
+from planner.schema.operation import JobPlan
+from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")

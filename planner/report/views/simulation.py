@@ -17,7 +17,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.words import DAY_S, counted, duration, listed, number, percent, size
-from planner.schema.simulation import IntervalTried, JobSimulated, Simulation
+from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
 
 YEAR_S = 365 * DAY_S
 _CAUSES = {

@@ -60,8 +60,8 @@ from planner.report.words import (
     some,
     units,
 )
-from planner.schema.sensitivity import PLANNED, VARIED, Sweep
-from planner.schema.sensitivity import Column as Input
+from planner.schema.analysis import PLANNED, VARIED, Sweep
+from planner.schema.analysis import Column as Input
 
 Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""

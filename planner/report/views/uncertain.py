@@ -43,7 +43,7 @@ from planner.report.words import (
     titled,
     units,
 )
-from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain
+from planner.schema.analysis import CandidatePlan, Percentiles, Uncertain
 
 METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 _PERCENTILES = {

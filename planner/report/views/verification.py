@@ -29,8 +29,8 @@ from planner.report.words import (
     quantity,
     write_figure,
 )
+from planner.schema.explanation import Audit, Edit, Verification
 from planner.schema.plan import Plan
-from planner.schema.verification import Audit, Edit, Verification
 
 _MOST_FINDINGS, _MOST_EDITS, _FIRST_EDITS = 10, 40, 8
 _RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}

@@ -11,7 +11,7 @@ import pytest
 from planner.commands.check import report_findings
 from planner.loader import load_with_findings, yaml12
 from planner.report.table_files import jobs_yaml, overrides_yaml
-from planner.schema.problem import Job
+from planner.schema.job import Job
 from planner.schema.telemetry import Characterization
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples

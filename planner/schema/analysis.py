@@ -1,0 +1,498 @@
+"""Comparisons, alternatives, sweeps, frontiers, tornadoes, uncertainty. Additive changes only.
+
+Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
+"""
+
+from typing import Annotated, Literal
+
+from planner.schema.base import (
+    InItsUnit,
+    InUnit,
+    Record,
+    Shown,
+)
+from planner.schema.plan import Plan, Status
+from planner.schema.prices import InCurrency
+from planner.schema.problem import Minimized
+
+COMPARISON_SCHEMA_VERSION = 1
+RowGroup = Literal["demand", "rule", "mode", "variant", "vendor"]
+SideKind = Literal["plan", "problem", "workbook"]
+ALTERNATIVES_SCHEMA_VERSION = 1
+DirectionName = Literal[
+    "storage_vendor", "gpu_type", "least_capex", "least_tco", "least_power",
+    "fewest_storage", "most_storage", "fewest_systems", "most_systems",
+]  # fmt: skip
+InMeasure = Annotated[float, InUnit("measure.unit")]
+
+
+class Bought(Record):
+    """Units of a product: ``model`` without the vendor's name, ``product`` with it."""
+
+    sku: str
+    model: str
+    product: str
+    quantity: int
+
+
+class Measure(Record):
+    """Measure of the rows of a table, and whether more of it is better."""
+
+    name: Literal["useful_pflops", "useful_gpus", Minimized]
+    label: str
+    unit: str
+    sense: Literal["maximize", "minimize"]
+
+
+class Outcome(Record):
+    """Purchase and operation of a plan; None: not known or not asked for.
+
+    ``difference``: excess of ``measured`` over the demand law's plan, as a share; below ``gap`` it
+    means nothing.
+    """
+
+    systems: tuple[Bought, ...]
+    storage: tuple[Bought, ...]
+    storage_it_power_kw: float | None
+    it_power_kw: float | None
+    capex_usd: float | None
+    gpus: int
+    gpus_used: int
+    useful_pflops: float | None
+    days_to_train: float | None
+    interval_s: float
+    goodput: float
+    objective_value: float | None
+    gap: float | None
+    measured: InMeasure | None
+    difference: float | None
+
+
+class RuleRow(Record):
+    """One way to size or choose the storage, and the best plan that it allows.
+
+    ``own``: the problem itself asks for it. ``status`` is None where there was nothing to solve.
+    """
+
+    group: RowGroup
+    name: str
+    label: str
+    asks: str
+    own: bool
+    settings: tuple[str, ...]
+    status: Status | None
+    reason: str | None = None
+    outcome: Outcome | None = None
+
+
+class RulesTable(Shown, InCurrency):
+    """The demand law (first), vendors' rules and other means on one problem."""
+
+    schema_version: int = COMPARISON_SCHEMA_VERSION
+    kind: Literal["rules"] = "rules"
+    problem: str
+    problem_file: str
+    scenario: str | None
+    overrides: tuple[str, ...]
+    objective: str
+    measure: Measure
+    rows: tuple[RuleRow, ...]
+    argument: tuple[str, ...]
+    input_sha256: str | None = None
+
+
+class Side(Record):
+    """One of the compared plans, or a workbook with its ``edits``."""
+
+    key: str
+    source: str
+    kind: SideKind
+    problem: str
+    status: Status
+    message: str | None
+    edits: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    given_away: float | None = None
+    verdict: tuple[str, ...] = ()
+
+
+class Series(Record):
+    """A figure in every plan, and its excess over the first; None where it is not known."""
+
+    values: tuple[InItsUnit | str | None, ...]
+    changes: tuple[InItsUnit | None, ...]
+
+
+class FigureRow(Record):
+    """A figure or an input of every plan."""
+
+    name: str
+    label: str
+    unit: str
+    series: Series
+    equal: bool
+
+
+class LineRow(Record):
+    """A product in every bill: units in place, capital cost, IT power."""
+
+    sku: str
+    section: str
+    product: str
+    quantity: Series
+    capex_usd: Series
+    it_power_kw: Series
+    equal: bool
+
+
+class LimitSide(Record):
+    """Value and limit of one plan, and whether the limit binds."""
+
+    value: InItsUnit
+    limit: InItsUnit
+    binding: bool
+
+
+class LimitRow(Record):
+    """A limit of any of the plans; a side that does not have it is None."""
+
+    name: str
+    label: str
+    unit: str
+    sense: Literal["<=", ">="]
+    sides: tuple[LimitSide | None, ...]
+    equal: bool
+
+
+class Comparison(Shown, InCurrency):
+    """Plans side by side; every change is against the first; ``equal`` rows are listed too."""
+
+    schema_version: int = COMPARISON_SCHEMA_VERSION
+    sides: tuple[Side, ...]
+    inputs: tuple[FigureRow, ...]
+    lines: tuple[LineRow, ...]
+    figures: tuple[FigureRow, ...]
+    limits: tuple[LimitRow, ...]
+
+
+class Way(Record):
+    """A direction in which a plan is extreme; ``setting`` None where a problem file cannot ask for
+    it.
+    """
+
+    name: DirectionName | Literal["best"]
+    label: str
+    detail: str = ""
+    setting: tuple[str, ...] | None = ()
+
+
+class Alternative(Record):
+    """A complete verified plan within the tolerance of the best.
+
+    ``shortfall``: largest distance behind the bound of the best, as a share. ``distance`` to the
+    plans before it: 1 for another storage vendor, 1 for another GPU type, plus relative differences
+    in counts.
+    """
+
+    ways: tuple[Way, ...]
+    plan: Plan
+    value: InItsUnit
+    shortfall: float
+    distance: float
+
+
+class Direction(Record):
+    """A direction searched, and how that ended.
+
+    "within" or "beyond" the tolerance, "no_plan", "not_found". ``at_least``: proven shortfall of
+    every plan there; ``proven``: the plan found is the extreme.
+    """
+
+    name: DirectionName
+    label: str
+    detail: str = ""
+    ended: Literal["within", "beyond", "no_plan", "not_found"]
+    proven: bool = True
+    shortfall: float | None = None
+    at_least: float | None = None
+
+
+class Alternatives(Shown, InCurrency):
+    """Plans within a share of the best, from the most to the least different; ``found`` in all."""
+
+    schema_version: int = ALTERNATIVES_SCHEMA_VERSION
+    problem: str
+    problem_file: str
+    scenario: str | None
+    overrides: tuple[str, ...]
+    status: Status
+    objective: str
+    sense: Literal["maximize", "minimize"]
+    unit: str
+    within: float
+    bound: InItsUnit | None = None
+    worst: InItsUnit | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    directions: tuple[Direction, ...] = ()
+    found: int = 0
+    message: str | None = None
+
+
+InUnitOfGoal = Annotated[float, InUnit(of="Study")]
+InX = Annotated[float, InUnit("x_unit")]
+InY = Annotated[float, InUnit("y_unit")]
+SENSITIVITY_SCHEMA_VERSION = 1
+RowStatus = Literal[
+    "optimal", "feasible", "infeasible", "unbounded", "no_solution", "invalid", "failed"
+]
+"""``invalid``: the input is refused; ``failed``: an error, or a plan that the verifier refused."""
+Kind = Literal["input", "answer", "count", "total", "job", "text"]
+PLANNED = ("optimal", "feasible")
+"""The statuses of scenarios that have a plan."""
+
+
+class Column(Record):
+    """A column of a table; ``path`` is the place of a varied input."""
+
+    name: str
+    label: str
+    unit: str = ""
+    kind: Kind
+    path: str = ""
+
+
+VARIED = "objective, which varies"
+"""The objective of a sweep whose scenarios have different ones: their values do not compare."""
+
+
+class Study(Shown, InCurrency):
+    """Head of every sensitivity study.
+
+    ``base``: best objective of the unchanged problem; ``gap_asked``: largest distance between a
+    value and its bound, as a share; ``products``: names by item id.
+    """
+
+    schema_version: int = SENSITIVITY_SCHEMA_VERSION
+    problem: str
+    problem_file: str
+    scenario: str | None
+    overrides: tuple[str, ...]
+    objective: str
+    sense: Literal["maximize", "minimize"]
+    unit: str
+    gap_asked: float
+    base: InUnitOfGoal | None = None
+    base_bound: InUnitOfGoal | None = None
+    input_sha256: str | None = None
+    products: dict[str, str] = {}
+
+
+EXACT_GAP = 2e-6
+"""Rows of a sweep proven to this gap state the plan that `solve` takes of equally good ones."""
+
+
+class Sweep(Study):
+    """A table of scenarios: columns, rows by status; all of them unless interrupted."""
+
+    kind: Literal["sweep"] = "sweep"
+    columns: tuple[Column, ...]
+    rows: int
+    asked: int
+    statuses: dict[str, int]
+    solved: int
+    reused: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether rows state the plans that `solve` gives."""
+        return self.gap_asked <= EXACT_GAP
+
+
+class FrontierPoint(Record):
+    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``.
+
+    It is the best plan from ``from_x`` to ``to_x`` (None: the open end), to the gap asked for.
+    """
+
+    x: InX
+    y: InY
+    bound: InY
+    gap: float
+    from_x: InX
+    to_x: InX | None
+    counts: dict[str, int]
+    gpus_in_use: int
+    goodput: float
+    capex_usd: float | None
+    facility_power_kw: float
+    binding: tuple[str, ...]
+
+
+class FrontierMark(Record):
+    """A storage rule and its best plan with the least storage; without one ``reason`` says why."""
+
+    name: str
+    label: str
+    x: InX | None = None
+    y: InY | None = None
+    bound: InY | None = None
+    reason: str = ""
+
+
+class Frontier(Study):
+    """Pareto frontier of useful work against an axis, every point proven.
+
+    ``x_name``: delivered write bandwidth bought, capex or facility power. ``knee`` and ``best``:
+    places in ``points`` of the strongest bend and the most useful work. ``marks``: vendors' rules.
+    """
+
+    kind: Literal["frontier"] = "frontier"
+    status: Status
+    x_name: Literal["storage", "cost", "power"]
+    x_label: str
+    x_unit: str
+    y_label: str
+    y_unit: str
+    points: tuple[FrontierPoint, ...]
+    knee: int | None = None
+    best: int | None = None
+    knee_rule: str = ""
+    marks: tuple[FrontierMark, ...] = ()
+    message: str | None = None
+
+
+class End(Record):
+    """One end of a swing: the input as the problem file has it, and the best plan there."""
+
+    text: str
+    value: InItsUnit | str
+    status: RowStatus
+    objective: InUnitOfGoal | None = None
+    bound: InUnitOfGoal | None = None
+    counts: dict[str, int] = {}
+    reason: str = ""
+
+
+class Swing(Record):
+    """Best objective as one input goes from low to high, all else unchanged.
+
+    ``width``: distance of both objectives, proven to lie between ``least_width`` and
+    ``most_width``.
+    """
+
+    path: str
+    label: str
+    unit: str
+    base_text: str
+    low: End
+    high: End
+    width: InUnitOfGoal | None = None
+    least_width: InUnitOfGoal | None = None
+    most_width: InUnitOfGoal | None = None
+
+
+class Tornado(Study):
+    """Inputs varied one at a time, the widest swing first; those without a plan at an end last."""
+
+    kind: Literal["tornado"] = "tornado"
+    status: Status
+    swings: tuple[Swing, ...]
+    message: str | None = None
+
+
+class UncertainInput(Record):
+    """An uncertain input: its distribution in words, and the range drawn.
+
+    Unit "x": factors of present values; "choice": places in the distribution, from 1 on.
+    """
+
+    path: str
+    label: str
+    unit: str
+    distribution: str
+    low: InItsUnit
+    median: InItsUnit
+    high: InItsUnit
+
+
+class Percentiles(Record):
+    """Distribution of an outcome over the ``count`` scenarios that have one."""
+
+    name: str
+    label: str
+    unit: str
+    count: int
+    mean: InItsUnit
+    p5: InItsUnit
+    p25: InItsUnit
+    p50: InItsUnit
+    p75: InItsUnit
+    p95: InItsUnit
+    least: InItsUnit
+    most: InItsUnit
+
+
+class BreakRate(Record):
+    """Frequency of a limit broken by the nominal plan; ``worst``: largest excess as a share."""
+
+    limit: str
+    label: str
+    breaks: int
+    share: float
+    worst: float | None = None
+
+
+class CandidatePlan(Record):
+    """A plan that is best somewhere, kept in every scenario; only its operation is decided again.
+
+    Regret: distance behind the best plan known of a scenario, as a share, 1 where a limit breaks.
+    ``worst``: value in its worst scenario; ``feasible``: share of scenarios within every limit;
+    ``best_in``: scenarios without a better plan. Scenarios without any plan are left out.
+    """
+
+    name: str
+    counts: dict[str, int]
+    nominal: bool
+    best_in: int
+    feasible: float
+    mean: InUnitOfGoal | None
+    worst: InUnitOfGoal | None
+    mean_regret: float
+    most_regret: float
+
+
+class Index(Record):
+    """Shares of the objective's variance explained by an input alone and in all (Sobol, 95 %)."""
+
+    path: str
+    label: str
+    first: float
+    first_confidence: float
+    total: float
+    total_confidence: float
+
+
+class Uncertain(Study):
+    """Best plans, broken limits and regret where inputs are not known exactly.
+
+    ``outcomes``: of the best plan of each scenario; ``nominal_outcomes``: of the plan of the
+    unchanged problem. ``least_regret`` and ``best_worst_case``: places in ``candidates``.
+    """
+
+    kind: Literal["uncertain"] = "uncertain"
+    status: Status
+    method: Literal["lhs", "sobol"]
+    seed: int
+    samples: int
+    statuses: dict[str, int]
+    inputs: tuple[UncertainInput, ...]
+    outcomes: tuple[Percentiles, ...]
+    breaks: tuple[BreakRate, ...] = ()
+    candidates: tuple[CandidatePlan, ...] = ()
+    least_regret: int | None = None
+    best_worst_case: int | None = None
+    indices: tuple[Index, ...] = ()
+    indices_note: str = ""
+    message: str | None = None
+    nominal_outcomes: tuple[Percentiles, ...] = ()
+    largest_gap: float | None = None

@@ -1,0 +1,670 @@
+"""The job: model, spread, checkpoints, failures and repair, power, rate of training."""
+
+from itertools import pairwise
+from math import lcm
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from planner import units
+from planner.schema.base import (
+    BandwidthOrZero,
+    CapacityOrZero,
+    Identifier,
+    Model,
+    Number,
+    Parameters,
+    PositiveShare,
+    PositiveWhole,
+    Seconds,
+    SecondsOrZero,
+    Share,
+    Size,
+    SizeOrZero,
+    Text,
+    Tokens,
+    Unit,
+    Whole,
+)
+from planner.schema.catalog import Precision
+
+LONGEST_S = 365 * 86_400.0
+"""The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
+
+
+class RepairClass(Model):
+    """Failures that take hardware out for a time of their own, as a share of interruptions."""
+
+    share: PositiveShare
+    time_s: Seconds = Field(alias="time")
+
+    @model_validator(mode="after")
+    def _comes_back(self) -> Self:
+        _check_comes_back(self.time_s)
+        return self
+
+
+def _check_comes_back(time_s: float) -> None:
+    if time_s > LONGEST_S:
+        raise ValueError(
+            f"time {time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what is out for "
+            "longer is bought anew, so give the time until its replacement runs"
+        )
+
+
+StandingBy = Whole | Literal["open"]
+
+
+class Repair(Model):
+    """Repair of failed hardware, and spares.
+
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average; ``classes``
+    give both by kind of failure. ``swap``: additional restart time where hardware failed.
+    ``spares`` are decided unless a number is given. With more units out than spares the job waits,
+    or shrinks to fewer replicas.
+    """
+
+    share: PositiveShare | None = None
+    time_s: Seconds | None = Field(default=None, alias="time")
+    classes: tuple[RepairClass, ...] = ()
+    unit: Literal["system", "tray"] = "system"
+    swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
+    spares: StandingBy = "open"
+    when_short: Literal["wait", "shrink"] = "wait"
+
+    @property
+    def hardware_share(self) -> float:
+        """Share of interruptions that take a unit out."""
+        return sum(each.share for each in self.classes) if self.share is None else self.share
+
+    @property
+    def out_s(self) -> float:
+        """Repair time that an interruption causes on average, s: share times time, summed."""
+        if self.share is None or self.time_s is None:
+            return sum(each.share * each.time_s for each in self.classes)
+        return self.share * self.time_s
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        example = "{share: 78 %, time: 24 h}"
+        plain = (self.share is not None) + (self.time_s is not None)
+        if plain == 1 or (plain == 0 and not self.classes):
+            raise ValueError(f"give share and time: {example}")
+        if plain and self.classes:
+            raise ValueError(f"give {example} or classes: [{example}], not both")
+        if self.time_s is not None:
+            _check_comes_back(self.time_s)
+        if self.hardware_share > 1.0 + 1e-9:
+            raise ValueError(
+                f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "
+                "they are shares of all interruptions, at most 100 %"
+            )
+        return self
+
+
+Stall = SecondsOrZero | Literal["derived"]
+MOST_LOCAL = 1000
+OneIn = Annotated[int, Field(ge=1, le=MOST_LOCAL)]
+MOST_EVERY = 20
+"""Values of ``k`` in a list."""
+Every = (
+    Literal["open"]
+    | OneIn
+    | Annotated[tuple[OneIn, ...], Field(min_length=1, max_length=MOST_EVERY)]
+)
+OPEN_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""What is tried where ``k`` is open: close enough that the next value costs less than 0.1 %."""
+
+
+class LocalLevel(Model):
+    """Checkpoints on drives of the GPU systems; each ``k``-th of them goes on to storage.
+
+    ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
+    (peer; needs ``copies`` of 2 or more), or none (no). ``keep``: local checkpoints held. A restart
+    from the local level continues or ``restarts`` a drain to storage.
+    """
+
+    use: Literal["open", "yes", "no"] = "open"
+    copies: Annotated[int, Field(ge=1, le=8)]
+    # as in the NVIDIA Resiliency Extension's usage guide of local checkpoints (2025)
+    keep: Annotated[int, Field(ge=2, le=100)] = 2
+    recovers: dict[Identifier, Literal["yes", "peer", "no"]]
+    k: Every = "open"
+    drain: Literal["continues", "restarts"] = "restarts"
+
+    @property
+    def every(self) -> tuple[int, ...]:
+        """Return the values of k that may be chosen, in order."""
+        if self.k == "open":
+            return OPEN_EVERY
+        return (self.k,) if isinstance(self.k, int) else tuple(sorted(set(self.k)))
+
+
+class Restart(Model):
+    """Seconds from a failure until computing goes on, by level."""
+
+    remote_s: SecondsOrZero | None = Field(default=None, alias="remote")
+    local_s: Seconds | None = Field(default=None, alias="local")
+
+
+FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
+
+
+class FailureRate(Model):
+    """Job-interrupting failures per GPU and day, and their shares by class.
+
+    ``per_gpu_day`` overrides ``rate``; without either the rate is the catalog's, or the default.
+    """
+
+    per_gpu_day: Number | None = None
+    rate: FailurePreset | Number | None = None
+    shares: dict[Identifier, PositiveShare] = {}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.per_gpu_day is None and self.rate is None and not self.shares:
+            raise ValueError("give a rate, such as rate: llama3 or per_gpu_day: 0.0005, or shares")
+        return self
+
+
+DEFAULT_FAILURES: FailurePreset = "llama3"
+DEFAULT_LOST_TIME = 0.05
+"""Lost time besides failures; published range in `planner.sizing.goodput.LOST_TIME`."""
+LostTime = Annotated[float, Unit(units.SHARE, high=0.9)] | Literal["none"]
+"""Share of the time between restarts without progress."""
+
+
+class ReplicaMemory(Model):
+    """Memory of a replica on its GPUs, bytes per parameter.
+
+    ``held`` by every replica (weights, gradients), ``shared`` by all of them (a sharded optimizer),
+    ``activations`` on top in each GPU; all of it in at most ``usable`` of a GPU's memory.
+    """
+
+    held: Number
+    shared: Number
+    activations_gb: SizeOrZero = Field(default=0.0, alias="activations")
+    usable: PositiveShare = 0.9
+
+
+class Parallelism(Model):
+    """Spread of a replica over GPUs: tensor, pipeline and context degrees.
+
+    ``expert_parameters`` are spread over ``experts`` groups of ``expert_tensor`` GPUs (default:
+    ``tensor``) in each pipeline stage, the others over tensor and context: a replica is the
+    smallest group of GPUs that is whole in both. At least ``min_replicas`` run, of all GPU types
+    together; ``factor`` is the remaining share of the rate.
+    """
+
+    tensor: PositiveWhole
+    pipeline: PositiveWhole
+    context: PositiveWhole = 1
+    experts: PositiveWhole = 1
+    expert_tensor: PositiveWhole | None = None
+    expert_parameters: Parameters | None = None
+    min_replicas: PositiveWhole = 1
+    factor: PositiveShare = 1.0
+    memory: ReplicaMemory | None = None
+
+    @property
+    def replica_gpus(self) -> int:
+        """GPUs that hold one replica of the model."""
+        return self.pipeline * lcm(self.tensor * self.context, self.expert_gpus)
+
+    @property
+    def expert_gpus(self) -> int:
+        """GPUs of a pipeline stage that hold its experts; 1 where there are none."""
+        if self.experts == 1 and self.expert_parameters is None:
+            return 1
+        return self.experts * (self.expert_tensor or self.tensor)
+
+    def parameters_per_gpu(self, parameters: float) -> float:
+        """Number of parameters that a GPU holds; of those in experts its part."""
+        inside = self.expert_parameters or 0.0
+        each = (parameters - inside) / self.tensor + inside / self.expert_gpus
+        return each / self.pipeline
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is said but degrees."""
+        return (
+            self.min_replicas == 1
+            and self.factor == 1.0
+            and self.memory is None
+            and self.expert_parameters is None
+        )
+
+    @property
+    def name(self) -> str:
+        """Key of this option: 't8p16'."""
+        context = f"c{self.context}" if self.context > 1 else ""
+        experts = f"e{self.experts}" if self.expert_parameters is not None else ""
+        if self.expert_tensor is not None and self.expert_tensor != self.tensor:
+            experts += f"x{self.expert_tensor}"
+        return f"t{self.tensor}p{self.pipeline}{context}{experts}"
+
+    @model_validator(mode="after")
+    def _experts_are_known(self) -> Self:
+        asked = self.experts > 1 or self.expert_tensor is not None
+        if asked and self.expert_parameters is None:
+            raise ValueError(
+                "experts need expert_parameters: how many of the parameters are in experts, "
+                "such as expert_parameters: 650 B"
+            )
+        if self.tensor % (self.expert_tensor or self.tensor):
+            raise ValueError(
+                f"expert_tensor {self.expert_tensor} does not divide tensor {self.tensor}; "
+                "give 1, or a divisor of tensor"
+            )
+        return self
+
+
+Options = Parallelism | Annotated[tuple[Parallelism, ...], Field(min_length=1, max_length=20)]
+Points = Literal["open"] | PositiveShare | Annotated[tuple[PositiveShare, ...], Field(min_length=1)]
+
+
+class PowerPoints(Model):
+    """Allowed GPU power caps, as shares of the rated power.
+
+    ``open``: 100 % and every point of the curve in a type's catalog.
+    """
+
+    points: Points
+
+    @property
+    def asked(self) -> tuple[float, ...] | None:
+        """The caps that are allowed, None where every one is."""
+        if self.points == "open":
+            return None
+        return self.points if isinstance(self.points, tuple) else (self.points,)
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        if self.asked is not None and len(set(self.asked)) < len(self.asked):
+            raise ValueError("points has a cap twice; give each once")
+        return self
+
+
+class ScaleRow(Model):
+    """Scaling efficiency at a number of GPUs, relative to a small job."""
+
+    gpus: PositiveWhole
+    share: PositiveShare
+
+
+class Scale(Model):
+    """Scaling efficiency curve: exactly one of two laws.
+
+    ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at numbers
+    of GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
+    last line's slope beyond it.
+    """
+
+    exponent: Share | None = None
+    reference: PositiveWhole | None = None
+    table: tuple[ScaleRow, ...] | None = Field(default=None, min_length=2, max_length=50)
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Self:
+        if (self.exponent is None) == (self.table is None):
+            raise ValueError(
+                "give exactly one of exponent: 0.03 (with reference: 2048) or "
+                "table: [{gpus: 512, share: 100 %}, ...]"
+            )
+        if self.exponent is not None and self.exponent >= 1.0:
+            raise ValueError("an exponent of 1 or more says that more GPUs do no more work")
+        rows = self.table or ()
+        for one, other in pairwise(rows):
+            if other.gpus <= one.gpus or other.share > one.share:
+                raise ValueError("table: gpus must rise from row to row, shares must not")
+            if other.share * other.gpus <= one.share * one.gpus:
+                raise ValueError(
+                    f"table: {other.gpus} GPUs do no more work than {one.gpus}; end the table "
+                    "where more GPUs stop paying"
+                )
+        return self
+
+
+Precisions = Precision | Annotated[tuple[Precision, ...], Field(min_length=1)]
+ASSUMED_AT_GPUS = 1024
+"""Job size at which an assumed rate holds, where a law of scale counts."""
+
+
+class Training(Model):
+    """Model and rate of training: for days to train and useful FLOP/s.
+
+    Either ``mfu``, a share of the peak of every type, or ``model``: a model or class of models
+    (``dense``, ``moe``) whose measured rates the catalogs list as ``achieved``. A type without such
+    a rate is left out, unless ``assumed_mfu`` is given. ``rate_factor`` multiplies all these rates.
+    """
+
+    tokens: Tokens | None = None
+    mfu: PositiveShare | None = None
+    assumed_mfu: PositiveShare | None = None
+    rate_factor: Number = 1.0
+    precision: Precisions = "bf16"
+    active_parameters: Parameters | None = None
+    model: Text | None = None
+    scale: Scale | None = None
+
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        """The precisions that the plan may choose from."""
+        return self.precision if isinstance(self.precision, tuple) else (self.precision,)
+
+    @property
+    def scale_reference(self) -> int | None:
+        """The GPUs at which ``mfu`` holds, where that is stated."""
+        return None if self.scale is None else self.scale.reference
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> Self:
+        if self.mfu is not None and self.model is not None:
+            raise ValueError("mfu does not go with model, whose rates are measured; give one")
+        if self.assumed_mfu is not None and self.model is None:
+            raise ValueError("assumed_mfu is for types without a measured rate; give model: dense")
+        if self.rate_factor != 1.0 and self.model is None:
+            raise ValueError("rate_factor is of measured rates; change mfu, or give model: dense")
+        if self.model is None and len(set(self.precisions)) > 1:
+            raise ValueError(
+                "one mfu says nothing about several precisions; give model: llama3.1_405b, "
+                "or one precision"
+            )
+        if len(set(self.precisions)) < len(self.precisions):
+            raise ValueError("precision has one twice; give each once")
+        if self.model is None and "nvfp4" in self.precisions:
+            raise ValueError("catalogs have no peak for nvfp4; give model: llama3.1_405b")
+        scale = self.scale
+        if scale is not None and self.mfu is None and self.model is None:
+            raise ValueError("scale needs the rate it acts on; give mfu or model")
+        if scale is not None and self.mfu is not None and scale.exponent is not None:
+            if scale.reference is None:
+                raise ValueError("with mfu an exponent needs scale.reference: the GPUs it holds at")
+        return self
+
+
+BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
+
+
+class FixedInterval(Model):
+    """Checkpoint at a given interval, start to start."""
+
+    policy: Literal["fixed"]
+    every_s: Seconds = Field(alias="every")
+
+
+class OptimalInterval(Model):
+    """Choose the interval together with the purchase, between two bounds."""
+
+    policy: Literal["optimal"]
+    min_s: Seconds = Field(default=60.0, alias="min")
+    max_s: Seconds = Field(default=14_400.0, alias="max")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_s > self.max_s:
+            raise ValueError(f"min {self.min_s:g} s is more than max {self.max_s:g} s")
+        return self
+
+
+def _with_policy(value: Any) -> Any:
+    """Given values; bounds alone belong to the default interval."""
+    if isinstance(value, dict) and value.get("policy") == "lost_work":
+        raise ValueError(
+            "policy lost_work is gone; write policy: fixed with every, or policy: optimal"
+        )
+    bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
+    return {"policy": "optimal", **value} if bounds else value
+
+
+Interval = Annotated[
+    Annotated[FixedInterval | OptimalInterval, Field(discriminator="policy")],
+    BeforeValidator(_with_policy),
+]
+
+
+class Checkpoint(Model):
+    """Size, mode and rhythm of checkpoints.
+
+    A ``derived`` stall is ``stall_overhead`` and the copy of each GPU's part of the state to its
+    host, at the rate of the catalog.
+    """
+
+    size_gb: Size | None = Field(default=None, alias="size")
+    mode: Literal["async", "sync", "open"] = "async"
+    stall_s: Stall = Field(default=5.0, alias="stall")
+    stall_overhead_s: SecondsOrZero | None = Field(default=None, alias="stall_overhead")
+    local: LocalLevel | None = None
+    writers: Literal["one_replica", "all"] = "all"
+    max_overlap: PositiveShare = 0.10
+    max_blocking: BlockingShare = 0.05
+    drain_slowdown: Share = 0.0
+    interval: Interval = OptimalInterval.model_construct(policy="optimal")
+    keep_last: Whole = 2
+    milestones: Whole = 0
+    exports: Whole = 0
+
+    @property
+    def known_stall_s(self) -> float:
+        """The given stall; of a derived one, the part besides the copy."""
+        return (self.stall_overhead_s or 0.0) if self.stall_s == "derived" else self.stall_s
+
+
+class Restore(Model):
+    """How a job comes back after an interruption."""
+
+    max_time_s: Seconds | None = Field(default=None, alias="max_time")
+    fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
+    restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
+
+
+HotShare = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$", examples=["2 %"])]
+HotSpares = Whole | HotShare
+PerSystem = PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_length=1)]
+
+
+class GpuRange(Model):
+    """Bounds and steps of the GPUs in use.
+
+    ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for,
+    which count all their GPUs. ``per_system``: most GPUs of one system in use, of every type or by
+    type.
+    """
+
+    min: PositiveWhole | None = None
+    max: PositiveWhole | None = None
+    hot_spares: HotSpares = 0
+    whole: Literal["systems", "replicas"] | None = None
+    per_system: PerSystem | None = None
+    max_types: PositiveWhole = 1
+
+    def most_of(self, sku: str) -> int | None:
+        """Return the most GPUs of one system of a type that the job uses, None where all."""
+        return self.per_system.get(sku) if isinstance(self.per_system, dict) else self.per_system
+
+    @property
+    def hot(self) -> tuple[int, float]:
+        """Return hot spares as (systems, share of the systems in use); one of them is 0."""
+        if isinstance(self.hot_spares, int):
+            return self.hot_spares, 0.0
+        return 0, units.parse(self.hot_spares, units.SHARE)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min} is more than max {self.max}")
+        if isinstance(self.per_system, dict) and self.max_types > 1:
+            raise ValueError(
+                "per_system by type needs one GPU type per job; give one number for all types, "
+                "or leave max_types out"
+            )
+        return self
+
+
+class DataSet(Model):
+    """Training data and its tier.
+
+    On the ``bulk`` tier data set, milestones and exports are on object or capacity storage beside
+    the flash tier; ``staged`` of the data is on flash at a time, and moves there at the rate of
+    ingest.
+    """
+
+    size_tb: CapacityOrZero = Field(alias="size")
+    tier: Literal["flash", "bulk"] = "flash"
+    staged_tb: CapacityOrZero = Field(default=0.0, alias="staged")
+
+    @model_validator(mode="after")
+    def _staged_is_a_part(self) -> Self:
+        if self.staged_tb > self.size_tb:
+            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
+        if self.staged_tb and self.tier == "flash":
+            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
+        return self
+
+
+Data = CapacityOrZero | DataSet
+BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
+
+
+class Job(Model):
+    """One training job.
+
+    ``lost_time``: share of its time between restarts without progress, for evaluation, people,
+    network faults, slow starts; ``none`` counts failures alone.
+    """
+
+    name: Text
+    parameters: Parameters | None = None
+    bytes_per_parameter: BytesPreset | Number = "mixed_adam"
+    parallelisms: Options | None = Field(default=None, alias="parallelism")
+    checkpoint: Checkpoint = Checkpoint.model_construct()
+    restore: Restore = Restore.model_construct()
+    restart: Restart = Restart.model_construct()
+    failures: FailurePreset | FailureRate = DEFAULT_FAILURES
+    repair: Repair | None = None
+    lost_time: LostTime = DEFAULT_LOST_TIME
+    training: Training = Training.model_construct()
+    power: PowerPoints | None = None
+    gpus: GpuRange = GpuRange.model_construct()
+    dataset: Data = 0.0
+    ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
+
+    @property
+    def tiered(self) -> DataSet:
+        """The data set with its tier."""
+        given = self.dataset
+        return given if isinstance(given, DataSet) else DataSet.model_construct(size_tb=given)
+
+    @property
+    def in_bulk(self) -> bool:
+        """Whether data set, milestones and exports are on the bulk tier."""
+        return self.tiered.tier == "bulk"
+
+    @property
+    def dataset_tb(self) -> float:
+        """Training data on flash, TB."""
+        return self.tiered.staged_tb if self.in_bulk else self.tiered.size_tb
+
+    @property
+    def options(self) -> tuple[Parallelism, ...]:
+        """The ways to spread a replica that the plan may choose from; none where none is given."""
+        given = self.parallelisms
+        if given is None:
+            return ()
+        return given if isinstance(given, tuple) else (given,)
+
+    @property
+    def parallelism(self) -> Parallelism | None:
+        """How a replica is spread; of several options the first."""
+        given = self.parallelisms
+        return given[0] if isinstance(given, tuple) else given
+
+    def spread(self, option: Parallelism | None) -> Self:
+        """Return the job with one of its options alone."""
+        return self if option is None else self.model_copy(update={"parallelisms": option})
+
+    @property
+    def failure_rate(self) -> FailurePreset | float | None:
+        """The rate the problem gives, a preset's name or a number; None where it gives none."""
+        if "failures" not in self.model_fields_set:
+            return None
+        given = self.failures
+        if isinstance(given, str):
+            return given
+        return given.rate if given.per_gpu_day is None else given.per_gpu_day
+
+    @property
+    def lost_share(self) -> float:
+        """Share of the time between restarts without progress."""
+        return 0.0 if self.lost_time == "none" else self.lost_time
+
+    @property
+    def failure_shares(self) -> dict[str, float]:
+        """The share of each class of interruptions; empty where the problem gives none."""
+        return {} if isinstance(self.failures, str) else self.failures.shares
+
+    @property
+    def restart_s(self) -> float:
+        """Seconds of a restart from the remote level, without the restore read."""
+        given = self.restart.remote_s
+        return self.restore.restart_s if given is None else given
+
+    @property
+    def levels(self) -> LocalLevel | None:
+        """The local level of checkpoints, None where the problem does not use one."""
+        local = self.checkpoint.local
+        return None if local is None or local.use == "no" else local
+
+    @property
+    def whole_replicas(self) -> bool:
+        """Whether only whole replicas run: always, unless systems are asked for."""
+        return self.parallelism is not None and self.gpus.whole != "systems"
+
+    @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Self:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out, or set repair to null"
+            )
+        if self.repair.when_short == "shrink":
+            self._can_shrink()
+        return self
+
+    def _can_shrink(self) -> None:
+        if not self.whole_replicas:
+            raise ValueError(
+                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
+                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
+            )
+
+    @model_validator(mode="after")
+    def _has_a_size(self) -> Self:
+        if self.parameters is None and self.checkpoint.size_gb is None:
+            raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
+        if self.parallelism is None and (
+            self.checkpoint.writers == "one_replica"
+            or self.restore.fan_out != "broadcast"
+            or self.gpus.whole == "replicas"
+        ):
+            raise ValueError(
+                "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
+                "sharded_optimizer or every_replica"
+            )
+        inside = max((option.expert_parameters or 0.0 for option in self.options), default=0.0)
+        if self.parameters is not None and inside > self.parameters:
+            raise ValueError(
+                f"expert_parameters {inside / 1e9:g} B are more than the parameters, "
+                f"{self.parameters / 1e9:g} B, of which they are a part"
+            )
+        names = [option.name for option in self.options]
+        if len(set(names)) < len(names):
+            raise ValueError("parallelism has an option twice; give each once")
+        return self

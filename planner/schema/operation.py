@@ -1,0 +1,480 @@
+"""Operation of the job on a plan, and the report of `planner size`.
+
+Field names end in their unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from planner.currency import USD, Currency
+from planner.schema.base import Customer, PlanModel, Shown
+from planner.schema.catalog import Confidence, Precision
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
+class Loss(PlanModel):
+    """Shares of wall-clock time lost, 1 - goodput in sum; replacements are in ``restart``."""
+
+    stall: Customer[float]
+    rework: Customer[float]
+    drain: Customer[float]
+    restart: Customer[float]
+    restore: Customer[float]
+    waiting: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    other: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+
+
+class FailureClass(PlanModel):
+    """A class of interruptions: its share of all, and the level the job comes back from."""
+
+    name: str
+    share: Customer[float]
+    recovers: Customer[Literal["yes", "peer", "no"]]
+    level: Customer[Literal["local", "remote"]]
+
+
+class LocalPlan(PlanModel):
+    """The local level of checkpoints, saved every ``JobPlan.interval_s``.
+
+    Each ``every``-th drains to storage, every ``remote_interval_s``; a local one is safe
+    ``drain_s`` after its stall. ``remote_share``: interruptions whose class no local copy survives.
+    ``part_gb``: written by one system per checkpoint with its peers' copies; ``room_tb``: held by
+    it. Of several GPU types in use each figure is the worst.
+    """
+
+    every: Customer[int]
+    remote_interval_s: Customer[float]
+    drain_s: Customer[float]
+    restart_s: Customer[float]
+    remote_share: Customer[float]
+    classes: Customer[tuple[FailureClass, ...]]
+    copies: Customer[int]
+    keep: Customer[int]
+    remote_drain: Customer[Literal["continues", "restarts"]]
+    write_gb_per_s: Customer[float]
+    part_gb: Customer[float]
+    room_tb: Customer[float]
+    capacity_tb: Customer[float]
+    volume_tb_per_day: Customer[float]
+    endurance_tb_per_day: Customer[float | None]
+
+
+class StallPlan(PlanModel):
+    """Parts of a derived stall: copy of a GPU's part to its host at ``copy_gb_per_s``, and the
+    rest.
+    """
+
+    overhead_s: Customer[float]
+    gpu_gb: Customer[float]
+    copy_gb_per_s: Customer[float]
+    copy_s: Customer[float]
+
+
+class ShrunkPlan(PlanModel):
+    """Elastic training with fewer replicas while units are in repair, on average.
+
+    ``running``: share of the replicas that run; ``failing``: share of all failures that they see.
+    Fewer than all replicas run for ``short_h_per_year``, none for ``stopped_h_per_year``. Each of
+    ``restarts_per_year`` brings replicas back at a capture and takes ``restart_s``. ``late``: work
+    lost by repaired units that wait for that capture.
+    """
+
+    running: Customer[float]
+    failing: Customer[float]
+    least_replicas: Customer[int]
+    restarts_per_year: Customer[float]
+    restart_s: Customer[float]
+    short_h_per_year: Customer[float]
+    stopped_h_per_year: Customer[float]
+    late: Customer[float] = 0.0
+
+
+class Repair(PlanModel):
+    """Hardware in repair, and its spares.
+
+    ``unit``: the repair unit, of ``unit_gpus`` GPUs; spares are in any system of the type, or
+    ``in_rack`` in each system for it alone (``availability`` is then a lower bound). ``load``:
+    units in repair on average if the job never waited, ``units_out`` as it waits. Waiting counts
+    the lost work of a ``shrunk`` job. ``hardware_share`` of the interruptions take a unit out for
+    ``repair_s`` and add ``swap_s`` to the restart. ``next_spare_gpus``: marginal useful GPUs of a
+    spare. ``decided``: False where the problem gives the number. ``other_waiting_h_per_year``:
+    waiting if ``other_unit`` were replaced instead.
+    """
+
+    unit: Customer[Literal["system", "tray"]]
+    unit_gpus: Customer[int]
+    in_rack: Customer[bool]
+    spares: Customer[int]
+    decided: Customer[bool]
+    hardware_share: Customer[float]
+    repair_s: Customer[float]
+    swap_s: Customer[float]
+    load: Customer[float]
+    availability: Customer[float]
+    units_out: Customer[float | None]
+    waiting_h_per_year: Customer[float]
+    next_spare_gpus: Customer[float | None]
+    other_unit: Customer[Literal["system", "tray"] | None]
+    other_waiting_h_per_year: Customer[float | None]
+    shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
+
+
+def _is_one(value: object) -> bool:
+    return value == 1.0
+
+
+class WayPlan(PlanModel):
+    """The configuration of the job on one type of GPU system.
+
+    ``gpu_cap``: share of the GPUs' rated power, ``gpu_limit_w`` each; ``power_share``: provisioned
+    share of ``rated_it_power_kw``. ``throughput``: remaining share of the job's rate, with its
+    range, by ``curve``. ``rate_tflops``: measured on ``rate_gpus`` GPUs, with its published range;
+    None where the rate is the peak times an MFU. ``option_factor``: share of the rate that the
+    spread leaves.
+    """
+
+    id: Customer[str]
+    gpu_type: Customer[str]
+    precision: Customer[Precision]
+    gpu_cap: Customer[float]
+    gpu_limit_w: Customer[float | None]
+    power_share: Customer[float]
+    rated_it_power_kw: Customer[float | None]
+    throughput: Customer[float]
+    throughput_low: Customer[float]
+    throughput_high: Customer[float]
+    curve: str | None = None
+    curve_confidence: Confidence | None = None
+    curve_note: str | None = None
+    rate_tflops: Customer[float | None] = None
+    rate_low_tflops: Customer[float | None] = None
+    rate_high_tflops: Customer[float | None] = None
+    rate_gpus: Customer[int | None] = None
+    rate_source: str | None = None
+    rate_confidence: Confidence | None = None
+    rate_note: str | None = None
+    tensor: Customer[int | None] = None
+    pipeline: Customer[int | None] = None
+    context: Customer[int] = 1
+    min_replicas: Customer[int] = 1
+    option_factor: Customer[float] = 1.0
+    experts: Customer[int] = Field(default=1, exclude_if=_is_one)
+    expert_tensor: Customer[int | None] = Field(default=None, exclude_if=_is_none)
+    expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
+
+
+class BurstPlan(PlanModel):
+    """Delivered write bursts: the rate until ``buffer_gb`` are held; time to empty them."""
+
+    write_gb_per_s: Customer[float]
+    sustained_gb_per_s: Customer[float]
+    buffer_gb: Customer[float]
+    recovery_s: Customer[float]
+
+
+class BulkPlan(PlanModel):
+    """The bulk tier beside flash; training data is staged on flash, beside checkpoints."""
+
+    dataset_tb: Customer[float]
+    archives_tb: Customer[float]
+    staged_tb: Customer[float]
+    needed_tb: Customer[float]
+    usable_tb: Customer[float]
+    read_gb_per_s: Customer[float]
+    staging_gb_per_s: Customer[float]
+
+
+class JobPlan(PlanModel):
+    """Operation of the job on the plan: every figure of the sizing model, and its inputs.
+
+    ``checkpoints_held`` counts the one being written. ``max_overlap`` limits the async,
+    ``max_blocking`` the sync mode. ``usable_gpus_by_type``: GPUs of one system that replicas can
+    fill; ``idle_gpus``: the others of systems in use. ``rate_share``: share of the rate left by set
+    points and ``scale_share``. ``goodput_understated``: goodput is this too low, because a slowed
+    drain is charged to the first interval after each restart, which has none.
+    """
+
+    name: str
+    gpu_type: Customer[str]
+    gpu_types: Customer[tuple[str, ...]]
+    storage_family: Customer[str | None]
+    storage_families: Customer[tuple[str, ...]]
+    mode: Customer[Literal["async", "sync"]]
+    gpus_used: Customer[int]
+    systems_used: Customer[int]
+    systems_by_type: Customer[dict[str, int]] = {}
+    replica_gpus: Customer[int | None]
+    replicas: Customer[float | None]
+    tflops_per_gpu: Customer[float]
+    mfu: Customer[float | None]
+    failures_per_gpu_day: Customer[float]
+    checkpoint_gb: Customer[float]
+    delivered_write_gb_per_s: Customer[float]
+    delivered_read_gb_per_s: Customer[float]
+    write_limited_by: Customer[Literal["appliances", "clients"]]
+    read_limited_by: Customer[Literal["appliances", "clients"]]
+    client_write_limit_gb_per_s: Customer[float]
+    client_read_limit_gb_per_s: Customer[float]
+    writing_systems: Customer[int]
+    reading_systems: Customer[int]
+    interval_s: Customer[float]
+    interval_policy: Customer[Literal["fixed", "optimal"]]
+    young_s: Customer[float]
+    daly_s: Customer[float]
+    exact_s: Customer[float]
+    stall_s: Customer[float]
+    drain_s: Customer[float]
+    overlap: Customer[float]
+    blocking: Customer[float]
+    fan_out: Customer[float]
+    restore_s: Customer[float]
+    restart_s: Customer[float]
+    drain_slowdown: Customer[float]
+    mtti_s: Customer[float]
+    goodput: Customer[float]
+    goodput_first_order: Customer[float]
+    loss: Customer[Loss]
+    useful_gpus: Customer[float]
+    useful_pflops: Customer[float | None]
+    days_to_train: Customer[float | None]
+    ingest_gb_per_s: Customer[float]
+    capacity_needed_tb: Customer[float]
+    write_volume_tb_per_day: Customer[float]
+    hot_spare_systems: Customer[int] = 0
+    tolerate_down: Customer[int] = 0
+    degraded_write_gb_per_s: Customer[float | None] = None
+    degraded_read_gb_per_s: Customer[float | None] = None
+    degraded_drain_s: Customer[float | None] = None
+    degraded_overlap: Customer[float | None] = None
+    degraded_restore_s: Customer[float | None] = None
+    fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
+    bytes_per_parameter: Customer[float | None] = None
+    writers: Customer[Literal["all", "one_replica"]] = "all"
+    readers: Customer[Literal["all", "one_replica"]] = "all"
+    checkpoints_held: Customer[int] = 0
+    other_data_tb: Customer[float] = 0.0
+    tokens: Customer[float | None] = None
+    active_parameters: Customer[float | None] = None
+    max_overlap: Customer[float | None] = None
+    max_blocking: Customer[float | None] = None
+    goodput_understated: Customer[float] = 0.0
+    whole_replicas: Customer[bool] = False
+    tensor_gpus: Customer[int | None] = None
+    per_system_gpus: Customer[int | None] = None
+    usable_gpus_by_type: Customer[dict[str, int]] = {}
+    idle_gpus: Customer[int] = 0
+    local: Customer[LocalPlan | None] = Field(default=None, exclude_if=_is_none)
+    derived_stall: Customer[StallPlan | None] = Field(default=None, exclude_if=_is_none)
+    repair: Customer[Repair | None] = Field(default=None, exclude_if=_is_none)
+    ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=_is_empty)
+    scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
+    rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
+    lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
+    bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
+
+    @property
+    def spares_move(self) -> bool:
+        """Whether spares of a common pool stand by, whose number the plan decided."""
+        repair = self.repair
+        return repair is not None and repair.decided and not repair.in_rack
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """Where wall-clock time goes, by cause; repairs and other losses where stated."""
+        absent = {
+            name
+            for name, there in (("waiting", self.repair), ("other", self.lost_time))
+            if not there
+        }
+        return {n: getattr(self.loss, n) for n in Loss.model_fields if n not in absent}
+
+    @property
+    def to_storage_s(self) -> float:
+        """The interval at which storage gets checkpoints: with a local level each so many-th."""
+        return self.interval_s if self.local is None else self.local.remote_interval_s
+
+    def most_gpus(self, sku: str, systems: int) -> int:
+        """Return the most GPUs that the job can use of so many systems of a type."""
+        step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
+        return systems * self.usable_gpus_by_type[sku] // step * step
+
+
+Mode = Literal["async", "sync", "local"]
+RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom"]
+
+
+@dataclass(frozen=True)
+class GpuType:
+    """The most of one GPU type that power, racks and budget allow, each taken alone."""
+
+    item: str
+    name: str
+    systems: int
+    gpus: int
+    peak_pflops: float | None
+    demanded: bool
+    limited: bool
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The GPUs the report is for: ``gpus`` run the job, ``gpus_bought`` count for vendor rules."""
+
+    item: str
+    name: str
+    choice: str
+    count: str
+    gpus: int
+    gpus_bought: int
+    gpus_per_system: int
+    systems: int
+    system_it_power_kw: float | None
+    replica_gpus: int | None
+    replicas: int | None
+    data_parallel: float | None
+    writing_systems: int
+    reading_systems: int
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    client_data_gb_per_s: float
+    failures_per_gpu_day: float
+    failures_reason: str
+    mtti_s: float
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Size of a checkpoint, the capacity it needs, and the demand for a bulk tier beside flash.
+
+    ``bulk_needed_tb`` is usable capacity at the fill limit, ``bulk_read_gb_per_s`` delivered.
+    """
+
+    size_gb: float
+    bytes_per_parameter: float | None
+    size_reason: str
+    capacity_needed_tb: float
+    dataset_tb: float
+    checkpoints_tb: float
+    exports_tb: float
+    fill_limit_share: float
+    ingest_gb_per_s: float
+    bulk_needed_tb: float = 0.0
+    bulk_read_gb_per_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class RestoreDemand:
+    """Read demand of one restore fan-out; no bandwidth without a time limit."""
+
+    fan_out: str
+    used: bool
+    reads_of_checkpoint: float
+    read_gb: float
+    max_restore_s: float | None
+    read_gb_per_s: float | None
+
+
+@dataclass(frozen=True)
+class Running:
+    """Operation of the job at a given interval and bandwidth."""
+
+    stall_s: float
+    drain_s: float
+    overlap_share: float
+    blocking_share: float
+    restore_s: float
+    goodput_share: float
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """Bandwidth that one interval requires; None where its stall fills the interval."""
+
+    interval_s: float
+    by_policy: bool
+    interval_per_mtti: float
+    write_gb_per_s: float | None
+    write_mb_per_s_per_gpu: float | None
+    write_volume_tb_per_day: float
+    read_gb_per_s: float | None
+    running: Running | None
+
+
+@dataclass(frozen=True)
+class ModeReport:
+    """One mode of checkpointing: interval of the policy, and the demand of intervals."""
+
+    mode: Mode
+    policy: str
+    law: str
+    limit_share: float
+    interval_s: float
+    rows: tuple[IntervalRow, ...]
+
+
+@dataclass(frozen=True)
+class ApplianceRow:
+    """Units of one storage item that meet a rule; ``reason`` says why none do."""
+
+    item: str
+    name: str
+    family: str
+    family_name: str
+    best_of_family: bool = False
+    units: int | None = None
+    decided_by: str | None = None
+    it_power_kw: float | None = None
+    racks: int | None = None
+    net_usd: float | None = None
+    power_equivalent_gpus: int | None = None
+    whole_systems_gpus: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """Demand of one rule on its own basis, and the operation with just that bandwidth."""
+
+    rule: str
+    group: RuleGroup
+    chosen: bool
+    basis: Literal["delivered", "nameplate"]
+    note: str
+    source: str
+    read_gb_per_s: float | None
+    write_gb_per_s: float | None
+    delivered_read_gb_per_s: float | None
+    delivered_write_gb_per_s: float | None
+    mode: Mode | None
+    interval_s: float | None
+    running: Running | None
+    appliances: tuple[ApplianceRow, ...]
+
+
+@dataclass(frozen=True)
+class SizeReport(Shown):
+    """The sizing model of a problem at one number of GPUs."""
+
+    problem: str
+    gpu_types: tuple[GpuType, ...]
+    cluster: Cluster
+    checkpoint: Checkpoint
+    restore: tuple[RestoreDemand, ...]
+    modes: tuple[ModeReport, ...]
+    delivered_read_share: float
+    delivered_write_share: float
+    rules: tuple[RuleRow, ...]
+    notes: tuple[str, ...]
+    currency: Currency = USD

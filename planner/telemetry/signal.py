@@ -1,0 +1,575 @@
+"""A trace put in order, its background, and the bursts of traffic above it.
+
+Order: rows that come late or twice are dropped, steps of the clock are taken out of the elapsed
+time, counters become rates, and where samples are missing one sample stands for the gap.
+
+The background is other traffic: its level along the trace, and its scatter.
+
+Samples may be means over more than the time between them: `rate(...[5m])` every 10 s spreads each
+drain over five minutes more. A sum over a moving window changes by the sample that enters less the
+one that leaves: scatter of one sample returns with the other sign after just that time, which
+shows the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import Finding, InputError
+from planner.telemetry.tables import Numbers
+from planner.telemetry.traces import Raw, ReadAs, ReadOptions, refusal
+
+Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
+"""Positions in an array."""
+
+Z = 1.645
+"""Half of the range that holds nine tenths of a normal distribution, in standard deviations."""
+
+MAD = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+
+
+def scatter(values: Numbers) -> float:
+    """Scatter of values about their median, as a standard deviation."""
+    return MAD * float(np.median(np.abs(values - np.median(values))))
+
+
+def _stretches(mask: Flags) -> tuple[Places, Places]:
+    """Starts and ends (one behind the last) of the stretches of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
+    return edges[::2], edges[1::2]
+
+
+# A trace in order
+
+FILLED_SAMPLES = 3
+"""A gap of so many samples is bridged; a longer one is a hole."""
+
+_LATE_ROWS = 3
+"""So many rows that are older than the one before them came late; more are a step of the clock."""
+
+_FIX_APART = (
+    "rows of several hosts? tell them apart with --cluster COLUMN, or add them up with --sum"
+)
+_LEAST_SAMPLES = 8
+_MOST_GB = 1e12
+"""A figure of traffic is less: counters of 64 bits end at 2e10 GB."""
+
+_ALIKE = 0.2
+"""Stretches of several hosts, one after another, are about as long as one another."""
+
+_GAP, _STEP = 1.5, 0.5
+_BLOCK, _LEAST_STEP_S = 4096, 1e-3
+_FALLS = 0.05
+"""A counter falls, when it starts again, less often than it rises by this share."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A cluster's traffic by sample.
+
+    Attributes:
+        start_s: elapsed time at which a sample begins, never falling.
+        width_s: its length.
+        clock_s: the file's time of its beginning.
+        write, read: mean bandwidth, GB/s; over a hole NaN.
+        sample_s: the usual width.
+        samples, missing, steps, resets, repeated: counts, as in ``ClusterFound``.
+    """
+
+    cluster: str
+    start_s: Numbers
+    width_s: Numbers
+    clock_s: Numbers
+    write: Numbers
+    read: Numbers | None
+    sample_s: float
+    read_as: ReadAs
+    dated: bool
+    samples: int
+    missing: int = 0
+    steps: int = 0
+    resets: int = 0
+    repeated: int = 0
+
+    def clock(self, elapsed_s: Numbers) -> Numbers:
+        """Times of the file's clock for elapsed times."""
+        place = np.clip(np.searchsorted(self.start_s, elapsed_s, "right") - 1, 0, None)
+        return self.clock_s[place] + (elapsed_s - self.start_s[place])
+
+
+def series(raw: Raw, options: ReadOptions) -> Series:
+    """A cluster's trace in order.
+
+    Raises:
+        InputError: there are too few samples, or times do not move.
+    """
+    good = np.isfinite(raw.time_s) & (raw.write >= 0) & (raw.write < _MOST_GB)
+    if good.sum() < _LEAST_SAMPLES:
+        message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
+        raise refusal(raw.file, message, f"a trace needs {_LEAST_SAMPLES} at least")
+    raw = _choose(raw, good)
+    if raw.read is not None:
+        raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
+    usual = _usual_step(raw)
+    if np.mean(np.diff(raw.time_s) < 0) > 0.01:  # in no order at all
+        raw = _choose(raw, np.argsort(raw.time_s, kind="stable"))
+    kept = _kept(raw, usual)
+    _require_one_source(raw, kept, usual)
+    raw = _choose(raw, kept)
+    clock, step = raw.time_s, np.diff(raw.time_s)
+    widths = _local_usual(step, usual)
+    step = np.where(step < _STEP * widths, widths, step)
+    raw = replace(raw, time_s=np.concatenate(([0.0], np.cumsum(step))))
+    read_as = _kind(raw, options)
+    if read_as == "counter":
+        found = _from_counter(raw, clock, widths)
+    else:
+        found = _from_samples(raw, clock, widths, options.stamp, read_as)
+    steps, repeated = int(np.sum(np.diff(clock) <= 0)), int(len(kept) - kept.sum())
+    return replace(found, steps=steps, repeated=repeated)
+
+
+def _choose(raw: Raw, rows: Flags | Places) -> Raw:
+    read = None if raw.read is None else raw.read[rows]
+    return replace(raw, time_s=raw.time_s[rows], write=raw.write[rows], read=read)
+
+
+def _usual_step(raw: Raw) -> float:
+    step = np.diff(raw.time_s)
+    ahead = step[step > 0]
+    if not len(ahead):
+        message = f"times of cluster '{raw.cluster}' do not move on"
+        raise refusal(raw.file, message, "name the right column: --time")
+    usual = float(np.median(ahead))
+    if usual < _LEAST_STEP_S:
+        message = f"samples of cluster '{raw.cluster}' are {usual:.2g} s apart"
+        raise refusal(raw.file, message, "write times in seconds, or name their unit as in time_ms")
+    return usual
+
+
+def _kept(raw: Raw, usual: float) -> Flags:
+    """Mask of rows that are neither duplicate nor late."""
+    step = np.diff(raw.time_s)
+    kept = np.concatenate(([True], step != 0))
+    behind = raw.time_s < np.maximum.accumulate(raw.time_s)
+    for begin, end in zip(*_stretches(behind), strict=True):
+        late = end < len(behind) and step[end - 1] > _GAP * usual
+        if end - begin <= _LATE_ROWS and late:  # else the clock was set, and goes on from there
+            kept[begin:end] = False
+    return kept
+
+
+def _require_one_source(raw: Raw, kept: Flags, usual: float) -> None:
+    """Refuse rows of several hosts, that repeat times with other figures.
+
+    In a long trace a few such rows are a clock that was set back by a sample, as by a leap second.
+
+    Raises:
+        InputError: there are such rows.
+    """
+    again = _contradicting(raw, kept)
+    if again > (_LATE_ROWS if len(kept) >= 1000 * _LATE_ROWS else 0):
+        message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
+        raise refusal(raw.file, f"{message} with other figures", _FIX_APART)
+    begin = np.flatnonzero(
+        (np.diff(raw.time_s) < 0) & (np.abs(raw.time_s[1:] - raw.time_s[0]) <= _LATE_ROWS * usual)
+    )
+    parts = np.diff(np.concatenate(([0], begin + 1, [len(kept)])))
+    if len(begin) and parts[0] >= _LEAST_SAMPLES and parts[0] >= _ALIKE * parts.max():
+        message = f"cluster '{raw.cluster}': times start again {len(begin):,} times"
+        raise refusal(raw.file, message, _FIX_APART)
+
+
+def _contradicting(raw: Raw, kept: Flags) -> int:
+    """Number of dropped rows that differ from the row kept for their time."""
+    dropped, place = np.flatnonzero(~kept), np.flatnonzero(kept)
+    place = place[np.argsort(raw.time_s[place], kind="stable")]
+    found = np.searchsorted(raw.time_s[place], raw.time_s[dropped]).clip(max=len(place) - 1)
+    found = place[found]
+    other = raw.write[found] != raw.write[dropped]
+    if raw.read is not None:
+        both = np.isfinite(raw.read[found]) & np.isfinite(raw.read[dropped])
+        other |= both & (raw.read[found] != raw.read[dropped])
+    return int(np.sum(other & (raw.time_s[found] == raw.time_s[dropped])))
+
+
+def _local_usual(step: Numbers, usual: float) -> Numbers:
+    """The usual step at each step: sampling may change along a trace."""
+    result = np.full(len(step), usual)
+    for begin in range(0, len(step), _BLOCK):
+        block = step[begin : begin + _BLOCK]
+        ahead = block[block > 0]
+        if len(ahead) >= _BLOCK // 8:
+            result[begin : begin + _BLOCK] = max(np.median(ahead), _LEAST_STEP_S)
+    return result
+
+
+def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
+    """Kind of the figures: by unit, and by their monotony."""
+    if options.read_as is not None:
+        if raw.is_rate != (options.read_as == "rate"):
+            unit = "a bandwidth" if raw.is_rate else "a size"
+            message = f"the unit is {unit}, so the figures cannot be read as {options.read_as}"
+            raise InputError(Finding("option", message, path="--read-as"))
+        return options.read_as
+    if raw.is_rate:
+        return "rate"
+    step = np.diff(raw.write)
+    return "counter" if np.sum(step < 0) <= _FALLS * np.sum(step > 0) else "bytes"
+
+
+def _from_samples(raw: Raw, clock: Numbers, usual: Numbers, stamp: str, read_as: ReadAs) -> Series:
+    """Rates of samples that stand for themselves, gaps bridged or left open."""
+    step = np.diff(raw.time_s)
+    gap_after = step > _GAP * usual
+    width = np.append(np.where(gap_after, usual, step), usual[-1])
+    start = raw.time_s
+    if stamp == "end":
+        width = np.concatenate((usual[:1], width[:-1]))
+        start, clock = start - width, clock - width
+    after = np.flatnonzero(gap_after) + 1
+    hole = start[after] - (start[after - 1] + width[after - 1])
+    short = hole <= (FILLED_SAMPLES + _STEP) * usual[after - 1]
+
+    def bridged(figures: Numbers) -> Numbers:
+        values = figures if read_as == "rate" else figures / width
+        between = np.where(short, (values[after - 1] + values[after]) / 2, np.nan)
+        return np.insert(values, after, between)
+
+    return Series(
+        raw.cluster,
+        start_s=np.insert(start, after, start[after - 1] + width[after - 1]),
+        width_s=np.insert(width, after, hole),
+        clock_s=np.insert(clock, after, clock[after - 1] + width[after - 1]),
+        write=bridged(raw.write),
+        read=None if raw.read is None else bridged(np.nan_to_num(raw.read)),
+        sample_s=float(np.median(usual)),
+        read_as=read_as,
+        dated=raw.dated,
+        samples=len(width),
+        missing=int(np.round(hole / usual[after - 1]).sum()),
+    )
+
+
+def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
+    """Rates between readings of a counter; a reading below the one before starts at 0."""
+    width = np.diff(raw.time_s)
+    missed = np.round(width / usual - 1).clip(0)
+    fell = np.diff(raw.write) < 0
+
+    def rates(figures: Numbers) -> Numbers:
+        step = np.diff(figures)
+        rate = np.where(step < 0, figures[1:], step) / width
+        return np.where(missed > FILLED_SAMPLES, np.nan, rate)
+
+    write = rates(raw.write)
+    if raw.summed:  # one counter started again: the increase of the others is unknown
+        write = np.where(fell, np.nan, write)
+    return Series(
+        raw.cluster,
+        start_s=raw.time_s[:-1],
+        width_s=width,
+        clock_s=clock[:-1],
+        write=write,
+        read=None if raw.read is None else rates(_hold(raw.read)),
+        sample_s=float(np.median(usual)),
+        read_as="counter",
+        dated=raw.dated,
+        samples=len(clock),
+        missing=int(missed.sum()),
+        resets=int(fell.sum()),
+    )
+
+
+def _hold(figures: Numbers) -> Numbers:
+    """Readings, each missing one replaced by the one before it."""
+    place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
+    return np.nan_to_num(figures[place])
+
+
+# Bursts
+
+_CLEAR, _OVER = 6.0, 2.0
+"""So many times the scatter above the background a burst rises, and as many it lasts above."""
+
+_FLOOR = 2e-4
+"""Least height, as a share of the largest bandwidth seen."""
+
+_EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
+"""A sample at the edge of a burst has more than so much of its largest bandwidth, and more than so
+many times the scatter, but that counts up to the last of these shares only."""
+
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """Bursts in order of time; an array each, times are elapsed s.
+
+    Attributes:
+        start_s, end_s: where the traffic begins and ends, interpolated within their samples.
+        size_gb: volume above the background.
+        peak: largest bandwidth of a sample above the background, GB/s.
+        height: the median bandwidth above the background.
+        span_s: all samples that stand out, from the start of the first to the end of the last.
+        faint: share of the height below which a sample at the edge does not stand out.
+        size_error_gb, edge_error_s: half of the range that noise and sampling leave.
+        cut: whether it touches a hole in the trace, or its end.
+    """
+
+    start_s: Numbers
+    end_s: Numbers
+    size_gb: Numbers
+    peak: Numbers
+    height: Numbers
+    span_s: Numbers
+    faint: Numbers
+    size_error_gb: Numbers
+    edge_error_s: Numbers
+    cut: Flags
+
+    def __len__(self) -> int:
+        """Number of bursts."""
+        return len(self.start_s)
+
+    def chosen(self, which: Flags | Places) -> Bursts:
+        """Some of the bursts."""
+        return Bursts(*(getattr(self, each.name)[which] for each in fields(self)))
+
+    @property
+    def duration_s(self) -> Numbers:
+        """Duration of each."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class Background:
+    """Level and scatter (standard deviation) of the background by sample, GB/s."""
+
+    level: Numbers
+    noise: Numbers
+
+
+def find_bursts(
+    rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float
+) -> tuple[Bursts, Background]:
+    """Bursts in a column of bandwidth, and their background.
+
+    Args:
+        rate: mean bandwidth by sample, GB/s; NaN over a hole.
+        start_s, width_s: start and length of each sample, s.
+        sample_s: the usual length.
+    """
+    under = background(rate, sample_s)
+    excess, noise = rate - under.level, under.noise
+    floor = _FLOOR * float(np.nanmax(rate, initial=0.0))
+    begins, ends = _stretches(excess > np.maximum(_OVER * noise, floor))
+    clear = excess > np.maximum(_CLEAR * noise, 2 * floor)
+    total = np.concatenate(([0], np.cumsum(clear)))
+    risen = total[ends] > total[begins]
+    begins, ends = begins[risen], ends[risen]
+    size, error = _sizes(excess, noise, width_s, begins, ends)
+    peak, height, first, final = _heights(excess, noise, begins, ends)
+    rising = width_s[first] * np.clip(1 - excess[first] / np.maximum(height, _TINY), 0, 1)
+    falling = width_s[final] * np.clip(1 - excess[final] / np.maximum(height, _TINY), 0, 1)
+    start, end = start_s[first] + rising, start_s[final] + width_s[final] - falling
+    # A burst in a single sample is put in its middle, as long as its size and bandwidth say.
+    one, middle = first == final, start_s[first] + width_s[first] / 2
+    half = np.minimum(size / np.maximum(peak, _TINY), sample_s) / 2
+    hole, last = np.isnan(excess), len(excess) - 1
+    cut = (begins == 0) | (ends > last)
+    cut |= hole[np.maximum(begins - 1, 0)] | hole[np.minimum(ends, last)]
+    blurred = 0.1 + Z * noise[begins] / np.maximum(height, _TINY)
+    found = Bursts(
+        start_s=np.where(one, middle - half, start),
+        end_s=np.where(one, middle + half, end),
+        size_gb=size,
+        peak=peak,
+        height=height,
+        span_s=start_s[final] + width_s[final] - start_s[first],
+        faint=_least_edge(noise[begins], peak) / np.maximum(height, _TINY),
+        size_error_gb=error,
+        edge_error_s=sample_s * np.where(final - first > 1, blurred, 1.0),
+        cut=cut,
+    )
+    return found, under
+
+
+def _sizes(
+    excess: Numbers, noise: Numbers, width_s: Numbers, begins: Places, ends: Places
+) -> tuple[Numbers, Numbers]:
+    """Volume of each burst, and half of its range by the background's scatter.
+
+    A sample on either side may hold the rest of an edge that is too small to stand out.
+    """
+    moved = np.nan_to_num(excess) * width_s
+    total = np.concatenate(([0.0], np.cumsum(moved)))
+    size = total[ends] - total[begins]
+    for beside, taken in (
+        (begins - 1, np.concatenate(([-1], ends[:-1]))),
+        (ends, np.concatenate((begins[1:] - 1, [len(excess)]))),
+    ):  # unless the sample is a neighbour's
+        inside = (beside >= 0) & (beside < len(excess)) & (beside != taken)
+        size = size + np.where(inside, moved[np.clip(beside, 0, len(excess) - 1)], 0.0)
+    variance = np.concatenate(([0.0], np.cumsum((noise * width_s) ** 2)))
+    edges = 2 * (noise * width_s)[begins] ** 2
+    return np.maximum(size, 0.0), Z * np.sqrt(variance[ends] - variance[begins] + edges)
+
+
+def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:
+    """Least value of a sample at the edge of a burst."""
+    return np.minimum(np.maximum(_NOISY * noise, _EDGE * peak), _MOST_EDGE * peak)
+
+
+def _heights(
+    excess: Numbers, noise: Numbers, begins: Places, ends: Places
+) -> tuple[Numbers, Numbers, Places, Places]:
+    """Largest and usual bandwidth of each burst, and the samples at its edges.
+
+    The usual one is the median of the samples between the first and the last that stand out; of a
+    burst of two samples or one it is the largest. Samples far below the largest are no edge: the
+    background had risen there.
+    """
+    count = len(begins)
+    peak, height = np.zeros(count), np.zeros(count)
+    first, final = begins.copy(), ends - 1
+    for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        inside = excess[begin:end]
+        peak[place] = inside.max()
+        high = np.flatnonzero(inside >= _least_edge(noise[begin], peak[place]))
+        first[place], final[place] = begin + high[0], begin + high[-1]
+        core = inside[high[0] + 1 : high[-1]]
+        height[place] = np.median(core) if len(core) else peak[place]
+    return peak, height, first, final
+
+
+# Background
+
+_BLOCK_S = 1800.0
+_LEAST_BLOCK, _MOST_BLOCK = 12, 720
+_AROUND = 6
+"""Blocks on either side: with blocks of half an hour a window of some six hours."""
+
+_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
+
+
+def background(rate: Numbers, sample_s: float) -> Background:
+    """Background of a trace; NaN samples are unknown.
+
+    First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
+    the mean and the scatter of the rest.
+
+    Args:
+        rate: bandwidth by sample, GB/s.
+        sample_s: usual width of a sample, s.
+    """
+    size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
+    size = max(1, min(size, len(rate) // 2 or 1))
+    lowest, low, middle = _quantiles(_blocks(rate, size), _LOWEST, _LOW, 50.0)
+    # Where bursts fill more than half of the time, the median is one of theirs.
+    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
+    # No long burst lifts a low quantile of the blocks around each.
+    low = _smooth(low, lambda windows, axis: np.percentile(windows, 30.0, axis=axis))
+    peak = float(np.nanmax(rate, initial=0.0))
+    limit = _along(low, size, len(rate))
+    limit = limit + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * peak)
+    quiet = ~np.convolve(rate > limit, np.ones(5), "same").astype(bool)  # two samples on each side
+    blocks = _blocks(np.where(quiet, rate, np.nan), size)
+    few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
+    blocks[few] = np.nan
+    (middle,) = _quantiles(blocks, 50.0)
+    (off,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
+    noise = _fill_in(MAD * off)
+    outlying = np.abs(blocks - middle[:, None]) > _CLEAR * noise[:, None] + 1e-12
+    blocks[outlying] = np.nan
+    known = np.sum(~np.isnan(blocks), axis=1)
+    mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
+    noise = _along(_smooth(noise, np.median), size, len(rate))
+    return Background(_along(_fill_in(mean), size, len(rate)), noise)
+
+
+def _blocks(values: Numbers, size: int) -> Numbers:
+    padded = np.concatenate((values, np.full(-len(values) % size, np.nan)))
+    return np.asarray(padded.reshape(-1, size))
+
+
+def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
+    """Quantiles of each block, NaN where nothing is known."""
+    ordered = np.sort(blocks, axis=1)  # NaN last
+    known = np.sum(~np.isnan(blocks), axis=1)
+    rows = np.arange(len(blocks))
+    found = []
+    for percent in percents:
+        place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
+        found.append(np.where(known > 0, ordered[rows, place], np.nan))
+    return found
+
+
+def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
+    filled = _fill_in(values)
+    around = min(_AROUND, max(len(filled) - 1, 0))
+    padded = np.pad(filled, around, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
+    return np.asarray(how(windows, axis=1))
+
+
+def _fill_in(values: Numbers) -> Numbers:
+    """Interpolate unknown values between their neighbours."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return np.zeros(len(values))
+    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
+
+
+def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
+    centres = (np.arange(len(blocks)) + 0.5) * size
+    return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
+
+
+# Averaging window
+
+_ENOUGH_SAMPLES = 1 << 19
+_LONGEST_S = 3600.0
+_LEAST_PAIRS = 200
+_STILL = 4.0
+_RETURNS = -0.35
+"""The correlation of changes that are a window apart is -1/2; so near to it shows a window."""
+
+
+def window_of(rate: Numbers, under: Background, sample_s: float) -> float | None:
+    """Averaging window of samples, s: one sample where they are no means over more; None where too
+    little scatters to know.
+
+    Args:
+        rate: bandwidth by sample.
+        under: its background.
+        sample_s: the usual width of a sample.
+    """
+    excess = (rate - under.level)[:_ENOUGH_SAMPLES]
+    change = np.diff(excess)
+    quiet = np.abs(excess) <= _STILL * under.noise[:_ENOUGH_SAMPLES]  # false where unknown
+    both = quiet[1:] & quiet[:-1]
+    longest = min(int(_LONGEST_S / sample_s), len(change) // 4)
+    if longest < 3 or not np.any(change[both]):
+        return None
+    change = np.where(both, change, 0.0)
+    products, pairs = _lagged(change, longest), _lagged(both.astype(float), longest)
+    return_after = np.divide(
+        products, pairs, out=np.zeros(len(products)), where=pairs >= _LEAST_PAIRS
+    ) / np.mean(change[both] ** 2)
+    lag = 1 + int(np.argmin(return_after[1:]))
+    return lag * sample_s if return_after[lag] <= _RETURNS else None
+
+
+def _lagged(values: Numbers, longest: int) -> Numbers:
+    """Sums of products of values some samples apart, for each lag up to the longest."""
+    size = 1 << (len(values) + longest - 1).bit_length()
+    spectrum = np.fft.rfft(values, size)
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[: longest + 1])

@@ -1,0 +1,469 @@
+"""Traces in tables: columns of time and traffic, their units, the rows of each cluster.
+
+A column is named by an option, or is the only one whose name fits one pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from planner import units
+from planner.errors import Finding, InputError, did_you_mean
+from planner.telemetry.tables import EMPTY, Cells, Numbers, names_line, read_table, read_times
+from planner.untrusted_files import regular
+
+ReadAs = Literal["rate", "bytes", "counter"]
+"""Bandwidth, bytes moved in each sample, or bytes moved since some time before."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a trace is to be read.
+
+    Attributes:
+        time, write, read, cluster: names of the columns; None finds them by their names. Columns of
+            dates and of times are written DATE+TIME; with ``sum`` a pattern stands for several.
+        sum: add up columns of one kind, and rows of one time.
+        unit: of the figures, a bandwidth or a size; None reads it from the column's name or cells.
+        decimal: decimal mark of figures in text, "." or ","; None: a point, and no thousands.
+        time_format: format of times for ``strptime``; None recognises it.
+        read_as: kind of the figures; None recognises it by the unit and their monotony.
+        stamp: whether a time is the start or the end of its sample.
+        window_s: averaging window of each sample; None estimates it.
+        bytes_per_parameter: divisor of a job's size for the implied parameters.
+    """
+
+    time: str | None = None
+    write: str | None = None
+    read: str | None = None
+    cluster: str | None = None
+    sum: bool = False
+    unit: str | None = None
+    decimal: str | None = None
+    time_format: str | None = None
+    read_as: ReadAs | None = None
+    stamp: Literal["start", "end"] = "start"
+    window_s: float | None = None
+    bytes_per_parameter: float = 14.0
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Rows of one cluster in a file.
+
+    Attributes:
+        cluster: its name.
+        file: name for messages.
+        time_s: times as in the file, s; in the file's order.
+        write, read: figures, GB/s or GB; NaN where a cell is empty.
+        is_rate: whether figures are GB/s; else GB.
+        dated: whether times count from 1970.
+        summed: whether figures are sums over hosts or targets.
+    """
+
+    cluster: str
+    file: str
+    time_s: Numbers
+    write: Numbers
+    read: Numbers | None
+    is_rate: bool
+    dated: bool
+    summed: bool = False
+
+
+def refusal(
+    file: Path | str, message: str, fix: str | None = None, line: int | None = None
+) -> InputError:
+    """Error of a trace."""
+    return InputError(Finding("trace", message, str(file), line, fix=fix))
+
+
+_MOST_BYTES = 8_000_000_000
+_MOST_CLUSTERS, _MOST_NAME = 1_000, 100
+_MOST_SAMPLES = 10_000_000
+"""Samples of one cluster, three years at 10 s: the analysis takes 150 bytes of memory for each."""
+
+_PARTIAL = 0.2
+"""Share of times with missing rows above which rows are not of the same times."""
+
+_CELL = re.compile(r"^([-+\d.,eE' \xa0]*\d\.?)\s*(\D.*)?$")
+_VALUE = re.compile(r"(?i)^_?value$")
+_FIX_UNIT = "give it, for example --unit GB/s, or --unit B for bytes"
+
+
+def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
+    """Yield the trace of each cluster in a file.
+
+    Raises:
+        InputError: the file cannot be read, or a column or cell is wrong.
+    """
+    if options.decimal not in (None, ".", ","):
+        message = f"--decimal '{options.decimal[:20]}' is no decimal mark"
+        raise InputError(Finding("option", message, fix="it is '.' or ','"))
+    regular(path, most_bytes=_MOST_BYTES, what="trace")
+    file = str(path)
+    table = read_table(path, "trace", as_text=options.decimal is not None)
+    line = names_line(table)
+    table = _spread_series(table, options)
+    columns = find_columns([str(name) for name in table.columns], options, file, line)
+    when = table[columns.time[0]]
+    if len(columns.time) > 1:
+        parts = (table[name].astype("string").str.strip() for name in columns.time)
+        date, clock = (part.str.replace(r"[ T]00:00:00$", "", regex=True) for part in parts)
+        when = date + " " + clock
+    time_s, dated = read_times(when, options.time_format, file)
+    ways = [
+        [_read_figures(table[name], columns.unit, options, file, line) for name in names]
+        for names in (columns.writes, columns.reads)
+    ]
+    if len({is_rate for way in ways for _, is_rate in way}) > 1:
+        raise refusal(file, "columns are bandwidths as well as sizes", "write all alike")
+    write, *reads = [np.sum([figures for figures, _ in way], axis=0) for way in ways if way]
+    for name, rows in _clusters(table, columns, path.name.split(".")[0], file):
+        if columns.host is not None:
+            _check_hosts(table[columns.host].iloc[rows], time_s[rows], options, file)
+        read = reads[0][rows] if reads else None
+        raw = Raw(name, file, time_s[rows], write[rows], read, ways[0][0][1], dated, options.sum)
+        raw = _sum_by_time(raw) if options.sum else raw
+        if len(raw.time_s) > _MOST_SAMPLES:
+            message = f"cluster '{name}' has more than {_MOST_SAMPLES:,} samples"
+            raise refusal(file, message, "give a shorter stretch, or fewer samples a minute")
+        yield raw
+
+
+def _clusters(
+    table: pd.DataFrame, columns: Columns, stem: str, file: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield each cluster's name and rows."""
+    if columns.cluster is None:
+        yield stem, slice(None)
+        return
+    codes, names = pd.factorize(table[columns.cluster], use_na_sentinel=False)
+    longest = max(len(str(name)) for name in names)
+    if len(names) > _MOST_CLUSTERS or longest > _MOST_NAME:
+        message = f"{len(names):,} clusters, names of up to {longest:,} characters"
+        raise refusal(file, message, "name the column of clusters: --cluster COLUMN")
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+    for name, rows in zip(names, parts, strict=True):
+        yield (stem if pd.isna(name) else str(name)), rows
+
+
+def _check_hosts(hosts: Cells, time_s: Numbers, options: ReadOptions, file: str) -> None:
+    """Refuse rows of several hosts that are not to be added up, or have no times in common."""
+    names = hosts.dropna().unique()
+    if len(names) < 2:
+        return
+    if not options.sum:
+        message = (
+            f"rows of {len(names)} hosts: column '{hosts.name}' has '{names[0]}', '{names[1]}'"
+        )
+        fix = f"a cluster each: --cluster '{hosts.name}'; or add them up: --sum"
+        raise refusal(file, message, fix)
+    if len(np.unique(time_s)) == len(time_s):
+        message = "rows of several hosts have times of their own, and cannot be added up"
+        raise refusal(file, message, "bring them to common times, or --cluster COLUMN")
+
+
+def _sum_by_time(raw: Raw) -> Raw:
+    """One row per time, the sum of all; missing where rows of a time are missing.
+
+    Raises:
+        InputError: the rows have no times in common.
+    """
+    known = np.isfinite(raw.time_s)
+    time, place, rows = np.unique(raw.time_s[known], return_inverse=True, return_counts=True)
+    usual = int(np.median(rows)) if len(rows) else 0
+    others = int(np.sum(rows != usual))
+    if others > _PARTIAL * len(time):
+        message = f"{others:,} of {len(time):,} times have other than the usual {usual:,} rows"
+        raise refusal(raw.file, message, "give every host a row at each time, 0 where it is idle")
+
+    def total(figures: Numbers) -> Numbers:
+        return np.where(rows == usual, np.bincount(place, figures[known], len(time)), np.nan)
+
+    read = None if raw.read is None else total(raw.read)
+    return Raw(raw.cluster, raw.file, time, total(raw.write), read, raw.is_rate, raw.dated, True)
+
+
+def _spread_series(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
+    """A table in long form (a row per series and time) with a column per series.
+
+    Long form is recognised by a column of values beside a column of text that names writes.
+    """
+    values = [name for name in table.columns if _VALUE.match(str(name))]
+    if len(values) != 1 or options.write in table.columns:
+        return table
+    keys = [
+        name
+        for name in table.columns
+        if name in (options.time, options.cluster)
+        or any(PATTERNS[kind].search(str(name)) for kind in ("time", "cluster"))
+    ]
+    for name in table.columns.difference(keys, sort=False):
+        series = [] if pd.api.types.is_numeric_dtype(table[name]) else table[name].dropna().unique()
+        if len(series) <= _MOST_CLUSTERS and any(
+            PATTERNS["write"].search(str(one)) or str(one) == options.write for one in series
+        ):
+            if table.duplicated([*keys, name]).any():  # several hosts, refused as such
+                return table
+            wide = table.pivot(index=keys, columns=name, values=values[0]).reset_index()
+            wide.columns = pd.Index([str(each) for each in wide.columns])
+            wide.index += 1
+            return wide
+    return table
+
+
+def _read_figures(
+    cells: Cells, unit: Unit | None, options: ReadOptions, file: str, line: int | None
+) -> tuple[Numbers, bool]:
+    """A column of traffic in GB/s or GB, and whether it is a bandwidth.
+
+    Args:
+        unit: of figures without a unit of their own (``12.5 GB/s``).
+    """
+    kind = cells.dtype
+    if isinstance(kind, np.dtype) and kind.kind in "bmM":
+        raise refusal(file, f"column '{cells.name}' holds {kind}, not numbers", line=line)
+    no_unit = refusal(file, f"column '{cells.name}' does not say its unit", _FIX_UNIT, line)
+    if isinstance(kind, np.dtype) and kind.kind in "iuf":
+        if unit is None:
+            raise no_unit
+        return cells.to_numpy(float) * unit[0], unit[1]
+    text = cells.astype("string").str.strip()
+    text = text.mask(text.isin(EMPTY))
+    values: dict[str, float] = {}
+    rates = set[bool]()
+    for cell in text.dropna().unique():
+        number, own = _split_figure(cell, options.decimal)
+        of_cell = traffic_unit(own) if own else unit
+        if number is None or (own and of_cell is None):
+            message = f"'{cell[:60]}' " + ("is not a number" if number is None else "has no unit")
+            fix = "write every figure alike, such as 12.5 or 12.5 GB/s"
+            fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
+            at = int(cells.index[int(np.flatnonzero(text == cell)[0])])
+            raise refusal(file, message, fix, at)
+        if of_cell is None:
+            raise no_unit
+        factor, is_rate = _as_read(of_cell, options)
+        values[cell] = number * factor
+        rates.add(is_rate)
+    if len(rates) > 1:
+        message = f"cells of '{cells.name}' are bandwidths as well as sizes"
+        raise refusal(file, message, "write every figure alike")
+    return text.map(values).to_numpy(float, na_value=np.nan), rates.pop() if rates else True
+
+
+def _split_figure(cell: str, decimal: str | None) -> tuple[float | None, str]:
+    """Number and unit of a cell; no number where there is none."""
+    match = _CELL.match(cell)
+    if match is None:
+        return None, ""
+    digits = re.sub("[' \xa0]", "", match[1])
+    if decimal is not None:
+        digits = digits.replace("," if decimal == "." else ".", "").replace(decimal, ".")
+    try:
+        return float(digits), match[2] or ""
+    except ValueError:
+        return None, ""
+
+
+# Columns
+
+Unit = tuple[float, bool]
+"""A unit of traffic in GB/s or GB, and whether it is a bandwidth."""
+
+_NO_TRAFFIC = r"^(?!.*(?i:latency|iops|await|ops(?![a-z])|time|count|util|request|merged|%))"
+PATTERNS = {
+    "time": re.compile(r"(?i)(?<![a-z])(time[ _]?(stamp)?|date(time)?|epoch|ts)(?![a-z])"),
+    "write": re.compile(
+        _NO_TRAFFIC + r"(?:.*(?:(?<![A-Za-z])w|(?<=[a-z])W|(?<![A-Za-z])W)"
+        r"(rit(e|es|ten)?|rote|r|rtn|RITE)(?![a-z])|w[kMG]?B/s$|bwrtn/s$)"
+    ),
+    "read": re.compile(
+        _NO_TRAFFIC + r"(?:.*(?:(?<![A-Za-z])r|(?<=[a-z])R|(?<![A-Za-z])R)"
+        r"(eads?|d|EAD)(?![a-z])|r[kMG]?B/s$|bread/s$)"
+    ),
+    "cluster": re.compile(r"(?i)^cluster([_ ]?(name|id))?$"),
+}
+_HOST = re.compile(r"(?i)^(host|node|instance|server|dev|device|disk|ost|target)([_ ]?(name|id))?$")
+_SYSSTAT = re.compile(r"^(?:[rwd]|[rt]x)?([kM])B(?:_read|_wrtn|_dscd)?/s$")
+_NAMED = re.compile(
+    r"(?:^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+    r"(?i:(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
+    r"(?P<rate>(?:_per_|/| per )s(?:ec(?:ond)?)?|ps)?(?![a-z]))"
+)
+_UNCLEAR = re.compile(
+    r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)|\]\W*[*/]|\)\s*[*/]|\d\s*\*|increase\("
+)
+"""Bits or bytes, or arithmetic of a query."""
+_RATE = re.compile(r"(?i)(^|[^a-z])(i?rate|bandwidth|throughput|speed|((wr|rd|w|r)?bw))(?![a-z])")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table by content.
+
+    Attributes:
+        time: times, or dates and times of day in two columns.
+        writes, reads: traffic; several are added up.
+        cluster: names of clusters.
+        host: names of hosts or devices, which must not be mixed unnoticed.
+        unit: unit of traffic; None where only cells can tell.
+    """
+
+    time: tuple[str, ...]
+    writes: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    cluster: str | None = None
+    host: str | None = None
+    unit: Unit | None = None
+
+
+def find_columns(
+    names: Sequence[str], options: ReadOptions, file: str, line: int | None = 1
+) -> Columns:
+    """Columns that options name, or that one pattern each finds.
+
+    Args:
+        names: all columns of the table.
+        options: columns by name, and the unit.
+        file: name for messages.
+        line: line of the names; None for files without lines.
+
+    Raises:
+        InputError: a column is missing, or several fit; the message lists the columns.
+    """
+    names = [name.rstrip("\0") for name in names]
+    where = _Columns(names, options.sum, file, line)
+    writes = where.find("write", options.write)
+    reads = where.find("read", options.read, writes)
+    time = where.find("time", options.time, (*writes, *reads))
+    cluster = where.find("cluster", options.cluster)
+    chosen = [*time, *writes, *reads, *cluster]
+    for name in chosen:
+        if chosen.count(name) > 1:
+            fix = "give each of --time, --write, --read and --cluster a column of its own"
+            raise refusal(file, f"column '{name}' cannot be two things at once", fix, line=line)
+        if names.count(name) > 1:
+            message = f"there are {names.count(name)} columns named '{name}'"
+            raise refusal(file, message, "give them different names", line=line)
+    host = next((name for name in names if _HOST.match(name) and name not in chosen), None)
+    unit = _common_unit([*writes, *reads], options, file, line)
+    return Columns(time, writes, reads, next(iter(cluster), None), host, unit)
+
+
+class _Columns(NamedTuple):
+    names: Sequence[str]
+    sum: bool
+    file: str
+    line: int | None
+
+    def find(self, kind: str, asked: str | None, taken: Sequence[str] = ()) -> tuple[str, ...]:
+        several = self.sum and kind in ("write", "read")
+        if asked in self.names:
+            return (str(asked),)
+        shown, fix = f"columns: {', '.join(self.names)[:300]}", f"name it: --{kind} COLUMN"
+        if asked is not None:
+            parts = [part.strip() for part in asked.split("+")]
+            if kind == "time" and set(parts) <= {*self.names}:
+                return tuple(parts)
+            fitting = [name for name in self.names if several and fnmatchcase(name, asked)]
+            message, hint = f"no column '{asked}'; {shown}", did_you_mean(asked, self.names)
+            fix = hint or fix
+        else:
+            fitting = [n for n in self.names if PATTERNS[kind].search(n) and n not in taken]
+            exact = [name for name in fitting if name.lower() == kind]
+            fitting = exact if len(exact) == 1 and not several else fitting
+            if not fitting and kind in ("read", "cluster"):
+                return ()
+            message = f"no column of {kind}s is recognised; {shown}"
+        if len(fitting) == 1 or (fitting and several):
+            return tuple(fitting)
+        if fitting:
+            message = f"several columns may hold {kind}s: {', '.join(fitting)[:200]}; {shown}"
+            fix += {"time": "; or --time DATE+TIME", "cluster": ""}.get(kind, "; or --sum")
+        raise refusal(self.file, message, fix, line=self.line)
+
+
+def _common_unit(
+    columns: Sequence[str], options: ReadOptions, file: str, line: int | None
+) -> Unit | None:
+    """Unit of all columns of traffic; None where no name has one."""
+    if options.unit is not None:
+        return _as_read(parse_unit(options.unit), options)
+    found = {name: unit_of_name(name) for name in columns}
+    first = found[columns[0]]
+    for name, unit in found.items():
+        if unit != first:
+            message = f"columns '{columns[0]}' and '{name}' are in different units"
+            raise refusal(file, message, "bring them into one, in GB/s", line=line)
+    return None if first is None else _as_read(first, options)
+
+
+def _as_read(unit: Unit, options: ReadOptions) -> Unit:
+    if options.read_as is None:
+        return unit
+    if options.unit is not None and unit[1] and options.read_as != "rate":
+        message = f"the unit is a bandwidth, so the figures cannot be read as {options.read_as}"
+        fix = "give a size, for example --unit B"
+        raise InputError(Finding("option", message, path="--read-as", fix=fix))
+    return unit[0], options.read_as == "rate"
+
+
+def unit_of_name(name: str) -> Unit | None:
+    """Unit in a column's name, None where it has none or an unclear one.
+
+    kB and MB of sysstat (``wkB/s``, ``kB_wrtn/s``, ``rMB/s``, ``txkB/s``) are 2^10 and 2^20 bytes,
+    ``bread/s`` and ``bwrtn/s`` blocks of 512 bytes (sysstat FAQ 1.4).
+    """
+    sysstat = _SYSSTAT.match(name)
+    if sysstat:
+        return (2**10 if sysstat[1] == "k" else 2**20) / 1e9, True
+    if name in ("bread/s", "bwrtn/s"):
+        return 512 / 1e9, True
+    match = None if _UNCLEAR.search(name) else _NAMED.search(name)
+    if match is None:
+        return None
+    power = " kmgtp".index(match["prefix"].lower() or " ")
+    factor = (1024.0 if match["binary"] and power else 1000.0) ** power / 1e9
+    return factor, bool(match["rate"] or _RATE.search(name))
+
+
+def parse_unit(text: str) -> Unit:
+    """Unit of an option.
+
+    Raises:
+        InputError: it is no unit of traffic.
+    """
+    found = traffic_unit(text)
+    if found is None:
+        message = f"'{text[:40]}' is neither a bandwidth nor a data size"
+        fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
+        raise InputError(Finding("option", message, path="--unit", fix=fix))
+    return found
+
+
+def traffic_unit(text: str) -> Unit | None:
+    """Unit of a text in GB/s or GB, None where it is none of traffic."""
+    text = re.sub(r"(?i)bytes?", "B", text.strip())
+    text = re.sub(r"(?<=[Bbt])(ps|/sec(ond)?| per s)$", "/s", text)
+    text = re.sub(r"^K(?=B)", "k", re.sub(r"^ki(?=B)", "Ki", text))
+    for dimension, scale, is_rate in (
+        (units.BANDWIDTH, 1.0, True),
+        (units.SIZE, 1.0, False),
+        (units.LINK_SPEED, 0.125, True),
+    ):
+        try:
+            return units.parse(f"1 {text}", dimension) * scale, is_rate
+        except units.QuantityError:
+            continue
+    return None
