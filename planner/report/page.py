@@ -56,8 +56,9 @@ from planner.report.words import (
     some,
 )
 from planner.schema.analysis import RulesTable, Study, Sweep
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Plan, Totals
+from planner.schema.plan import Line, Plan, Totals
 
 AnyStudy = Study | RulesTable
 Part = dict[str, Any]
@@ -331,7 +332,7 @@ def _bill(plan: Plan) -> Table:
     kws = [line.it_power_kw for line in lines]
     columns = [
         words("item", map(product, lines), foot="Total"),
-        words("part number, else id", (line.part_number or line.sku for line in lines)),
+        words("part number", map(_part_number, lines)),
         words("section", (line.section for line in lines)),
         figures("quantity", (line.quantity for line in lines), 0),
     ]
@@ -348,6 +349,10 @@ def _bill(plan: Plan) -> Table:
     columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
     notes = [f"{product(line)}: {note}" for line in lines for note in line.public_notes]
     return Table("Bill", tuple(columns), notes=(*plan.public_notes, *notes))
+
+
+def _part_number(line: Line) -> str:
+    return "on request" if line.part_number in (None, "", NO_PART_NUMBER) else str(line.part_number)
 
 
 def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
