@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
-ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
+ObjectiveName = Literal[Maximized, Minimized, CountName, AmountName]
 
 
 # Counts that follow from other counts.
@@ -168,6 +168,13 @@ class Packed:
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
+def vanishes(quantity: Quantity) -> bool:
+    """Whether a quantity is 0 wherever all of its terms are."""
+    if isinstance(quantity, (Ceil, Sum)):
+        return quantity.constant == 0
+    return not isinstance(quantity, AtLeast) or quantity.least <= 0
+
+
 # Companions: items whose counts follow from those of others.
 
 
@@ -233,7 +240,7 @@ class Companions:
     missing: tuple[str, ...] = ()
 
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
-        """Companions with other names of counts; those that follow from None alone are left out."""
+        """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
         def kept(terms: Terms) -> Terms:
@@ -242,7 +249,7 @@ class Companions:
         quantities: list[Quantity] = []
         for quantity in self.quantities:
             terms = kept(quantity.terms)
-            if not terms and quantity.terms:
+            if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
                 continue
             if isinstance(quantity, Packed):
@@ -307,15 +314,6 @@ class Limits(dict[str, float | None]):
         limit = self[name]
         assert limit is not None
         return limit
-
-
-class Elastic(NamedTuple):
-    """A limit that may be missed, at ``weight`` for each ``scale`` of its unit."""
-
-    name: str
-    value: float
-    scale: float
-    weight: float = 1.0
 
 
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
@@ -391,7 +389,6 @@ class Case:
     policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
-    elastic: tuple[Elastic, ...] = ()
     must_use: tuple[str, ...] = ()
 
     # Objective and targets.
@@ -405,8 +402,7 @@ class Case:
     def needs_goodput(self) -> bool:
         """Whether the objective or a floor depends on goodput."""
         floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        missed = any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in OF_USEFUL_WORK or floors or missed
+        return self.objective in OF_USEFUL_WORK or floors
 
     @property
     def given_away(self) -> float:

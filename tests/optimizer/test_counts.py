@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.case.builder import Bounds
 from planner.case.figures import cap
-from planner.case.model import Case, Ceil, Size, Steps, Sum
+from planner.case.model import AtLeast, Case, Ceil, Companions, Size, Steps, Sum
 from planner.optimizer.checks import broken_limits
 from tests.optimizer.cases import resolved
 from tests.optimizer.counted import companion_counts, counted
@@ -105,3 +105,18 @@ def test_bounds_hold_for_random_problems() -> None:
             check_bounds(case, 4)
             checked += 1
     assert checked > 8
+
+
+def test_owned_parts_of_what_is_not_built_stay_in_sums() -> None:
+    """The program left the switches out that stay of a fabric not chosen: freight was too low."""
+    owned = AtLeast("owned", ((1.0, "switches"),), 8)
+    companions = Companions(
+        quantities=(owned, Sum("new", ((1.0, "switches"),)), Ceil("freight", ((4.6, "owned"),))),
+        items=(),
+    )
+    left = companions.renamed({"switches": None}).quantities
+    assert [quantity.name for quantity in left if not isinstance(quantity, Steps)] == [
+        "owned",
+        "freight",
+    ]
+    assert counted(left, {})["freight"] == 37
