@@ -266,7 +266,7 @@ def frontier(
     """
     from planner.analysis.frontier import AGAINST, run
 
-    axis = one_of("against", against, tuple(AGAINST))
+    axis = one_of("--against", against, tuple(AGAINST))
     most = whole("--points", points, 3)
     return study(run, Frontier, (problem,), solving, against=axis, points=most)
 

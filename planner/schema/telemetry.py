@@ -146,7 +146,7 @@ class Simulation(Shown, Record):
 
 TELEMETRY_SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
-"""How likely the truth lies within a measured figure's range."""
+"""Probability that the truth lies within a measured figure's range."""
 CHECKPOINT_COLUMNS: dict[str, str] = {
     "cluster": "",
     "job": "",

@@ -35,7 +35,13 @@ from planner.report.words import (
     short,
     some,
 )
-from planner.schema.bill import Bid, Bids, Lack, LineKind, Quote
+from planner.schema.bill import (
+    Bid,
+    Bids,
+    Lack,
+    LineKind,
+    Quote,
+)
 
 _MOST_FINDINGS, _MOST_LACKS, _LABEL = 24, 16, 60
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
