@@ -211,48 +211,24 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
 def _levels(inputs: Inputs) -> Iterator[Fault]:
     """Gaps and contradictions of a derived stall, restarts, failure classes and the local level."""
     job = inputs.problem.job
-    checkpoint, shares = job.checkpoint, job.failure_shares
+    checkpoint, stall = job.checkpoint, job_path("checkpoint.stall")
     derived, given = checkpoint.stall_s == "derived", checkpoint.stall_overhead_s is not None
-    total = math.fsum(shares.values())
-    stall = job_path("checkpoint.stall")
-    rows: tuple[tuple[bool, str, str, str, str], ...] = (
-        (
-            given and not derived,
-            "stall",
-            job_path("checkpoint.stall_overhead"),
-            "stall_overhead adds to a derived stall, and the stall is a time",
-            "write stall: derived, or leave it out",
-        ),
-        (
-            derived and not given,
-            "stall",
-            stall,
-            "a derived stall needs stall_overhead",
-            "add stall_overhead: 0.5 s",
-        ),
-        (
-            derived and checkpoint.mode == "sync",
-            "stall",
-            stall,
-            "a synchronous checkpoint stalls for as long as it is written: nothing is derived",
-            "leave out stall, or mode: sync",
-        ),
-        (
-            job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set,
-            "restart",
-            job_path("restart.remote"),
-            "restart.remote is the same as restore.restart",
-            "leave out the one or the other",
-        ),
-        (
-            bool(shares) and abs(total - 1.0) > 1e-6,
-            "shares",
-            job_path("failures.shares"),
-            f"the shares of the classes of failures add up to {100 * total:.6g} %",
-            "let them add up to 100 %",
-        ),
-    )
-    yield from (row[1:] for row in rows if row[0])
+    if given and not derived:
+        message = "stall_overhead adds to a derived stall, and the stall is a time"
+        yield "stall", f"{stall}_overhead", message, "write stall: derived, or leave it out"
+    if derived and not given:
+        message = "a derived stall needs stall_overhead"
+        yield "stall", stall, message, "add stall_overhead: 0.5 s"
+    if derived and checkpoint.mode == "sync":
+        message = "a synchronous checkpoint stalls for as long as it is written: nothing is derived"
+        yield "stall", stall, message, "leave out stall, or mode: sync"
+    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
+        message = "restart.remote is the same as restore.restart"
+        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
+    total = math.fsum(job.failure_shares.values())
+    if job.failure_shares and abs(total - 1.0) > 1e-6:
+        message = f"the shares of the classes of failures add up to {100 * total:.6g} %"
+        yield "shares", job_path("failures.shares"), message, "let them add up to 100 %"
     if job.levels is not None:
         yield from _local_level(job, job.levels)
 
