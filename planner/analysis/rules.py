@@ -17,14 +17,7 @@ from planner.loader.overrides import checked
 from planner.paths import job_path
 from planner.report import scope
 from planner.report.words import product
-from planner.schema.analysis import (
-    Bought,
-    Measure,
-    Outcome,
-    RowGroup,
-    RuleRow,
-    RulesTable,
-)
+from planner.schema.analysis import Bought, Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.catalog import Family
 from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.schema.problem import CustomRule

@@ -19,14 +19,7 @@ from planner.case.ports import (
     slowest_group,
 )
 from planner.case.quantities import Size, Steps, Terms
-from planner.schema.catalog import (
-    Item,
-    Link,
-    LinkEnd,
-    Port,
-    PortGroup,
-    Switch,
-)
+from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.sizing.fabric import (
     ComputeDesign,

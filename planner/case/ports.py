@@ -6,12 +6,7 @@ import math
 from typing import NamedTuple
 
 from planner.inputs import Inputs
-from planner.schema.catalog import (
-    Item,
-    Port,
-    PortGroup,
-    Switch,
-)
+from planner.schema.catalog import Item, Port, PortGroup, Switch
 
 
 def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:

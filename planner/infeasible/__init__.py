@@ -20,13 +20,7 @@ from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
 from planner.optimizer.effort import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
-from planner.schema.plan import (
-    Combined,
-    Conflict,
-    Infeasibility,
-    Named,
-    Step,
-)
+from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
 
 __all__ = ["clash", "explain"]
 

@@ -24,12 +24,7 @@ from planner.inputs import (
 )
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item, Switch
-from planner.schema.job import (
-    FixedInterval,
-    Job,
-    LocalLevel,
-    OptimalInterval,
-)
+from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
 from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER

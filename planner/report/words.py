@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
-from planner.schema.plan import (
-    Line,
-    NextStep,
-    ObjectiveReport,
-    Plan,
-)
+from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan
 
 if TYPE_CHECKING:
     from planner.schema.analysis import RulesTable, Study

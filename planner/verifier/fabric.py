@@ -11,13 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.schema.catalog import (
-    FormLink,
-    Item,
-    Link,
-    LinkEnd,
-    PortGroup,
-)
+from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
 from planner.schema.layout import FabricReport
 from planner.schema.plan import Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric

@@ -38,13 +38,7 @@ from planner.plan import assemble
 from planner.report import plan_json
 from planner.report.restated import restated
 from planner.schema.catalog import Item
-from planner.schema.explanation import (
-    Audit,
-    Edit,
-    Shortage,
-    Stale,
-    breaches_of,
-)
+from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan

@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.schema.catalog import (
-    FormLink,
-    Item,
-    Link,
-    Port,
-)
+from planner.schema.catalog import FormLink, Item, Link, Port
 from planner.schema.problem import EthernetFabric, Extra
 from planner.verifier.fabric import by_speed
 from tests.oracle import fabric, facility

@@ -10,13 +10,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from planner.schema.catalog import (
-    Item,
-    Link,
-    LinkEnd,
-    Port,
-    PortGroup,
-)
+from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.problem import ComputeFabric, EthernetFabric, Network
 from planner.verifier.basis import Basis
 from planner.verifier.fabric import Devices, Plug, by_speed, compute_leaves, plug_of

@@ -28,16 +28,7 @@ from planner.analysis.request import PROBLEMS, Found, Request, head_of
 from planner.errors import Finding, InputError
 from planner.limits import known
 from planner.quotes.lines import is_total
-from planner.schema.bill import (
-    Award,
-    Bid,
-    BidLine,
-    Bids,
-    BidState,
-    BreakEven,
-    Mix,
-    Quote,
-)
+from planner.schema.bill import Award, Bid, BidLine, Bids, BidState, BreakEven, Mix, Quote
 from planner.schema.plan import Plan
 
 __all__ = ["evaluate", "run"]

@@ -28,13 +28,7 @@ from planner.loader.prices import today
 from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
-from planner.schema.bill import (
-    BidCharge,
-    ChargeKind,
-    Quote,
-    QuoteLine,
-    QuoteMap,
-)
+from planner.schema.bill import BidCharge, ChargeKind, Quote, QuoteLine, QuoteMap
 from planner.schema.catalog import Item, Source
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity

@@ -58,15 +58,7 @@ from planner.report.words import (
 )
 from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    UNDECIDED,
-    Infeasibility,
-    LimitReport,
-    Line,
-    Plan,
-    Step,
-    Totals,
-)
+from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")

@@ -17,12 +17,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.words import duration, money, number, percent, size, some
-from planner.schema.operation import (
-    ApplianceRow,
-    ModeReport,
-    RuleRow,
-    SizeReport,
-)
+from planner.schema.operation import ApplianceRow, ModeReport, RuleRow, SizeReport
 
 _POLICIES = {
     "optimal": "optimal within the bounds of the problem",

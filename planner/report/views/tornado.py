@@ -41,12 +41,7 @@ from planner.report.words import (
     units,
     write_figure,
 )
-from planner.schema.analysis import (
-    PLANNED,
-    End,
-    Swing,
-    Tornado,
-)
+from planner.schema.analysis import PLANNED, End, Swing, Tornado
 
 _FIRST, _MOST_REASONS, _MOST_BARS = 12, 8, 20
 _APART = 0.17

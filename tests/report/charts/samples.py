@@ -9,13 +9,7 @@ from planner.commands.deliver import shown_study
 from planner.library import SweepTable
 from planner.report.charts.model import Chart
 from planner.report.page import report as page
-from planner.schema.analysis import (
-    Column,
-    Frontier,
-    Sweep,
-    Tornado,
-    Uncertain,
-)
+from planner.schema.analysis import Column, Frontier, Sweep, Tornado, Uncertain
 from planner.schema.plan import Plan
 from tests.report.samples_sensitivity import (
     FAILURES,
