@@ -14,14 +14,7 @@ from functools import cache
 from planner import shipped
 from planner.errors import Finding, Severity, did_you_mean
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import (
-    Inputs,
-    asked_figures,
-    demanded,
-    job_size,
-    named_items,
-    needs,
-)
+from planner.inputs import Inputs, asked_figures, demanded, job_size, named_items, needs
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item, Switch
 from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
