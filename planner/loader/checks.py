@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from planner import shipped
-from planner.errors import Finding, Severity, did_you_mean
+from planner.errors import Finding, Severity, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, asked_figures, demanded, job_size, named_items, needs
 from planner.paths import job_path, steps_of
@@ -66,11 +66,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     return found
 
 
-def _suggest(name: str, choices: Iterable[str]) -> str:
-    known = list(choices)
-    return did_you_mean(name, known) or "known: " + (", ".join(known) or "none in these catalogs")
-
-
 def _names(inputs: Inputs) -> Iterator[Fault]:
     """Items, families and vendors that no catalog in use has."""
     problem, by_id = inputs.problem, inputs.by_id
@@ -96,10 +91,10 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
         for index, name in enumerate(names or ()):
             if name not in choices:
                 place = f"{path}.{name if names is by_type else index}"
-                yield "unknown-id", place, f"no {kind} '{name}'", _suggest(name, choices)
+                yield "unknown-id", place, f"no {kind} '{name}'", suggest(name, choices, "known")
     for name in problem.items:
         if name not in by_id:
-            fix = _suggest(name, (item.id for item in chosen))
+            fix = suggest(name, [item.id for item in chosen], "known")
             yield "unknown-id", f"items.{name}", f"no item '{name}'", fix
         elif by_id[name].category == "component":
             message = f"'{name}' is a component and cannot be bought alone"
