@@ -508,31 +508,24 @@ another run needed. Misses stay in the table.
 """
 READ = """## How to read it
 
-- **Production runs by the planning values**: seven of twelve within 15 %. Models of 8 B and less
-  take up to twice as long and one of 340 B three quarters, as the values are of 30 to 100 B: give a
-  rate of your own where the model is far from these. *Why missed* has the miss before the run
-  was known (blind) and that of the former default. The values of BF16 were lowered after the blind
-  misses, so those rows are blind no more.
-- **Power of clusters** depends on what the published megawatts mean: supply, draw, or a test.
-- **GPUs of a facility, and spares, come out within 10 %**, a known power cap counted. They are
-  arithmetic on published facts.
+- **Production runs by the planning values**: seven of twelve within 15 %. The values are of 30 to
+  100 B: models of 8 B and less take up to twice as long, one of 340 B three quarters. Give a rate of
+  your own there. *Why missed* has the miss before the run was known (blind) and that of the former
+  default; the values of BF16 were lowered after the blind misses.
+- **Power of clusters** depends on the published megawatts: supply, draw, or a test.
+- **GPUs of a facility, and spares, are within 10 %**, a known power cap counted.
 - **Rates move well between sizes**, within 5 % from run to run of MLPerf; a vendor's recipe of
-  another year is up to 10 % faster than the run. *Why missed* takes the error of a time apart
-  into its factors.
-- **Runs of 2,000 GPUs and more take longer than predicted**, because their larger batches need up
-  to a fifth more samples to reach the same loss. A plan does not know that: it counts FLOP/s, not
-  progress. And 6 FLOP per parameter and token, by which days to train are counted, leave
-  attention out.
-- **One exponent of scale for all precisions is off by up to 40 % of what scale costs**, both
-  ways. Give a table of scale where one is published; an exponent is a guess beyond its rows.
-- **Time kept is overestimated** where hangs, silent errors and people are what takes long.
-  `restart` must then be a measured mean with its tail, not detection and requeue alone.
-- **No constant failure rate holds from 32,000 to 100,000 GPUs.** Enter the rate of the size that
-  is planned.
-- Not reached at all: the effective training time at 32,000 GPUs, for which nothing is published
-  beside the failure rate; "nearly 10 %" of throughput lost with 0.1 % of the GPUs failed (NTP
-  paper), of which whole domains lost explain 6.2 points; 1.024 and 1.034 for spare trays, for
-  which no readable source was found.
+  another year is up to 10 % faster.
+- **Runs of 2,000 GPUs and more take longer than predicted**: larger batches need up to a fifth more
+  samples to reach the same loss, and 6 FLOP per parameter and token leave attention out.
+- **One exponent of scale for all precisions is off by up to 40 % of the loss**, both ways. Give a
+  table of scale where one is published.
+- **Time kept is overestimated** where hangs, silent errors and people take long: `restart` must
+  then be a measured mean with its tail.
+- **No constant failure rate holds from 32,000 to 100,000 GPUs.** Enter the rate of your size.
+- Not reached: the effective training time at 32,000 GPUs (only a failure rate is published);
+  "nearly 10 %" of throughput lost with 0.1 % of the GPUs failed (NTP paper; whole domains explain
+  6.2 points); 1.024 and 1.034 for spare trays (no readable source).
 """
 
 
