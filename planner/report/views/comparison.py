@@ -195,7 +195,6 @@ def rules(found: RulesTable) -> list[Block]:
     return [
         Heading(f"{named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
-        Text(found.argument, "Findings", points=True),
         _rules_table(found),
         Text((_command(found),), "Command", detail=True),
         proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),
