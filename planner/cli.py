@@ -25,7 +25,6 @@ from planner.cli_options import (
     Mode,
     Output,
     ProblemFile,
-    Quantities,
     Quiet,
     Rates,
     ReadAs,
@@ -680,9 +679,6 @@ def quote_rfq(
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
     files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
-    quantities: Annotated[
-        Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
-    ] = "quoted",
     vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
     date: Annotated[Texts, option("Date of a bid, if not stated.", metavar="FILE=DATE")] = None,
@@ -703,7 +699,7 @@ def quote_bid(
     study = partial(
         library.bid,
         *files,
-        quantities=quantities, vendor=vendor or (), mapping=map_ or (), date=date or (),
+        vendor=vendor or (), mapping=map_ or (), date=date or (),
         currency=currency or (), rate=rate or (), settings=set_ or (), scenario=scenario,
     )  # fmt: skip
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))

@@ -71,7 +71,6 @@ Audience = Literal["internal", "customer", "customer-list", "customer-no-prices"
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 ReadAs = Literal["rate", "bytes", "counter"]
 Stamp = Literal["start", "end"]
-Quantities = Literal["quoted", "free"]
 
 Text = str | None
 Texts = list[str] | None

@@ -549,7 +549,6 @@ def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
         racks=item.rack_use.racks(count) if item.rack_use else None,
         net_usd=cost if purchased else 0.0,
         power_equivalent_gpus=None if systems is None else int(systems * cluster.gpus_per_system),
-        whole_systems_gpus=None if systems is None else int(systems) * cluster.gpus_per_system,
     )
 
 

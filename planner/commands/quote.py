@@ -21,9 +21,8 @@ from planner.limits import SUPPLIES
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.loader.yaml12 import dump
-from planner.quotes.answers import catalog_text, one_line, yaml_text
-from planner.quotes.importing import QuoteOptions, read_quote
-from planner.quotes.products import unlikely_prices
+from planner.quotes import QuoteOptions, read_quote
+from planner.quotes.products import catalog_text, one_line, unlikely_prices, yaml_text
 from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, size, years
 from planner.schema.bill import Quote, Quoted, QuoteMap

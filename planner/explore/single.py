@@ -203,12 +203,12 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
     found = {
         lever.path: lever.label
         for lever in levers(inputs)
-        if lever.value is not None and not lever.path.startswith(("items.", job_path("par")))
+        if lever.value is not None and not lever.path.startswith("items.")
     }
     for path, label in (found | _FACTS).items():
         with contextlib.suppress(NoPlaceError):
             variable = Variable(inputs, path)
-            base = number_of(variable.first.standing)
+            base = number_of(variable.first.value)
             if path == _FAILURES:
                 rate = inputs.problem.job.failure_rate or DEFAULT_FAILURES
                 base = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
