@@ -178,7 +178,7 @@ def span_around(
 
 
 def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
-    standing = field.variable.first.standing
+    standing = field.variable.first.value
     base = short(standing) if field.base is None else _text(field, field.base)
     name = label(inputs, field.path, labels(inputs))
     unit = field.unit if field.slot.numeric else ""
@@ -234,10 +234,8 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
 def _numbers(inputs: Inputs, counts: Mapping[str, int]) -> Iterator[tuple[str, float, float]]:
     """Yield paths with the least and the most that they may be."""
     for lever in levers(inputs):
-        fixed = lever.between and lever.path.startswith("items.")
-        if lever.value is not None and not fixed:
-            if not lever.path.startswith(job_path("parallelism.")):  # these hang together
-                yield lever.path, lever.least, lever.most
+        if lever.value is not None:
+            yield lever.path, lever.least, lever.most
     names = ("*", *sorted(name for name, count in counts.items() if count))
     figures = ("prices.{}.list", "catalog.{}.consumes.it_power")
     products = [figure.format(name) for figure in figures for name in names]

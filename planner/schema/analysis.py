@@ -303,7 +303,7 @@ class Sweep(Study):
 
     @property
     def exact(self) -> bool:
-        """Whether rows state the plans that `solve` gives."""
+        """True if rows are the plans of `solve`."""
         return self.gap_asked <= EXACT_GAP
 
 
