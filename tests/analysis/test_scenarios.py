@@ -119,9 +119,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [
-        ("site.floor={racks_per_row: 10, rows: 4, rack_width: 60 cm, row_pitch: 3 m, riser: 1 m}",
-         ["storage.delivered_fraction.write=0.5,0.6", "site.racks=20,30,60"],
-         "racks is 60; floor has places for 40"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
          "a repair takes 365 days at most"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
@@ -132,8 +129,7 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 def test_one_value_that_contradicts_another_refuses_no_other(
     problem: Path, setting: str, vary: list[str], refused: str
 ) -> None:
-    """Of a hall with places for 40 racks no row had a plan where one of them asked for 60, and a
-    repair of 400 days had one where it stood beside one of 12 hours."""
+    """A repair of 400 days had a plan where it stood beside one of 12 hours."""
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
     rows = rows_of(inputs, [*found], SweepOptions(1e-3))
