@@ -28,7 +28,8 @@ from planner.verifier.basis import (
 )
 from planner.verifier.fabric import MANAGED, Fabrics, by_speed
 from planner.verifier.hall import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
-from planner.verifier.job import HOURS_PER_YEAR, gpus_of
+from planner.verifier.job import HOURS_PER_YEAR
+from planner.verifier.physics import gpus_of
 
 HALF_A_CENT = 0.005
 MOST_PER_RACK = 10**6

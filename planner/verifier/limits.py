@@ -27,8 +27,10 @@ from planner.verifier.basis import (
 from planner.verifier.bill import Bill
 from planner.verifier.job import Run
 
-OF_INTERVAL = ("overlap", "blocking", "drain_fits", "local_fits", "burst_recovery", "endurance")
-OF_INTERVAL += ("local_endurance",)
+OF_INTERVAL = (
+    *("overlap", "blocking", "drain_fits", "local_fits"),
+    *("burst_recovery", "endurance", "local_endurance"),
+)
 """Limits that a longer interval keeps."""
 BEST_WITHIN = 1e-6
 GAP_NOISE = 1e-9
