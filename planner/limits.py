@@ -1,9 +1,9 @@
-"""Every limit of a problem once: its figure, its path in the file, and its relaxation.
+"""Every limit of a problem once: its figure, and its path in the file.
 
-Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
+Rows of the solver, levers, the limits a plan reports, setters of an audit, rows on
 the sheet ``Performance``, groups of sweeps, verification and the table in ``docs/model.md`` follow
 from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
-stands in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case.money.SUMS``.
+is in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case.money.SUMS``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from planner.paths import job_path
 
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
 """``supply`` is used up by a purchase alone, a ``ratio`` is money per useful work."""
-Elastic = Literal["share", "floor", "log", ""]
-"""Measure of a miss: share of a ceiling or of a whole floor, logarithm, or none."""
 
 COUNTED = 1e-9
 TIMED = 1e-7
@@ -48,7 +46,6 @@ class Limit:
     unit: str
     path: str
     group: Group
-    elastic: Elastic = ""
     asked: str = ""
     written: str = ""
     tolerance: float = COUNTED
@@ -93,7 +90,7 @@ def _supply(
     """A ceiling on a sum over everything in place or everything bought."""
     row = FIGURES[figure]
     label, unit = label or row.label, row.unit
-    return Limit(name, label, figure, "<=", unit, path, "supply", "share", asked, written)
+    return Limit(name, label, figure, "<=", unit, path, "supply", asked, written)
 
 
 def _yearly(name: str, label: str, figure: str) -> Limit:
@@ -106,14 +103,11 @@ def _target(
     *,
     asked: str,
     written: str = "",
-    elastic: Elastic = "log",
     tolerance: float = TIMED,
 ) -> Limit:
     """A floor that the user sets."""
     path, row = f"targets.{name}", FIGURES[figure]
-    return Limit(
-        name, row.label, figure, ">=", row.unit, path, "target", elastic, asked, written, tolerance
-    )
+    return Limit(name, row.label, figure, ">=", row.unit, path, "target", asked, written, tolerance)
 
 
 _fixed = partial(Limit, editable=False)
@@ -154,9 +148,9 @@ LIMITS: tuple[Limit, ...] = (
     _fixed("split.*", "largest vendor's share of *", "share", "<=", "share",
            "policy.split.*.max_share", "policy", editable=True),
     _fixed("blocking", "time blocked by checkpoints", "blocking", "<=", "share",
-           f"{_CHECKPOINT}.max_blocking", "job", elastic="log", tolerance=TIMED),
+           f"{_CHECKPOINT}.max_blocking", "job", tolerance=TIMED),
     _fixed("overlap", "drain overlap", "overlap", "<=", "share", f"{_CHECKPOINT}.max_overlap",
-           "job", elastic="log", tolerance=TIMED),
+           "job", tolerance=TIMED),
     _fixed("drain_fits", "stall and drain within the interval", "stall_and_drain_s", "<=", "s",
            f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
     _fixed("local_fits", "stall and local drain within the interval",
@@ -169,9 +163,9 @@ LIMITS: tuple[Limit, ...] = (
     _fixed("local_endurance", "write endurance of the drives of a system", "volume_tb_per_day",
            "<=", "TB/day", "", "job", tolerance=TIMED),
     _fixed("restore_time", "restore time", "restore_s", "<=", "s", f"{_JOB}.restore.max_time",
-           "job", elastic="log", tolerance=TIMED),
+           "job", tolerance=TIMED),
     _fixed("capacity", "usable capacity", "usable_tb", ">=", "TB", f"{_CHECKPOINT}.keep_last",
-           "storage", elastic="floor"),
+           "storage"),
     _fixed("ingest", "ingest", "ingest_gb_per_s", "<=", "GB/s", f"{_JOB}.ingest_per_gpu",
            "storage", tolerance=TIMED),
     _fixed("bulk_capacity", "usable bulk capacity", "bulk.usable_tb", ">=", "TB",
@@ -190,23 +184,21 @@ LIMITS: tuple[Limit, ...] = (
            "storage", tolerance=TIMED),
     _fixed("replica_fits", "GPUs that hold one replica", "gpus_used", ">=", "GPUs",
            f"{_JOB}.parallelism", "job"),
-    Limit("gpus_min", "minimum GPUs in use", "gpus_used", ">=", "GPUs", f"{_JOB}.gpus.min", "job",
-          "floor"),
-    Limit("gpus_max", "maximum GPUs in use", "gpus_used", "<=", "GPUs", f"{_JOB}.gpus.max", "job",
-          "share"),
+    Limit("gpus_min", "minimum GPUs in use", "gpus_used", ">=", "GPUs", f"{_JOB}.gpus.min", "job"),
+    Limit("gpus_max", "maximum GPUs in use", "gpus_used", "<=", "GPUs", f"{_JOB}.gpus.max", "job"),
     _fixed("gpu_types", "GPU types of the job", "gpu_types", "<=", "types",
            f"{_JOB}.gpus.max_types", "job", asked="GPU types of one job"),
-    _target("min_gpus", "gpus_used", asked="minimum GPUs in use", elastic="floor",
+    _target("min_gpus", "gpus_used", asked="minimum GPUs in use",
             tolerance=COUNTED),
     _target("min_goodput", "goodput", asked="minimum goodput"),
     _target("min_useful_gpus", "useful_gpus", asked="minimum useful GPUs", written="number"),
     _target("min_useful_pflops", "useful_pflops", asked="minimum useful work", written="number"),
     Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
-          "targets.max_days_to_train", "target", "log", tolerance=TIMED),
+          "targets.max_days_to_train", "target", tolerance=TIMED),
     _fixed("interval_max", "longest interval", "interval_s", "<=", "s",
-           f"{_CHECKPOINT}.interval.max", "job", elastic="log", reported=False),
+           f"{_CHECKPOINT}.interval.max", "job", reported=False),
     _fixed("interval_min", "shortest interval", "interval_s", ">=", "s",
-           f"{_CHECKPOINT}.interval.min", "job", elastic="log", reported=False),
+           f"{_CHECKPOINT}.interval.min", "job", reported=False),
     _fixed("min_units.*", "minimum order (MOQ) of *", "working", ">=", "units", "", "count"),
     _fixed("max_units.*", "maximum *", "working", "<=", "units", "", "count"),
     _fixed("items.*.fixed", "* fixed", "quantity", "<=", "units", "items.*.fixed", "count",

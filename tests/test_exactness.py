@@ -17,6 +17,8 @@ from planner.schema.plan import Line, Plan
 from planner.schema.problem import Objective
 from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_hardware import figure
+from tests.world.requests import Request, gpu_system
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
@@ -225,3 +227,23 @@ def test_the_least_sum_is_that_of_the_enumeration(name: str) -> None:
 )
 def test_faults_found_by_enumeration_stay_mended(seed: int, fault: str) -> None:
     assert not faults(random_case(seed)), fault
+
+
+@pytest.mark.parametrize("most", [28, 32])
+def test_systems_of_several_types_are_used_in_part_for_their_ports(most: int) -> None:
+    """The search filled systems of a type before the next: fewer ports than plans may use."""
+    request = Request(maximize="useful_gpus")
+    request.items[0] = gpu_system("wide", 16, "10 kW") | {"client": {"read": figure("16 GB/s")}}
+    request.items.append(gpu_system("slim", 8, "10 kW") | {"client": {"read": figure("1.7 GB/s")}})
+    request.prices |= {"wide": request.prices["gpu"], "slim": request.prices["gpu"]}
+    request.site["it_power"] = "200 kW"
+    interval = {"policy": "optimal", "min": "60 s", "max": "8 h"}
+    request.checkpoint |= {"size": "2000 GB", "max_overlap": 0.9, "interval": interval}
+    request.job |= {
+        "parameters": "1 B",
+        "failures": {"per_gpu_day": 1.0},
+        "parallelism": {"tensor": 4, "pipeline": 1},
+        "gpus": {"max_types": 2, "max": most},
+    }
+    request.more["items"] = {"wide": {"max": 2}, "slim": {"max": 2}, "box": {"fixed": 12}}
+    assert not faults(request.case())

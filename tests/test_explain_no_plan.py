@@ -122,23 +122,6 @@ def test_where_all_that_helps_is_kept_nothing_is_proposed(
     assert found.undecided == ()
 
 
-def test_fixed_values_move_the_way_that_helps() -> None:
-    megatron = str(shipped.problem_files()["megatron_1t"])
-    every = "jobs.0.checkpoint.interval={policy: fixed, every: 100 s}"
-    count = "items.nvidia_dgx_a100={fixed: 100, installed: 100}"
-    problem = (megatron, "--set", every, "--set", count, "--set", "jobs.0.gpus.max=5000")
-    kept = ("--keep", "jobs.0.checkpoint.max_blocking", "--keep", "jobs.0.gpus.min")
-    found = why(*problem, *kept)
-    assert found.combined is not None
-    interval = found.combined.steps[0]
-    assert interval.path == "jobs.0.checkpoint.interval.every"
-    assert (interval.from_text, interval.to_text) == ("100 s", "16.85 min")
-    assert all(step.value is not None or step.what for step in found.combined.steps)
-    settings = [setting for step in found.combined.steps for setting in step.settings]
-    changes = [argument for setting in settings for argument in ("--set", setting)]
-    assert ran("solve", *problem, *changes).code == 0
-
-
 @pytest.mark.parametrize("weight", [0.2, 0.5, 2.0, 5.0, 20.0])
 def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None:
     """The bound holds for the single change that is told, too."""

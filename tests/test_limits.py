@@ -10,7 +10,6 @@ from functools import cache
 import pytest
 
 from planner import api
-from planner.case import resolve
 from planner.case.model import BillItem, Rates
 from planner.case.money import SUMS
 from planner.figures import FIGURES, STATED
@@ -20,7 +19,6 @@ from planner.limits import (
     BY_NAME,
     LIMITS,
 )
-from planner.optimizer.elastic import can_be_missed
 from planner.schema.plan import Plan
 from planner.workbook import write
 from tests.optimizer.limited import everything_limited
@@ -90,12 +88,6 @@ def test_each_limit_is_a_lever() -> None:
         elif lever.path == limit.path and limit.group != "storage":
             assert (lever.looser, lever.label) == (limit.looser, limit.demand)
             assert lever.text(lever.value or 0.0)
-
-
-def test_each_elastic_limit_can_be_missed_and_no_other() -> None:
-    case = resolve(everything())
-    for limit in SINGLE:
-        assert can_be_missed(case, limit.name) == (limit.elastic != ""), limit.name
 
 
 def test_each_editable_limit_is_a_cell_and_no_other() -> None:

@@ -207,12 +207,7 @@ _PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart
 
 def movable(inputs: Inputs) -> list[Lever]:
     """Limits with a value that nothing else determines."""
-    parallelism = job_path("parallelism.")
-    return [
-        lever
-        for lever in levers(inputs)
-        if lever.value is not None and not lever.between and not lever.path.startswith(parallelism)
-    ]
+    return [lever for lever in levers(inputs) if lever.value is not None]
 
 
 def marginals(
@@ -250,7 +245,6 @@ def marginals(
             unit=lever.unit,
             value=lever.value,
             text=lever.text(lever.value),
-            step_text=lever.text(step),
             binding=binds,
             looser=_looser(prober, base, lever, looser, idle=lever.path in idle),
             tighter=_tighter(prober, base, lever, tighter),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate
+from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate, vanishes
 from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS, STATED
 from planner.limits import of_group
@@ -29,7 +29,7 @@ asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
-ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
+ObjectiveName = Literal[Maximized, Minimized, CountName, AmountName]
 
 # Items of the bill.
 
@@ -330,7 +330,7 @@ class Companions:
         return values | {item.id: round(values[item.id]) for item in self.items}
 
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
-        """Companions with other names of counts; those that follow from None alone are left out."""
+        """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
         def kept(terms: Terms) -> Terms:
@@ -339,7 +339,7 @@ class Companions:
         quantities: list[Quantity] = []
         for quantity in self.quantities:
             terms = kept(quantity.terms)
-            if not terms and quantity.terms:
+            if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
                 continue
             if isinstance(quantity, Packed):
@@ -520,15 +520,6 @@ class Limits(dict[str, float | None]):
         return limit
 
 
-class Elastic(NamedTuple):
-    """A limit that may be missed, at ``weight`` for each ``scale`` of its unit."""
-
-    name: str
-    value: float
-    scale: float
-    weight: float = 1.0
-
-
 OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
 """Objectives that depend on goodput."""
 NEEDS_GOODPUT = frozenset(
@@ -602,7 +593,6 @@ class Case:
     policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
-    elastic: tuple[Elastic, ...] = ()
     must_use: tuple[str, ...] = ()
 
     # Objective and targets.
@@ -616,8 +606,7 @@ class Case:
     def needs_goodput(self) -> bool:
         """Whether the objective or a floor depends on goodput."""
         floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
-        missed = any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in OF_USEFUL_WORK or floors or missed
+        return self.objective in OF_USEFUL_WORK or floors
 
     @property
     def given_away(self) -> float:

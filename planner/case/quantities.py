@@ -174,6 +174,13 @@ class Packed:
 Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
+def vanishes(quantity: Quantity) -> bool:
+    """Whether a quantity is 0 wherever all of its terms are."""
+    if isinstance(quantity, (Ceil, Sum)):
+        return quantity.constant == 0
+    return not isinstance(quantity, AtLeast) or quantity.least <= 0
+
+
 def evaluate(quantities: Iterable[Quantity], units: Mapping[str, float]) -> dict[str, float]:
     """Every quantity of whole units, with the units themselves; units not named are 0.
 

@@ -158,7 +158,7 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
 
     found = {}
     for chart in (each for each in charts if each.panels):
-        own = "" if stem.name.endswith(f".{chart.name}") else f".{chart.name}"
+        own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
         found[stem.with_name(f"{stem.name}{own}.svg")] = svg(chart)
     return found

@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from planner.case import suitability
-from planner.infeasible.moves import Threshold, move_together, one_by_one, share_of, threshold
-from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
-from planner.inputs import Inputs, changed
+from planner.infeasible.moves import Threshold, move_together, share_of, threshold
+from planner.infeasible.oracle import (
+    Oracle,
+    UndecidedError,
+    conflicts,
+    given_up,
+    minimal,
+    off,
+)
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
 from planner.optimizer.effort import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
-from planner.schema.catalog import Item
-from planner.schema.plan import (
-    Combined,
-    Conflict,
-    Infeasibility,
-    Named,
-    Step,
-)
+from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
 
 __all__ = ["clash", "explain"]
 
 _FACTS = (
     *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
-    *map(
-        job_path,
-        (
-            "checkpoint.stall",
-            "checkpoint.local",
-            "restore.restart",
-            "restart.",
-            "repair.time",
-            "repair.swap",
-            "checkpoint.interval",
-            "checkpoint.keep_last",
-            "checkpoint.milestones",
-            "checkpoint.exports",
-            "dataset",
-            "parallelism",
-            "training.scale",
-        ),
-    ),
+    *map(job_path, ("checkpoint.stall", "checkpoint.local", "checkpoint.interval", "dataset")),
+    *map(job_path, ("checkpoint.keep_last", "checkpoint.milestones", "checkpoint.exports")),
+    *map(job_path, ("restore.restart", "restart.", "repair.time", "repair.swap")),
 )
 """Demands of the job and facts of the plant: blamed only where nothing else will do."""
 
@@ -61,7 +45,7 @@ def explain(
     keep: Sequence[str] = (),
     effort: Effort | None = None,
 ) -> Infeasibility:
-    """Return why a problem has no plan, and what would have to change.
+    """Why a problem has no plan, and what would have to change.
 
     Args:
         inputs: a problem that is known to have none.
@@ -73,23 +57,22 @@ def explain(
     everything = sorted(levers(inputs), key=_blame)
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
-    paths = _one_a_path(everything)
-    clashes: tuple[Clash, ...] = ()
+    clashes: list[tuple[Lever, ...]] = []
     combined = None
     try:
-        clashes = conflicts(oracle, paths, keep) if not undecided else ()
+        clashes = conflicts(oracle, everything, free) if not undecided else []
     except UndecidedError:
         undecided.append("which limits cannot hold together")
     try:
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
-    changes = tuple(_changes_of_one(oracle, paths, helped, undecided))
+    because = [_blockers(oracle, everything, *each, undecided) for each in helped[:_TOLD]]
+    because += [()] * len(helped[_TOLD:])
+    changes = tuple(_step(*each, why) for each, why in zip(helped, because, strict=True))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
-        conflicts=tuple(
-            Conflict(limits=tuple(_named(lever) for lever in clash.levers)) for clash in clashes
-        ),
+        conflicts=tuple(Conflict(limits=tuple(map(_named, each))) for each in clashes),
         changes=changes,
         combined=combined,
         undecided=tuple(undecided),
@@ -99,37 +82,28 @@ def explain(
 def clash(inputs: Inputs) -> tuple[Lever, ...] | None:
     """Limits that cannot hold together, while all but any one can; None where cut."""
     oracle = Oracle(inputs, Effort(most_work=CONFLICT_WORK))
-    paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
-        return minimal(oracle, paths, ())
+        return minimal(oracle, sorted(levers(inputs), key=_blame), ())
     except UndecidedError:
         return None
 
 
-def _changes_of_one(
+def _blockers(
     oracle: Oracle,
     everything: Sequence[Lever],
-    helped: Sequence[tuple[Lever, Threshold | None]],
+    lever: Lever,
+    found: Threshold | None,
     undecided: list[str],
-) -> Iterator[Step]:
-    """Yield the changes of one limit that give a plan, the first with what blocks a smaller one."""
-    for place, (lever, found) in enumerate(helped):
-        because: Sequence[Lever] = ()
-        try:
-            because = _blockers(oracle, everything, lever, found) if place < _TOLD else ()
-        except UndecidedError:
-            undecided.append(f"what asks for no smaller change of {lever.path}")
-        yield _step(lever, found, because)
-
-
-def _blockers(
-    oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
 ) -> tuple[Lever, ...]:
     """The limits that stand in the way of a change a little smaller."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
-    return minimal(oracle, others, lever.reaching(found.short))
+    try:
+        return minimal(oracle, others, lever.to(found.short))
+    except UndecidedError:
+        undecided.append(f"what asks for no smaller change of {lever.path}")
+        return ()
 
 
 def _blame(lever: Lever) -> int:
@@ -138,11 +112,6 @@ def _blame(lever: Lever) -> int:
         return 0
     ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
     return next((rank for starts, rank in ranks if lever.path.startswith(starts)), 4)
-
-
-def _one_a_path(everything: Sequence[Lever]) -> list[Lever]:
-    """Return one lever for each path: what is fixed can be moved both ways, but is one limit."""
-    return list({lever.path: lever for lever in everything}.values())
 
 
 def _singles(
@@ -163,16 +132,9 @@ def _singles(
             undecided.append(lever.path)
             continue
         if found is not None or lever.value is None:
-            helped.append((_shortest(oracle, lever), found))
+            helped.append((lever, found))
     helped.sort(key=lambda entry: (_blame(entry[0]) < 3, share_of(*entry)))
     return helped, undecided
-
-
-def _shortest(oracle: Oracle, lever: Lever) -> Lever:
-    """A choice with its first change alone, where that is enough to give a plan."""
-    if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
-        return replace(lever, off=lever.off[:1])
-    return lever
 
 
 def _is_endless(inputs: Inputs, lever: Lever) -> bool:
@@ -186,16 +148,15 @@ def _is_endless(inputs: Inputs, lever: Lever) -> bool:
 def _combined(
     oracle: Oracle,
     free: Sequence[Lever],
-    clashes: Sequence[Clash],
+    clashes: Sequence[Sequence[Lever]],
     weights: Mapping[str, float],
     helped: Sequence[tuple[Lever, Threshold | None]],
 ) -> Combined | None:
     """The change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
-    found = move_together(oracle, free, weights, min(singles, default=math.inf))
-    given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
-    if found is None and not helped and len(given_up) == len(clashes) > 0:
-        found = one_by_one(oracle, given_up, free)
+    blamed = [] if helped else [given_up(each, free) for each in clashes]
+    choices = [lever for lever in blamed if lever is not None and lever.value is None]
+    found = move_together(oracle, free, weights, min(singles, default=math.inf), choices)
     if found is None or len(found.moved) < 2:
         return None
     return Combined(
@@ -243,9 +204,8 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
         (case.storage, "storage", "storage item"),
     ):
         if not offers:
-            why = _other_vendors(oracle.inputs, kind) or _left_out(oracle.inputs, kind)
-            reasons.append(f"no {what} is on offer: {why}")
-    if oracle.possible(off(_one_a_path(everything))) is False:
+            reasons.append(f"no {what} is on offer: {_left_out(oracle.inputs, kind)}")
+    if oracle.possible(off(everything)) is False:
         reasons.append("even without any of its limits the problem has no plan")
     return tuple(reasons)
 
@@ -262,28 +222,3 @@ def _left_out(inputs: Inputs, kind: str) -> str:
             names.setdefault(reason, []).append(item.id)
     reasons = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
     return "; ".join(reasons) or "the catalogs hold none"
-
-
-def _other_vendors(inputs: Inputs, kind: str) -> str | None:
-    """Fix where the considered vendors sell nothing of a kind."""
-    considered = inputs.problem.consider.vendors
-    items = [item for item in inputs.items if item.category == kind]
-    if considered is None or not items or any(item.vendor in considered for item in items):
-        return None
-    helping = [
-        vendor
-        for vendor in sorted({item.vendor for item in items})
-        if _sold_by(changed(inputs, "consider.vendors", (*considered, vendor)), items, vendor)
-    ]
-    message = f"consider.vendors names {', '.join(considered)} alone, who sell none"
-    if not helping:
-        return message
-    first = f"consider.vendors: [{', '.join((*considered, helping[0]))}]"
-    also = f" (or {', '.join(helping[1:])})" if helping[1:] else ""
-    return f"{message}; add a vendor that does, as in {first}{also}"
-
-
-def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
-    """Whether a vendor has an item that could be in the cluster."""
-    own = [item for item in items if item.vendor == vendor]
-    return any(suitability.why_not(item, inputs) is None for item in own)

@@ -9,22 +9,18 @@ from functools import cached_property
 
 from planner.case import Case, resolve, suitability
 from planner.errors import InputError
-from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
-from planner.limits import BY_NAME
 from planner.optimizer.effort import POSSIBLE_WORK, Effort
-from planner.optimizer.objective import floors, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, fitted, optimise
 
 ANY_GAP = 10.0
 """The gap to the least power that ends the search for any plan: it goes on to a twentieth of it, so
 that a plan draws at most twice the least, and soon fits the next question, too."""
-RATIO_GAP = 1e-4
-"""How exactly the least ratio is found, as a share, where a limit on it is asked about."""
 MOST_PLANS = 12
 """Plans kept to be tried on the next questions."""
+MOST_CONFLICTS = 8
 
 
 class UndecidedError(Exception):
@@ -55,7 +51,10 @@ class Oracle:
 
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
         """Whether the problem with these changes has a plan; None where it is not decided."""
-        return self._ask(changes).possible
+        key = key_of(changes)
+        if key not in self._known:
+            self._known[key] = self._answer(changes)
+        return self._known[key].possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
         """Whether the problem with these changes has a plan, and one.
@@ -63,10 +62,9 @@ class Oracle:
         Raises:
             UndecidedError: work or time ran out.
         """
-        answer = self._ask(changes)
-        if answer.possible is None:
+        if self.possible(changes) is None:
             raise UndecidedError
-        return answer
+        return self._known[key_of(changes)]
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
         """The changed problem in numbers; None where a demand of it cannot be met."""
@@ -74,12 +72,6 @@ class Oracle:
             return resolve(applied(self.inputs, (*changes, *self._left_out)))
         except InputError:
             return None
-
-    def _ask(self, changes: tuple[Change, ...]) -> Decision:
-        key = key_of(changes)
-        if key not in self._known:
-            self._known[key] = self._answer(changes)
-        return self._known[key]
 
     @cached_property
     def _left_out(self) -> tuple[Change, ...]:
@@ -103,27 +95,13 @@ class Oracle:
         for run in reversed(self._plans):
             if (again := fitted(case, run)) is not None:
                 return Decision(True, case, again)
-        if case.objective in RATIOS:
-            limit = case.limits[BY_NAME[OBJECTIVES[case.objective].limit].field]
-            if limit is not None:
-                return self._least_ratio(case, limit)
         # The easiest objective: any plan will do.
-        found = self._optimum(replace(case, objective="power"), ANY_GAP)
+        found = self.optimum(replace(case, objective="power"), ANY_GAP)
         if found.operation is not None:
             return Decision(True, case, found.operation)
         return Decision(False if found.status == "infeasible" else None)
 
-    def _least_ratio(self, case: Case, limit_usd: float) -> Decision:
-        """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
-        field = BY_NAME[OBJECTIVES[case.objective].limit].field
-        free: dict[str, None] = {field: None}
-        found = self._optimum(replace(case, limits=case.limits.with_values(**free)), RATIO_GAP)
-        if found.operation is not None and floors(case)(found.operation):
-            return Decision(True, case, found.operation)
-        beyond = found.bound is not None and natural(case.objective, found.bound) > limit_usd
-        return Decision(False if beyond or found.status == "infeasible" else None)
-
-    def _optimum(self, case: Case, gap: float) -> Certificate:
+    def optimum(self, case: Case, gap: float) -> Certificate:
         """The best plan of a case, kept for the next questions."""
         effort = self.effort.part(POSSIBLE_WORK)
         found = optimise(replace(case, indifference=0.0), gap=gap, effort=effort, ties=False)
@@ -135,46 +113,40 @@ class Oracle:
 # Which limits cannot hold together: sets from which none can be left out.
 
 
-MOST_CONFLICTS = 8
-
-
 def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
     """The changes that give up all of some levers."""
     return tuple(change for lever in levers for change in lever.off)
 
 
-@dataclass(frozen=True)
-class Clash:
-    """Limits that cannot hold together, and the one to give up; None where all must be kept."""
-
-    levers: tuple[Lever, ...]
-    given_up: Lever | None
+def given_up(clash: Sequence[Lever], free: Sequence[Lever]) -> Lever | None:
+    """The limit of a conflict to blame first of those that are free; None where all must stay."""
+    return next((lever for lever in reversed(clash) if lever in free), None)
 
 
-def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> tuple[Clash, ...]:
+def conflicts(
+    oracle: Oracle, levers: Sequence[Lever], free: Sequence[Lever]
+) -> list[tuple[Lever, ...]]:
     """Conflicts until giving up one limit of each leaves a plan.
 
     Args:
         oracle: of a problem that has no plan.
         levers: all of them, those to blame last first; without them all there must be a plan.
-        keep: paths that must not be given up.
+        free: those that may be given up.
 
     Raises:
         UndecidedError: work or time ran out.
     """
-    found: list[Clash] = []
+    found: list[tuple[Lever, ...]] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
         kept = [lever for lever in levers if lever not in dropped]
         one = minimal(oracle, kept, off(dropped))
-        if not one:
+        found += [one] if one else []
+        blamed = given_up(one, free)
+        if blamed is None:
             break
-        free = [lever for lever in one if lever.path not in keep]
-        found.append(Clash(one, free[-1] if free else None))
-        if not free:
-            break
-        dropped.append(free[-1])  # the one to blame first
-    return tuple(found)
+        dropped.append(blamed)
+    return found
 
 
 def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
@@ -191,21 +163,16 @@ def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -
         UndecidedError: work or time ran out.
     """
     needed: list[Lever] = []
-    open_ = list(levers)
+    open_, size = list(levers), max(1, len(levers) // 2)
     while open_:
-        size = max(1, len(open_) // 2)
-        while True:
-            part, rest = open_[:size], open_[size:]
-            without = [lever for lever in levers if lever not in needed and lever not in rest]
-            possible = oracle.possible((*off(without), *made))
-            if possible is False:
-                open_ = rest
-                break
-            if size == 1:
-                if possible is None:
-                    raise UndecidedError
-                needed.append(part[0])
-                open_ = rest
-                break
-            size = max(1, size // 2)
+        part, rest = open_[:size], open_[size:]
+        without = [lever for lever in levers if lever not in needed and lever not in rest]
+        possible = oracle.possible((*off(without), *made))
+        if possible is not False and size > 1:
+            size //= 2
+            continue
+        if possible is None:
+            raise UndecidedError
+        needed += part if possible else []
+        open_, size = rest, max(1, len(rest) // 2)
     return tuple(needed)

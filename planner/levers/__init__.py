@@ -6,18 +6,8 @@ what the owner of a problem could decide otherwise.
 
 from __future__ import annotations
 
-from planner.inputs import Change, Inputs, applied
+from planner.inputs import Change, applied
 from planner.levers.model import Direction, Lever
-from planner.levers.problem import choices, cluster_levers, job_levers, supply_levers
+from planner.levers.problem import levers
 
 __all__ = ["Change", "Direction", "Lever", "applied", "levers"]
-
-
-def levers(inputs: Inputs) -> tuple[Lever, ...]:
-    """Return every lever of a problem, those of the site first and choices last."""
-    return (
-        *cluster_levers(inputs),
-        *job_levers(inputs),
-        *supply_levers(inputs),
-        *choices(inputs),
-    )

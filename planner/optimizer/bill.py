@@ -27,6 +27,7 @@ from planner.case.quantities import (
     Sum,
     Terms,
     total,
+    vanishes,
 )
 from planner.limits import SUPPLIES, Limit
 
@@ -126,7 +127,7 @@ class Layout:
         there, quantities = set(bought), list[tuple[Quantity, PlacedTerms]]()
         for quantity, terms in self.quantities:
             some = tuple(term for term in terms if term[1] in there)
-            if some or not _is_nothing_of_nothing(quantity):
+            if some or not vanishes(quantity):
                 names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
                 there.update(self.index[name] for name in names)
                 quantities.append((quantity, terms if isinstance(quantity, Packed) else some))
@@ -381,13 +382,6 @@ class Kernel:
             open_ = open_[(taken <= most).all(axis=0) & self.available(bills)]
         fits[open_] = True
         return fits
-
-
-def _is_nothing_of_nothing(quantity: Quantity) -> bool:
-    """Whether a quantity is 0 wherever all of its terms are."""
-    if isinstance(quantity, (Ceil, Sum)):
-        return quantity.constant == 0
-    return not isinstance(quantity, AtLeast) or quantity.least <= 0
 
 
 def _of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:

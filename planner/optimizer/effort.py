@@ -28,10 +28,6 @@ END_WORK = 60.0
 point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0
 """Whether a changed problem has any plan. Of 53 at most 3.1."""
-HINT_WORK = 60.0
-"""The least move of one limit; beyond it halving finds the move, no less exact. Of 7 at most 10."""
-WEIGHING_WORK = 1000.0
-"""The least move of several limits together: 6.4."""
 CONFLICT_WORK = 2000.0
 """The limits of one scenario that conflict: up to six in a sweep."""
 REASONS_WORK = 6000.0

@@ -11,13 +11,15 @@ import numpy as np
 from planner.case import Way
 from planner.case.quantities import ROUNDING
 from planner.optimizer.bill import Counts, Numbers, Places
+from planner.optimizer.goodput import MOST_EXPONENT
 from planner.optimizer.stores import Stores, staged
-from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Uses, Work, most_gpus
+from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Ports, Uses, Work, most_gpus
+from planner.units import DAY_S
 
 TRIED = 4
 """Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
-AROUND = 8
-"""Numbers of GPUs to either side that are tried together where several types share them."""
+AROUND = 16
+"""Numbers of GPUs that are tried together where several types share them."""
 
 
 class BestUse(Work):
@@ -50,6 +52,10 @@ class BestUse(Work):
         gpus, limit = most_gpus(job, way, systems), job.gpus_max
         if limit is not None:
             gpus = np.minimum(gpus, limit // way.step_gpus * way.step_gpus)
+        lost_s = job.restart_s + job.interval.low_s
+        if lost_s > 0.0:  # of more GPUs work is lost to the last float, and more with more
+            most = MOST_EXPONENT / 2.0 * DAY_S / (float(self.rate[number]) * lost_s)
+            gpus = np.minimum(gpus, max(int(most), int(self.least[number]) + step) // step * step)
         if self.drives is None:
             return gpus
         most = self.drives.most_gpus(number, float(self.rate[number]), TOLERANCE)
@@ -147,12 +153,12 @@ class BestUse(Work):
             asked.append((np.zeros(len(team)), each, stores.read))
         sides: list[tuple[Numbers, Numbers | float]]
         low, high = np.zeros(len(team)), np.full(len(team), np.inf)
-        port = self.client_read[team] * stores.read_factor * (1 + TOLERANCE)
+        factor = stores.read_factor * (1 + TOLERANCE)
+        port, part = self.client_read[team] * factor, self.more_read[team] * factor
         for once, each, stored in asked:
-            # once + each * gpus <= gives + more * gpus
+            # once + each * gpus <= gives + more * gpus; a system used in part has its port, too
             whole = self.case.delivered_read * stored * (1 + TOLERANCE)
-            # a system that is used in part has its port, too
-            sides = [(whole, 0.0), (port, port / self.usable[team])]
+            sides = [(whole, 0.0), (part, port / self.usable[team])]
             for gives, more in sides:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     end = (gives - once) / (each - more)
@@ -173,58 +179,54 @@ class BestUse(Work):
         team: int,
         systems: Sequence[int],
         stores: Stores,
-        near: int,
         score: Callable[[Uses], Numbers],
     ) -> tuple[int, tuple[int, ...]] | None:
         """The GPUs in use of the best score and the systems in use of each type.
 
-        Numbers of GPUs around ``near`` are tried until none beside the best is better, each
-        divided among the types so that most is written, or most is read.
+        Numbers of GPUs are tried in the order of their bound, until the best is no worse than the
+        next bound; each is divided among the types in every way that no other passes both in what
+        is written and in what is read.
 
         Args:
             team: a team of several types.
             systems: systems of each type in the cluster.
             stores: what the storage of the one purchase gives.
-            near: GPUs in use by the bound.
-            score: of uses, -inf where they are not allowed.
+            score: of uses, -inf where they are not allowed; no less with more ports.
         """
         ways = [self.case.ways[way] for way in self.teams[team]]
         pairs = zip(self.teams[team], systems, strict=True)
         most = [int(self.most_gpus(way, np.array([count]))[0]) for way, count in pairs]
         numbers = _reachable(ways, most)
-        found: dict[int, tuple[float, tuple[int, ...]]] = {}
-        place = int(np.argmin(np.abs(numbers - near))) if len(numbers) else 0
-        while len(numbers):
-            first = max(0, place - AROUND)
-            tried = [n for n in numbers[first : place + AROUND + 1].tolist() if n not in found]
-            rows = [(n, used) for n in tried for used in self._divisions(team, ways, most, n)]
-            found |= dict.fromkeys(tried, (-math.inf, ()))
-            if rows:
-                values = score(self._uses_of(team, rows, stores)).tolist()
-                for (gpus, used), value in zip(rows, values, strict=True):
-                    found[gpus] = max(found[gpus], (value, used))
-            best = max(found, key=lambda gpus: found[gpus][0])
-            there = int(np.searchsorted(numbers, best))
-            if not rows or there == place:
+        bounds = score(self._uses_of(team, numbers, stores))
+        best, found = -math.inf, None
+        order = np.argsort(-bounds, kind="stable")
+        for first in range(0, len(order), AROUND):
+            some = order[first : first + AROUND]
+            if bounds[some[0]] <= best:
                 break
-            place = there
-        if not found or not math.isfinite(found[best][0]):
-            return None
-        return best, found[best][1]
+            rows = [
+                (n, used)
+                for n in numbers[some].tolist()
+                for used in self._divisions(team, ways, most, n)
+            ]
+            if not rows:
+                continue
+            gpus, used = (np.array(each) for each in zip(*rows, strict=True))
+            ports = self.ports_of(team, used.astype(float))
+            values = score(self._uses_of(team, gpus, stores, ports))
+            place = int(np.argmax(values))
+            if values[place] > best:
+                best, found = float(values[place]), rows[place]
+        return found
 
-    def _uses_of(
-        self, team: int, rows: Sequence[tuple[int, tuple[int, ...]]], stores: Stores
-    ) -> Uses:
-        some = np.zeros(len(rows), dtype=np.int64)
-        used = np.array([used for _, used in rows], dtype=float)
-        gpus = np.array([gpus for gpus, _ in rows], dtype=np.int64)
-        systems = np.full(len(rows), ANY_SYSTEMS, dtype=np.int64)
-        return Uses(some + team, systems, gpus, stores.at(some), ports=self.ports_of(team, used))
+    def _uses_of(self, team: int, gpus: Counts, stores: Stores, ports: Ports | None = None) -> Uses:
+        some = np.zeros(len(gpus), dtype=np.int64)
+        return Uses(some + team, some + ANY_SYSTEMS, gpus, stores.at(some), ports=ports)
 
     def _divisions(
         self, team: int, ways: Sequence[Way], most: Sequence[int], gpus: int
     ) -> list[tuple[int, ...]]:
-        """Return systems in use by type for so many GPUs: of most write and of most read ports."""
+        """Systems in use by type for so many GPUs: no other writes as much and reads more."""
         ends = [min(m, gpus) for m in most]
         first = [
             np.arange(w.step_gpus, m + 1, w.step_gpus) for w, m in zip(ways, ends, strict=True)
@@ -237,12 +239,12 @@ class BestUse(Work):
         if not len(used):
             return []
         types = [self.case.systems[row] for row in self.rows_of[team]]
-        sides = (
-            used @ np.array([system.client_write_gb_per_s for system in types]),
-            used @ np.array([system.client_read_gb_per_s for system in types]),
-        )
-        best = {int(np.argmax(side)) for side in sides}
-        return [tuple(int(n) for n in used[place]) for place in sorted(best)]
+        write = used @ np.array([system.client_write_gb_per_s for system in types])
+        read = used @ np.array([system.client_read_gb_per_s for system in types])
+        order = np.lexsort((-read, -write))
+        most_read = np.maximum.accumulate(read[order])
+        ahead = np.concatenate([[True], most_read[1:] > most_read[:-1]])
+        return [tuple(int(n) for n in used[place]) for place in order[ahead].tolist()]
 
 
 def _reachable(ways: Sequence[Way], most: Sequence[int]) -> Counts:

@@ -16,7 +16,7 @@ from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION
 from planner.optimizer.bill import bill
 from planner.optimizer.checks import bought_write_gb_per_s
-from planner.optimizer.operate import Run, missed_by
+from planner.optimizer.operate import Run
 
 TIE_TOLERANCE = 1e-6
 """Plans that differ by no more of the objective count as equally good (docs/model.md)."""
@@ -59,7 +59,6 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "gpus": lambda o: float(o.gpus),
         "usd_per_useful_gpu_hour": lambda o: math.log(_tco(case, o) / useful_hours(case, o)),
         "usd_per_million_tokens": lambda o: math.log(_tco(case, o) / million_tokens(case, o)),
-        "overrun": lambda o: missed_by(case, o),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
         "fewest_storage": lambda o: _count(case.flash, o),
         "most_storage": lambda o: -_count(case.flash, o),

@@ -5,7 +5,6 @@ The figures are those of `Work`, of an array of one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, System, Way
-from planner.case.model import Elastic, Job, Mode
+from planner.case.model import Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.goodput import kept_by_swaps
@@ -23,10 +22,6 @@ from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, 
 from planner.sizing.availability import Restarts, Shrunk
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
-
-FLOORS = frozenset(limit.name for limit in LIMITS if limit.sense == ">=")
-LOGARITHMIC = frozenset(limit.name for limit in LIMITS if limit.elastic == "log")
-"""Limits whose change counts as the logarithm of its factor."""
 
 
 @dataclass(frozen=True)
@@ -326,33 +321,13 @@ def on_two_levels(job: Job, run: Run) -> TwoLevels:
 # Limits on how a job runs.
 
 
-def missed_by(case: Case, run: Run) -> float:
-    """The weighted sum of the shares by which a run misses elastic limits."""
-    return sum(limit.weight * _share_missed(case, run, limit) for limit in case.elastic)
-
-
-def _share_missed(case: Case, run: Run, limit: Elastic) -> float:
-    if limit.name == ("overlap" if run.mode == "sync" else "blocking"):
-        return 0.0
-    value = amount(case, run, limit.name)
-    if limit.name in LOGARITHMIC:
-        if value <= 0.0:  # no progress at all
-            return math.inf
-        ratio = math.log(value / limit.value)
-        return max(0.0, -ratio if limit.name in FLOORS else ratio)
-    over = limit.value - value if limit.name in FLOORS else value - limit.value
-    return max(0.0, over / limit.scale)
-
-
 _OF_INGEST = ("ingest", "bulk_read", "staging")
 _OF_GPUS = tuple(limit.name for limit in LIMITS if limit.figure == "gpus_used")
 
 
 def amount(case: Case, run: Run, name: str) -> float:
     """The value of a limit on a run, in the limit's unit."""
-    limit, job = BY_NAME[name], case.job
-    if limit.group == "supply":
-        return bill(case, run.units, run.ways)[limit.figure]
+    job = case.job
     pflops = run.useful_pflops(job.mfu or 0.0)
     drain_s = job.checkpoint_gb / run.degraded_write_gb_per_s
 
@@ -361,7 +336,6 @@ def amount(case: Case, run: Run, name: str) -> float:
 
     amounts: dict[str, Callable[[], float]] = {
         **dict.fromkeys(_OF_GPUS, lambda: float(run.gpus)),
-        "capacity": lambda: _first(stored_of(case, run.units).usable_tb),
         "restore_time": lambda: run.fan_out * job.checkpoint_gb / run.degraded_read_gb_per_s,
         "overlap": lambda: drain_s / run.remote_interval_s,
         "blocking": lambda: drain_s / run.interval_s,
@@ -370,8 +344,6 @@ def amount(case: Case, run: Run, name: str) -> float:
         **dict.fromkeys(_OF_INGEST, lambda: run.gpus * job.ingest_per_gpu_gb_per_s),
         "burst_recovery": lambda: recovery_s(case, run.units),
         "endurance": lambda: write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
-        "interval_max": lambda: run.interval_s,
-        "interval_min": lambda: run.interval_s,
         "min_goodput": lambda: run.goodput,
         "min_useful_gpus": lambda: run.useful_gpus,
         "min_useful_pflops": lambda: pflops,

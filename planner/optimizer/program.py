@@ -305,9 +305,8 @@ class Program(Rows):
         """V <= sum_k endurance_k x_k, TB a day; a unit of an item that states none lifts it."""
         if self.endured is None:
             return
-        shortest_s = max(self.job.interval.low_s, 1.0)
-        most = self.useful.volume_demand_tb_per_day(1.0)
-        most *= self.useful.longest_interval_s(1.0) / shortest_s
+        least, rule = self.useful.volume_demand_tb_per_day, self.job.interval
+        most = least * rule.high_s / max(rule.low_s, 1.0)
         endured = lpSum(
             (most if item.endurance_tb_per_day is None else item.endurance_tb_per_day)
             * self.units[item.id]
@@ -315,7 +314,7 @@ class Program(Rows):
         )
         self.endured.upBound = most
         self._at_most(self.endured, endured, "endurance")
-        self._at_least("volume", self.endured, self.useful.volume_demand_tb_per_day)
+        self.row("volume", self.endured >= least)
 
     def checkpoints_fit(self) -> None:
         """B' >= S / (share of the longest interval): a checkpoint drains within the allowed
@@ -325,23 +324,19 @@ class Program(Rows):
         With two levels I is that of checkpoints that go to storage. A vendor's rule replaces the
         overlap limit.
         """
-        self._at_least("checkpoint", self.safe_write, self.useful.write_demand_gb_per_s)
-
-    def _at_least(self, name: str, left: Expression, demand: Any) -> None:
-        """Add ``left >= demand(N)``, convex in N, by its tangents."""
-        low, high = max(1.0, self.useful.gpus_range[0]), self.most_gpus
-        ends = [demand(gpus) for gpus in (low, max(low, high))]
-        if high <= low or abs(ends[0] - ends[1]) <= ROUNDING * abs(ends[0]):
-            self.row(name, left >= min(ends[0], 1e12))
+        demand, (low, high) = self.useful.write_demand_gb_per_s, self.useful.gpus_range
+        low, high = max(1.0, low), min(high, self.most_gpus)
+        if high <= low or demand(high) >= demand(low) * (1.0 - ROUNDING):
+            self.row("checkpoint", self.safe_write >= min(demand(high), 1e12))
             return
-        for number in range(PIECES + 1):
+        for number in range(PIECES + 1):  # convex in N: its tangents
             gpus = low + (high - low) * number / PIECES
             step = 1e-4 * gpus
             below, here, above = (demand(n) for n in (gpus - step, gpus, gpus + step))
-            if math.isfinite(above) and math.isfinite(below):
+            if math.isfinite(below):
                 slope = (above - below) / (2.0 * step)
-                row = left - slope * self.gpus
-                self.row(f"{name}_{number}", row >= (here - slope * gpus) * (1.0 - ROUNDING))
+                row = self.safe_write - slope * self.gpus
+                self.row(f"checkpoint_{number}", row >= (here - slope * gpus) * (1.0 - ROUNDING))
 
     def restore_time(self) -> None:
         """F(N) S <= T Q',  F = a + c N: a restore reads the checkpoint F times within T."""

@@ -13,27 +13,40 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from planner.case import Case
-from planner.errors import VerificationError
+from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
 from planner.optimizer import solvers
 from planner.optimizer.bill import bill
+from planner.optimizer.counts import value_of
 from planner.optimizer.dominance import without_dominated
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
-from planner.optimizer.stage import EXACT, GAP, NEAR, TIES, Form, OverstatedError, Stage
 from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team
 
 if TYPE_CHECKING:
     from planner.optimizer.optimise import Certificate
 
+Form = Literal["tangents", "demands", "linear"]
+"""Useful work by tangents, by the demands of an operating point, or not needed."""
+
+GAP = 5e-7
+"""Gap at which a solver stops, as a share of the objective."""
+EXACT = 5e-8
+"""Share by which work in a solution may pass that of its operating point."""
+TIES = 1e-6
+"""Share up to which plans count as equally good (docs/model.md)."""
+NEAR = 1e-9
+"""Slack of rows at a plan's own figures, against rounding."""
+ROUNDS = 60
 AGREED = 3e-6
 """Share by which the values of program and search may differ."""
 WITHIN = 3e-7
@@ -72,6 +85,152 @@ class DisagreementError(VerificationError):
         super().__init__((text,))
 
 
+# A program solved until its solution overstates nothing: work below tangents, racks enough.
+
+
+class OverstatedError(Exception):
+    """No tangent holds useful work where a solution has it."""
+
+
+@dataclass
+class Stage:
+    """A program and how it is solved.
+
+    A ``deadline`` is one of ``time.monotonic``; a stage that it ends is ``cut``.
+    """
+
+    program: Program
+    solver: SolverName = "highs"
+    deadline: float = math.inf
+    form: Form = "linear"
+    cut: bool = False
+    priced: set[str] = field(default_factory=set)
+
+    def tangents_at(self, points: Sequence[Point]) -> list[tuple[Measure, Tangent]]:
+        """Tangents of the measures of work at points, where there are any."""
+        useful, most = self.program.useful, self.program.most
+        each = [
+            (measure, useful.tangent(at, measure, most))
+            for measure in self.program.work
+            for at in points
+        ]
+        return [(measure, tangent) for measure, tangent in each if tangent is not None]
+
+    def bound_work(self, tangents: Sequence[tuple[Measure, Tangent]]) -> None:
+        """Hold useful work below tangents."""
+        self.form = "tangents"
+        for measure, tangent in tangents:
+            self.program.below(measure, tangent)
+
+    def optimum(
+        self, objective: Any, *, maximise: bool, known: float, label: str, unit: str = ""
+    ) -> Solved:
+        """The optimum of an objective in which nothing is overstated, with its bound.
+
+        Args:
+            known: value of a known plan; a bound that it passes is no bound.
+            label: name of the objective, for an error.
+
+        Raises:
+            SolverError: the solver insists on a bound that a known plan passes.
+            OverstatedError: no tangent holds useful work where a solution has it.
+        """
+        self.program.ask_for(objective, maximise=maximise)
+        sign = 1.0 if maximise else -1.0
+
+        def ask() -> Solved:
+            found = self.ask(known)
+            if _refuted(found, sign, known):
+                found = self.ask(known, presolve=False)
+            if _refuted(found, sign, known):
+                end = found.status if found.bound is None else f"no better than {found.bound:,.9g}"
+                text = f"{label}: {solvers.NAMES[self.solver]} says {end} {unit}"
+                raise SolverError(f"{text}, yet a plan has {known:,.9g}")
+            return found
+
+        found = self.settle(ask)
+        if found.status == "limit":
+            self.cut = True
+            return Solved("limit", bound=found.bound)
+        return found
+
+    def ask(self, known: float | None = None, *, presolve: bool = True) -> Solved:
+        """The solver's answer to the program as it is."""
+        return solvers.solve(
+            self.program.problem,
+            self.solver,
+            gap=GAP,
+            time_limit_s=min(solvers.LONGEST_S, self.deadline - time.monotonic()),
+            presolve=presolve,
+            known=known,
+        )
+
+    def settle(self, ask: Callable[[], Solved], *, whole: bool = True) -> Solved:
+        """Ask again, with more rows, until a solution breaks none; "limit" after many rounds."""
+        for _ in range(ROUNDS):
+            found = ask()
+            if found.status == "limit" or not found.values:
+                return found
+            if not self._tighten(found.values, whole=whole):
+                return found
+        return Solved("limit", bound=found.bound)
+
+    def _tighten(self, values: dict[str, float], *, whole: bool) -> bool:
+        """Add the tangents and rows of racks that a solution breaks; False for none.
+
+        Raises:
+            OverstatedError: no tangent holds useful work where the solution has it.
+        """
+        broken, program = whole and self._add_racks(values), self.program
+        for measure, work in program.work.items() if self.form == "tangents" else ():
+            if work.name not in values:
+                continue
+            at = program.delivered(values, whole=whole)
+            true = program.useful.value(at, measure)
+            if true is None or values[work.name] <= true * (1.0 + EXACT):
+                continue
+            tangent = program.useful.tangent(at, measure, program.most)
+            if tangent is None or tangent.of(at) > values[work.name] * (1.0 - NEAR):
+                raise OverstatedError
+            program.below(measure, tangent)
+            broken = True
+        return broken
+
+    def price_racks(self, counts: Mapping[str, float]) -> None:
+        """Add rows of racks that hold at the counts of a known plan, before any solution."""
+        for name, (quantity, _, _) in self.program.count.packed.items():
+            if name not in self.priced:
+                self.priced.add(name)
+                prices = quantity.packing.prices_of(quantity.counts(counts))
+                self.program.count.price(name, prices.each)
+
+    def _add_racks(self, values: dict[str, float]) -> bool:
+        """Add rows of racks that network devices share, where a solution has too few of them."""
+        broken = False
+        for name, (quantity, racks, kinds) in list(self.program.count.packed.items()):
+            contents = tuple(round(value_of(kind, values)) for kind in kinds)
+            least = quantity.packing.least(contents)
+            if racks.name not in values or values[racks.name] >= least - 0.5:
+                continue
+            prices = quantity.packing.prices_of(contents)
+            if prices.of(contents) > values[racks.name] + 1e-6:
+                self.program.count.price(name, prices.each)
+            else:
+                self.program.count.fill(name, contents, least)
+            broken = True
+        return broken
+
+
+def _refuted(found: Solved, sign: float, known: float) -> bool:
+    """Whether a known plan passes the bound of a solver."""
+    if found.bound is None:
+        return found.status != "limit"
+    return sign * (known - found.bound) > TIES * max(abs(known), NEAR)
+
+
+# Both stages of the proof of a plan.
+
+
 def team_of(case: Case, run: Run) -> Team:
     """The team of a plan: types, ways, mode and spares."""
     running = tuple(case.in_use(run.used, run.ways))
@@ -94,7 +253,6 @@ def prove(
     *,
     solver: SolverName = "highs",
     time_limit_s: float | None = None,
-    tolerance: float = solvers.TOLERANCE,
     save_model: Path | None = None,
 ) -> Proof:
     """Prove the plan of a search by the integer program.
@@ -104,7 +262,6 @@ def prove(
         answer: a plan, its best value, and the best plan where the plan gives something away.
         solver: HiGHS in process, or CBC as a cross-check.
         time_limit_s: time for all of it.
-        tolerance: the solver's feasibility tolerance.
         save_model: file for the program with the tangents that it ended with.
 
     Raises:
@@ -114,9 +271,9 @@ def prove(
     case = needed_products(case, answer)
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     try:
-        return _Prover(case, answer, solver, deadline, tolerance, save_model, False).proof()
+        return _Prover(case, answer, solver, deadline, save_model, False).proof()
     except OverstatedError:
-        return _Prover(case, answer, solver, deadline, tolerance, save_model, True).proof()
+        return _Prover(case, answer, solver, deadline, save_model, True).proof()
 
 
 def needed_products(case: Case, answer: Certificate) -> Case:
@@ -144,7 +301,6 @@ class _Prover(NamedTuple):
     answer: Certificate
     solver: SolverName
     deadline: float
-    tolerance: float
     save_model: Path | None
     demands: bool
 
@@ -161,28 +317,24 @@ class _Prover(NamedTuple):
         if best is not plan and (form == "demands" or team_of(case, best) != team_of(case, plan)):
             stage = self.stage_of(plan)
         capex = self.second_stage(stage, plan)
-        problem = stage.program.problem
+        problem, cut = stage.program.problem, cut or stage.cut or capex.status != "optimal"
         if self.save_model is not None and value is None:
             solvers.write_model(problem, self.save_model)
-        gap = None if value is None or bound is None else abs(bound - value)
+        distance = None
+        if value is not None and bound is not None:
+            distance = abs(bound - value) / max(abs(value), NEAR)
+        least, least_bound = (
+            None if each is None else each * MILLION for each in (capex.objective, capex.bound)
+        )
         return Proof(
-            form=form,
-            solver=self.solver,
-            status="optimal" if capex.status == "optimal" and not (cut or stage.cut) else "limit",
-            value=value,
-            bound=bound,
-            gap=None if gap is None or value is None else gap / max(abs(value), NEAR),
-            capex_usd=None if capex.objective is None else capex.objective * MILLION,
-            capex_bound_usd=None if capex.bound is None else capex.bound * MILLION,
-            capex_gap=capex.gap,
-            variables=problem.numVariables(),
-            rows=problem.numConstraints(),
+            *(form, self.solver, "limit" if cut else "optimal", value, bound, distance),
+            *(least, least_bound, capex.gap, problem.numVariables(), problem.numConstraints()),
         )
 
     def stage_of(self, run: Run) -> Stage:
         """The program of a plan's way and spares, its useful work bounded."""
         case, team = self.case, team_of(self.case, run)
-        stage = Stage(Program(case, team), self.solver, self.deadline, self.tolerance)
+        stage = Stage(Program(case, team), self.solver, self.deadline)
         if not case.needs_goodput:
             return stage
         if stage.program.useful.concave and not self.demands:
@@ -211,113 +363,83 @@ class _Prover(NamedTuple):
         done = work_of(self.case, run) if stage.form == "demands" else None
         return stage.program.objective(ratio, done)
 
-    def optimum(
-        self, stage: Stage, run: Run, objective: Any, *, known: float, **named: Any
-    ) -> Solved:
-        """The optimum of an objective, with the rows of racks that hold at a plan's counts."""
-        stage.price_racks(bill(self.case, run.units, run.ways).counts)
-        return stage.optimum(objective, known=known, **named)
-
-    def first_stage(self, stage: Stage, best: Run) -> tuple[float | None, float | None]:
-        """The best value of the objective that the program finds, and its bound."""
-        case = self.case
-        if self.is_demanded(stage):
-            return None, None
-        known, row = worth_of(case, best), OBJECTIVES[case.objective]
-        if case.objective in RATIOS:
-            return self.first_stage_of_ratio(stage, best, known, row.label)
-        objective, scale = self.objective(stage, best)
-        found = self.optimum(
-            stage,
-            best,
-            objective,
-            known=known / scale,
-            maximise=case.maximise,
-            label=row.label,
-            unit=row.unit,
-        )
-        bound = None if found.bound is None else found.bound * scale
-        if found.objective is None:
-            return None, bound
-        value = found.objective * scale
-        better = value - known if case.maximise else known - value
-        _refuse_better(better, value, known, row.label, row.unit)
-        return value, bound
-
     def is_demanded(self, stage: Stage) -> bool:
         """Whether the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
 
-    def first_stage_of_ratio(
-        self, stage: Stage, best: Run, known: float, label: str
-    ) -> tuple[float | None, float | None]:
-        """Money per work: ``TCO - ratio c work`` is not below 0 at a ratio that no plan passes."""
+    def first_stage(self, stage: Stage, best: Run) -> tuple[float | None, float | None]:
+        """The best value of the objective that the program finds, and its bound.
+
+        Money per work: ``TCO - ratio c work`` is not below 0 at a ratio that no plan passes.
+        """
+        case, row = self.case, OBJECTIVES[self.case.objective]
+        if self.is_demanded(stage):
+            return None, None
+        known, ratio = worth_of(case, best), case.objective in RATIOS
         below = known * (1.0 - TIES)
-        objective, scale = self.objective(stage, best, below)
-        spent = bill(self.case, best.units, best.ways)["tco_usd"] / scale
+        objective, scale = self.objective(stage, best, below if ratio else 0.0)
+        stage.price_racks(bill(case, best.units, best.ways).counts)
+        if not ratio:
+            named: dict[str, Any] = {
+                "maximise": case.maximise,
+                "label": row.label,
+                "unit": row.unit,
+            }
+            found = stage.optimum(objective, known=known / scale, **named)
+            bound = None if found.bound is None else found.bound * scale
+            if found.objective is None:
+                return None, bound
+            value = found.objective * scale
+            better = value - known if case.maximise else known - value
+            _refuse_better(better, value, known, row.label, row.unit)
+            return value, bound
         # The money of the plan is added, so that the solver's relative gap is one of it.
-        at_best = spent * (1.0 + TIES)
-        found = self.optimum(
-            stage,
-            best,
-            objective + spent,
-            known=at_best,
-            maximise=False,
-            label=label,
-            unit="MUSD",
-        )
-        if found.objective is not None and found.objective < spent * (1.0 - AGREED):
-            raise DisagreementError(label, found.objective, at_best, "MUSD")
+        spent = bill(case, best.units, best.ways)["tco_usd"] / scale
+        named = {"maximise": False, "label": row.label, "unit": "MUSD"}
+        found = stage.optimum(objective + spent, known=spent * (1.0 + TIES), **named)
+        if found.objective is not None:
+            _refuse_better(spent - found.objective, found.objective, spent, row.label, "MUSD")
         loose = found.bound is None or found.bound < spent * (1.0 - GAP - NEAR)
         return (None, None) if loose or stage.form == "demands" else (known, below)
 
     def second_stage(self, stage: Stage, plan: Run) -> Solved:
         """The cheapest bill that is as good as the problem asks."""
-        case, program, label = self.case, stage.program, "units from other vendors"
+        case, program = self.case, stage.program
         if not self.is_demanded(stage):
             self.hold_objective(stage, plan)
+        spent = bill(case, plan.units, plan.ways)
+        stage.price_racks(spent.counts)
         if case.policy.disliked:
-            units = float(sum(plan.units[name] for name in case.policy.disliked))
-            fewest = self.optimum(
-                stage, plan, program.disliked(), known=units, maximise=False, label=label
-            )
+            label, units = "units from other vendors", 0.0
+            units += sum(plan.units[name] for name in case.policy.disliked)
+            fewest = stage.optimum(program.disliked(), known=units, maximise=False, label=label)
             if fewest.objective is not None and fewest.objective < units - 0.5:
                 raise DisagreementError(label, fewest.objective, units, "units")
             program.row("fewest_disliked", program.disliked() <= units)
-        capex_usd = bill(case, plan.units, plan.ways)["capex_usd"]
-        found = self.optimum(
-            stage,
-            plan,
-            program.sum("capex_usd", MILLION),
-            known=capex_usd / MILLION,
-            maximise=False,
-            label="capex",
-            unit="MUSD",
-        )
+        known, capex = spent["capex_usd"], program.sum("capex_usd", MILLION)
+        named: dict[str, Any] = {"maximise": False, "label": "capex", "unit": "MUSD"}
+        found = stage.optimum(capex, known=known / MILLION, **named)
         if found.objective is not None:
             value = found.objective * MILLION
-            _refuse_better(capex_usd - value, value, capex_usd, "capex", "USD")
+            _refuse_better(known - value, value, known, "capex", "USD")
         return found
 
     def hold_objective(self, stage: Stage, plan: Run) -> None:
         """Keep the objective as good as the plan's, or as good as `indifference` asks."""
-        case, program, own = self.case, stage.program, worth_of(self.case, plan)
+        case, own, ratio = self.case, worth_of(self.case, plan), self.case.objective in RATIOS
         assert self.answer.best is not None
-        share, top = (
-            max(TIES, case.indifference) - WITHIN,
-            natural(case.objective, self.answer.best),
-        )
+        share = max(TIES, case.indifference) - WITHIN
+        top = natural(case.objective, self.answer.best)
         if case.policy.disliked:  # the best with so few of other vendors' units is not known here
             top, share = own, 0.0
-        floor = min(top * (1.0 - share), own) * (1.0 - NEAR)
-        ceiling = max(top * (1.0 + share), own) * (1.0 + NEAR)
-        ratio = ceiling if case.objective in RATIOS else 0.0
-        objective, scale = self.objective(stage, plan, ratio)
         if case.maximise:
-            row = objective >= floor / scale
+            objective, scale = self.objective(stage, plan)
+            row = objective >= min(top * (1.0 - share), own) * (1.0 - NEAR) / scale
         else:
-            row = objective <= (0.0 if case.objective in RATIOS else ceiling / scale)
-        program.row("hold_objective", row)
+            ceiling = max(top * (1.0 + share), own) * (1.0 + NEAR)
+            objective, scale = self.objective(stage, plan, ceiling if ratio else 0.0)
+            row = objective <= (0.0 if ratio else ceiling / scale)
+        stage.program.row("hold_objective", row)
 
 
 def first_tangents(stage: Stage, at: Point) -> list[tuple[Measure, Tangent]] | None:

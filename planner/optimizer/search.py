@@ -30,13 +30,9 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
-SAMPLED = 4
-"""Boxes of each scenario that are sampled before the search begins."""
 ROUNDING = 1e-9
 MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
-RAISES = 4
-"""So often the range of GPU systems is halved for the fewest that the job needs."""
 
 
 class Worth(NamedTuple):
@@ -176,10 +172,6 @@ class Search:
             owners = np.arange(self.limits.shape[1])
             begin = [(space, space.whole(owners)) for space in self.spaces]
         open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
-        unknown = self.worth.kind in ("work", "ratio") and not np.isfinite(self.best).any()
-        if unknown and not self.effort.over:
-            for space, boxes in open_:
-                self.look_at(space, space.samples(_most_promising(boxes, SAMPLED)[0], self.limits))
         count = FIRST
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
             open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
@@ -212,11 +204,6 @@ class Search:
         if self.worth.kind in ("storage_units", "bought_write"):
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
-
-    def _of_storage(self, space: Space) -> bool:
-        """Whether storage alone counts."""
-        most = self.worth.kind in ("storage_units", "bought_write")
-        return most or self._is_least_of_storage(space)
 
     def _is_least_of_storage(self, space: Space) -> bool:
         """Whether as little as may be is asked for of what storage alone takes."""
@@ -283,7 +270,6 @@ class Search:
 
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
         """Boxes cut to what fits, with their bounds, without those that hold nothing."""
-        boxes = space.shared_out(boxes)
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
@@ -297,8 +283,6 @@ class Search:
         room = most - taken + begun
         if boxes.size and self._is_least_of_storage(space):
             boxes = space.cut_systems(space.cut(boxes, room), most)
-        if boxes.size and self._of_storage(space):
-            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -380,22 +364,6 @@ class Search:
         bound = -(taken[row] + few * (1 - ROUNDING))
         return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
-    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
-        asks for storage for all of them."""
-        alone = np.flatnonzero(~space.work.several[boxes.team])
-        rows = space.work.rows_padded[0, boxes.team[alone]]
-        low = boxes.low.copy()
-        few, enough = low[rows, alone], boxes.high[rows, alone]
-        for _ in range(RAISES):
-            high = boxes.high[:, alone]
-            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
-            some = boxes.at(alone)._replace(high=high)
-            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
-            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
-        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
-        return boxes._replace(low=low)
-
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""
         fine: Flags = np.isfinite(corner.score)
@@ -472,7 +440,7 @@ def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
 def as_team(point: Point) -> Point | None:
     """A purchase as several types run it; None where they cannot."""
     space, case, team = point.space, point.space.case, int(point.box.team[0])
-    work, counts, near = space.work, point.box.low[:, 0], int(point.corner.gpus[0])
+    work, counts = space.work, point.box.low[:, 0]
     tco_usd = None
     if space.tco is not None:
         tco_usd = point.corner.taken[space.tco] * space.columns.scale[space.tco]
@@ -484,7 +452,7 @@ def as_team(point: Point) -> Point | None:
 
     stores = stored(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
-    best = work.best_division(team, systems, stores, near, score)
+    best = work.best_division(team, systems, stores, score)
     if best is None:
         return None
     gpus, types = best[0], [case.systems[row].id for row in work.rows_of[team]]

@@ -22,8 +22,8 @@ from planner.case.bounds import cap
 from planner.figures import RATIOS
 from planner.optimizer import solvers
 from planner.optimizer.program import Program
+from planner.optimizer.proof import OverstatedError, Stage
 from planner.optimizer.solvers import SolverName
-from planner.optimizer.stage import OverstatedError, Stage
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 
 GAP = 2e-6

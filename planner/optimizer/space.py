@@ -29,7 +29,7 @@ from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Storage
 from planner.case.quantities import ROUNDING
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
-from planner.optimizer.checks import Shares, Vendors, least_order, unmet_needs
+from planner.optimizer.checks import Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.stores import (
@@ -53,10 +53,6 @@ WIDE = 3
 """Ranges from few GPU systems to many, more than so many times as many, are halved by logarithm."""
 PROBES = 4
 """So many bills are looked at for the most GPU systems that fit a box."""
-PROBES_OF_SAMPLES = 12
-"""So many for purchases that are sampled."""
-DOUBLINGS = 8
-"""Numbers of each storage item that are sampled."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = (
@@ -406,14 +402,13 @@ class Space:
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 
-    def cut_systems(self, boxes: Boxes, most: Numbers, *, fits: bool = False) -> Boxes:
+    def cut_systems(self, boxes: Boxes, most: Numbers) -> Boxes:
         """Boxes with no more of a GPU system than fits by the least bill, which never falls
         where more is bought, and knows what comes with systems.
 
         Args:
             boxes: such that lowest corners fit.
             most: what may be taken, a row for each column.
-            fits: return counts of which each fits, not counts that none passes.
         """
         high = boxes.high.copy()
         for members in self.work.rows_padded:
@@ -421,23 +416,19 @@ class Space:
             here = np.flatnonzero(row >= 0)
             here = here[boxes.low[row[here], here] < high[row[here], here]]
             if len(here):
-                high[row[here], here] = self._most_that_fit(
-                    boxes.at(here), row[here], most[:, here], fits=fits
-                )
+                some = boxes.at(here)
+                high[row[here], here] = self._most_that_fit(some, row[here], most[:, here])
         return boxes._replace(high=high)
 
-    def _most_that_fit(
-        self, boxes: Boxes, row: Places, most: Numbers, *, fits: bool = False
-    ) -> Counts:
-        """Return for each box a count of one system that no purchase in it passes, or the most
-        found that fits: some steps of regula falsi from its highest, halves where no sum is short.
-        """
+    def _most_that_fit(self, boxes: Boxes, row: Places, most: Numbers) -> Counts:
+        """For each box a count of one system that no purchase in it passes: some steps of regula
+        falsi from its highest, halves where no sum is short."""
         here = np.arange(boxes.size)
         few, many = boxes.low[row, here], boxes.high[row, here] + 1
         tried, left = many - 1, here
         below, _ = self.taken(boxes, boxes.low, least=True)
         above = np.full_like(below, np.inf)
-        for _ in range(PROBES_OF_SAMPLES if fits else PROBES):
+        for _ in range(PROBES):
             some = boxes.at(left)
             counts = some.low.copy()
             counts[row[left], np.arange(len(left))] = tried[left]
@@ -454,7 +445,7 @@ class Space:
             share = np.where(share < 1.0, share, 0.5)  # a fabric or stock refuses more
             guess = few[left] + ((many - few)[left] * share).astype(np.int64) + 1
             tried[left] = np.minimum(guess, many[left] - 1)
-        return np.asarray(few if fits else many - 1)
+        return np.asarray(many - 1)
 
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """The top corners of boxes, with the consumption of their lowest corners."""
@@ -621,50 +612,6 @@ class Space:
             fine &= ~broken
         return fine
 
-    def shared_out(self, boxes: Boxes) -> Boxes:
-        """Boxes as vendors' shares leave them: the others have at least what goes with the
-        fewest of one, and one no more than goes with the most of the others."""
-        low, high = boxes.low, boxes.high
-        for split in self.vendors.splits:
-            if split.max_share >= 1.0:
-                continue
-            times = split.max_share / (1.0 - split.max_share) * (1 + 1e-6)
-            for rows in split.vendors:
-                others = np.setdiff1d(np.flatnonzero(split.weights), rows)
-                low = _raised(low, high, others, split, split.sums(low, rows) / times)
-                high = _lowered(low, high, rows, split, split.sums(high, others) * times)
-        return boxes._replace(low=low, high=high)
-
-    def samples(self, boxes: Boxes, limits: Numbers) -> Boxes:
-        """Purchases that may be good: each storage item alone, in numbers that double, with
-        as many GPU systems as fit."""
-        some, rows, counts = list[int](), list[int](), list[int]()
-        for place in range(boxes.size):
-            for row in range(self.first_store, len(self.offers)):
-                count, most = int(self.first[row]), int(boxes.high[row, place])
-                for _ in range(DOUBLINGS):
-                    if boxes.low[row, place] <= count <= most:
-                        some.append(place)
-                        rows.append(row)
-                        counts.append(count)
-                    count *= 2
-        found = boxes.at(np.array(some, dtype=np.int64))
-        low = found.low.copy()
-        low[np.array(rows, dtype=np.int64), np.arange(found.size)] = counts
-        high, here = low.copy(), np.arange(found.size)
-        types = self.work.rows_padded[
-            0, found.team
-        ]  # of several types the others stay at the least
-        high[types, here] = found.high[types, here]
-        found = found._replace(low=low, high=high)
-        taken, bills = self.taken(found, low, least=True)
-        limit = limits[:, found.owner] * (1 + TOLERANCE)
-        fits = self.kernel.available(bills) & (taken <= limit).all(axis=0)
-        found, limit = found.at(fits), limit[:, fits]
-        room = limit - taken[:, fits] + self.rounded_up(bills, low)[:, fits]
-        found = self.cut_systems(self.cut(found, room), limit, fits=True)
-        return found._replace(low=found.high)
-
     # Dividing boxes.
 
     def halved(self, boxes: Boxes, limits: Numbers, systems_first: bool = True) -> Boxes:
@@ -697,26 +644,3 @@ class Space:
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))
         return halves.at(np.asarray((halves.low <= halves.high).all(axis=0)))
-
-
-def _raised(low: Counts, high: Counts, rows: Places, split: Shares, need: Numbers) -> Counts:
-    """Return lowest counts of which some offers together weigh no less than is needed."""
-    found, most = low.copy(), split.sums(high, rows)
-    for row in rows.tolist():
-        each = split.weights[row]
-        rest = most - each * high[row]
-        least = np.ceil((need - rest) / each - NOISE)
-        found[row] = np.maximum(low[row], np.minimum(least, float(MOST)).astype(np.int64))
-    return found
-
-
-def _lowered(low: Counts, high: Counts, rows: Places, split: Shares, most: Numbers) -> Counts:
-    """Return highest counts of which some offers together weigh no more than may be."""
-    found, least = high.copy(), split.sums(low, rows)
-    for row in rows.tolist():
-        each = split.weights[row]
-        if each > 0:
-            rest = least - each * low[row]
-            left = np.floor(np.minimum((most - rest) / each + NOISE, float(MOST)))
-            found[row] = np.minimum(high[row], left.astype(np.int64))
-    return found

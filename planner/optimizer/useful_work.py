@@ -21,8 +21,8 @@ import numpy as np
 
 from planner.case import Case, System, Way, bandwidth
 from planner.case.model import Mode
-from planner.optimizer.bill import Numbers
-from planner.optimizer.goodput import erlang_b
+from planner.optimizer.bill import Flags, Numbers
+from planner.optimizer.goodput import Drives, Times, erlang_b
 from planner.optimizer.stores import worn_interval_s
 from planner.optimizer.work import MOST_STALLED, Flow, Work
 from planner.sizing.demand import write_volume_tb_per_day
@@ -44,9 +44,8 @@ ABOVE = 1e-9
 """A tangent stands so much above the work, against rounding."""
 BEYOND = 32
 """Places at which a tangent beyond the peak is checked."""
-PEAK_ROUNDS, SECTIONS = 7, 60
-"""Rounds of `BEYOND` places that find a peak to 1e-6; halvings of a range."""
-MOST_GPUS = 1e9
+PEAK_ROUNDS = 7
+"""Rounds of `BEYOND` places that find a peak to 1e-6."""
 
 
 class Point(NamedTuple):
@@ -137,23 +136,23 @@ class UsefulWork:
         return np.asarray(np.array(each) * self._goodputs(points))
 
     def _goodputs(self, points: Sequence[Point]) -> Numbers:
+        times, mean_s, interval, there = self._times(points)
+        there &= times.stopped <= MOST_STALLED * interval
+        kept = np.exp(times.log_kept(interval, mean_s)) * self._work.kept_by_swaps(mean_s)
+        kept *= (1.0 - self._waiting(np.array([p.gpus for p in points]))) * self.job.progress
+        return np.where(there & (kept > 0.0), kept, np.nan)
+
+    def _times(self, points: Sequence[Point]) -> tuple[Times, Numbers, Numbers, Flags]:
+        """Times, MTTI, best interval (s), and where limits leave one."""
         gpus, write, read, safe_write, endured = np.array(points, dtype=float).T
         team, mean_s = np.full(len(gpus), self._place), DAY_S / (self.failures_per_gpu_day * gpus)
         flow = Flow(write, read, safe_write, read, np.ones(len(gpus), dtype=bool))
         times = self._work.times(team, gpus, flow, worn_interval_s(self.case, endured))
-        interval, there = self._work.interval(times, mean_s)
-        there &= times.stopped <= MOST_STALLED * interval
-        kept = np.exp(times.log_kept(interval, mean_s)) * self._work.kept_by_swaps(mean_s)
-        kept *= (1.0 - self._waiting(gpus)) * self.job.progress
-        return np.where(there & (kept > 0.0), kept, np.nan)
+        return times, mean_s, *self._work.interval(times, mean_s)
 
     def interval_s(self, at: Point) -> float | None:
         """The best interval; None where limits leave none."""
-        gpus, write, read, safe_write, endured = np.array([at], dtype=float).T
-        team, mean_s = np.array([self._place]), DAY_S / (self.failures_per_gpu_day * gpus)
-        flow = Flow(write, read, safe_write, read, np.ones(1, dtype=bool))
-        times = self._work.times(team, gpus, flow, worn_interval_s(self.case, endured))
-        interval, there = self._work.interval(times, mean_s)
+        _, _, interval, there = self._times([at])
         return float(interval[0]) if there[0] else None
 
     def _waiting(self, gpus: Numbers) -> Numbers:
@@ -177,32 +176,29 @@ class UsefulWork:
         """The stall of an asynchronous checkpoint, s."""
         return max(bandwidth.stall_s(self.job, way, gpus) for way in self.team.ways)
 
-    def longest_interval_s(self, gpus: float) -> float:
-        """The longest interval that the job may have, s."""
-        rule = self.job.interval
-        return rule.high_s
+    @property
+    def longest_remote_s(self) -> float:
+        """The longest interval between checkpoints that go to storage, s."""
+        every = self.team.every if self.team.mode == "local" else 1
+        return every * self.job.interval.high_s
+
+    @property
+    def volume_demand_tb_per_day(self) -> float:
+        """Checkpoints written a day at the longest interval, TB."""
+        return write_volume_tb_per_day(self.job.checkpoint_gb, self.longest_remote_s)
 
     def write_demand_gb_per_s(self, gpus: float) -> float:
         """The least safe write bandwidth with which a checkpoint fits the longest interval.
 
         Convex in the GPUs in use; infinite where no bandwidth is enough.
         """
-        job, longest_s = self.job, self.longest_interval_s(gpus)
+        job, longest_s = self.job, self.job.interval.high_s
         if self.team.mode == "sync":
             return job.checkpoint_gb / (job.max_blocking * longest_s)
-        remote_s = longest_s * (self.team.every if self.team.mode == "local" else 1)
-        share = 1.0 if self.case.rule is not None else job.max_overlap
-        left_s = remote_s * share
+        left_s = self.longest_remote_s * (1.0 if self.case.rule is not None else job.max_overlap)
         if self.team.mode == "async":
             left_s = min(left_s, longest_s - self.stall_s(gpus))
         return job.checkpoint_gb / left_s if left_s > 0.0 else math.inf
-
-    def volume_demand_tb_per_day(self, gpus: float) -> float:
-        """Checkpoints written a day at the longest interval, TB."""
-        every = self.team.every if self.team.mode == "local" else 1
-        return write_volume_tb_per_day(
-            self.job.checkpoint_gb, every * self.longest_interval_s(gpus)
-        )
 
     def tangent(self, at: Point, measure: Measure, most: Point) -> Tangent | None:
         """The tangent at a point; None where limits leave no interval there.
@@ -265,68 +261,38 @@ class UsefulWork:
             low, high = float(places[max(best - 1, 0)]), float(places[min(best + 1, BEYOND)])
         return math.exp((low + high) / 2.0) if low < high else math.exp(low)
 
-    def _local_floor_s(self, gpus: float) -> float:
-        """The shortest local interval, s."""
-        ways = self.team.ways
-        drained_s = max(bandwidth.local_drain_s(self.job, way, gpus) for way in ways)
-        worn_s = max(bandwidth.worn_interval_s(self.job, way, gpus) for way in ways)
-        return max(self.stall_s(gpus) + drained_s, worn_s)
-
     def _gpus_range(self) -> tuple[float, float]:
         """The fewest and the most GPUs in use that no purchase changes.
 
         Most of them are infinite where nothing but the purchase limits them. A local level needs
-        room for its copies, and a restart from it within the time between failures; swaps must be
-        short beside that, too.
+        room for its copies, an interval that is long enough, and a restart within the time between
+        failures; swaps must be short beside that, too.
         """
         job, ways = self.job, self.team.ways
         low = float(max(job.gpus_min, *(way.least_gpus for way in ways)))
-        highs = [math.inf if job.gpus_max is None else float(job.gpus_max)]
+        high = math.inf if job.gpus_max is None else float(job.gpus_max)
         if job.repair is not None and job.repair.swap_s > 0.0:
-            highs.append(DAY_S / job.repair.shortest_mtti_s() / self.failures_per_gpu_day)
+            high = min(high, DAY_S / job.repair.shortest_mtti_s() / self.failures_per_gpu_day)
         if job.repair is not None and job.repair.shrinks:
             low = max(low, *(float(way.least_running * way.step_gpus) for way in ways))
-        if self.team.mode == "local":
-            low, high = self._local_range(low)
-            highs.append(high)
-        return low, min(highs)
+        if self._work.drives is not None:
+            low, most = self._local_range(self._work.drives, max(low, 1.0))
+            high = min(high, most)
+        return low, high
 
-    def _local_range(self, low: float) -> tuple[float, float]:
-        """The GPUs between room for local copies and a restart within the MTTI."""
-        job, high = self.job, math.inf
-        rate = self.failures_per_gpu_day / DAY_S
-        for way in self.team.ways:
-            if way.drives is None:
-                return math.inf, -math.inf
-            room_tb = bandwidth.local_room_tb(job, way, max(low, 1.0))
-            if room_tb > way.drives.capacity_tb:
-                if job.one_replica_writes:
-                    return math.inf, -math.inf
-                low = max(low, 1.0) * room_tb / way.drives.capacity_tb
-            # restart + drain(1) / N <= 1 / (rate N), or restart + drain <= 1 / (rate N)
-            drain_s = bandwidth.local_drain_s(job, way, 1.0)
-            restart_s = job.longest_local_restart_s
-            if job.one_replica_writes:
-                high = min(high, 1.0 / (rate * (restart_s + drain_s)))
-            elif restart_s > 0.0:
-                high = min(high, (1.0 / rate - drain_s) / restart_s)
-        return self._least_where_local_fits(low), high
-
-    def _least_where_local_fits(self, low: float) -> float:
-        """The fewest GPUs whose local checkpoint is safe within the longest interval."""
-
-        def fits(gpus: float) -> bool:
-            return self._local_floor_s(gpus) <= self.longest_interval_s(gpus) * (1.0 + ABOVE)
-
-        low = max(low, 1.0)
-        if fits(low):
-            return low
-        high = low
-        while not fits(high):
-            high *= 2.0
-            if high > MOST_GPUS:
-                return math.inf
-        for _ in range(SECTIONS):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if fits(middle) else (middle, high)
-        return high
+    def _local_range(self, drives: Drives, low: float) -> tuple[float, float]:
+        """The GPUs between room and time for local copies and a restart within the MTTI."""
+        place, longest_s = self._place, self.job.interval.high_s * (1.0 + ABOVE)
+        if not drives.there[place]:
+            return math.inf, -math.inf
+        fixed_s, each_s = self.job.stall_s, float(self._work.copy_s[place] + drives.drain_s[place])
+        full = float(drives.room_tb[place] / drives.most_tb[place])
+        worn = float(drives.worn_s[place]) / longest_s
+        if self.job.one_replica_writes:
+            fits = full <= 1.0 and worn <= 1.0 and fixed_s + each_s <= longest_s
+            low = low if fits else math.inf
+        elif fixed_s >= longest_s:
+            low = math.inf
+        else:
+            low = max(low, full, worn, each_s / (longest_s - fixed_s))
+        return low, drives.most_gpus(place, self.failures_per_gpu_day, 0.0)

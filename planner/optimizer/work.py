@@ -154,6 +154,8 @@ _OF_SEVERAL: Mapping[str, Callable[[Any], Any]] = {
     "fan_once": min,
     "fan_each": min,
     "step": np.gcd.reduce,
+    "more_write": sum,
+    "more_read": sum,
 }
 """Figures of a team from those of its ways."""
 
@@ -184,6 +186,9 @@ class Work:
         self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
         self.client_write = each([system.client_write_gb_per_s for system in owner])
         self.client_read = each([system.client_read_gb_per_s for system in owner])
+        # Systems are used in part where replicas do not fill them: ceil(n / g) c <= n c / g + more.
+        part = each([1.0 - math.gcd(w.usable_gpus, w.step_gpus) / w.usable_gpus for w in ways])
+        self.more_write, self.more_read = part * self.client_write, part * self.client_read
         self.of_replica = each([-(-(w.replica_gpus or 0) // w.usable_gpus) for w in ways])
         fan = [job.fan_out_terms(way.replica_gpus) for way in ways]
         self.fan_once, self.fan_each = each([a for a, _ in fan]), each([c for _, c in fan])
@@ -209,7 +214,8 @@ class Work:
             each = getattr(self, name)
             together = [of([each[way] for way in team]) for team in self.teams]
             setattr(self, name, np.array(together, dtype=each.dtype))
-        # Ports of a number of GPUs are at most those of the type with most ports per GPU.
+        # Ports of a number of GPUs are at most those of the type with most ports per GPU, and those
+        # of systems of each type that are used in part.
         self.client_write, self.client_read = (
             np.array(
                 [max(c[w] / usable[w] for w in t) * min(usable[w] for w in t) for t in self.teams]
@@ -243,10 +249,18 @@ class Work:
         if use.ports is not None:
             return use.ports
         job, team = self.case.job, use.team
-        used = np.ceil(use.gpus / self.usable[team] - ROUNDING)
-        writers = self.of_replica[team] if job.one_replica_writes else used
-        read = self.client_read[team] * used
-        return Ports(self.client_write[team] * writers, read, read)
+        used, several = use.gpus / self.usable[team], self.several[team]
+        used = np.where(several, used, np.ceil(used - ROUNDING))
+        write, read = (
+            ports[team] * used + np.where(several, more[team], 0.0)
+            for ports, more in (
+                (self.client_write, self.more_write),
+                (self.client_read, self.more_read),
+            )
+        )
+        if job.one_replica_writes:
+            write = self.client_write[team] * self.of_replica[team]
+        return Ports(write, read, read)
 
     def arrives(self, use: Uses) -> Numbers:
         """The training data that arrives, GB/s; all systems in use read."""

@@ -446,12 +446,11 @@ class Program(Rows):
         rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
         if not rated:
             return None
-        most = work.volume_demand_tb_per_day(1.0)
-        rule = work.job.interval
-        most *= work.longest_interval_s(1.0) / max(rule.low_s, 1.0)
+        least, rule = work.volume_demand_tb_per_day, work.job.interval
+        most = least * rule.high_s / max(rule.low_s, 1.0)
         share = self.number(f"e.{name}", most)
         self.row(f"e.{name}", share - most * runs <= 0.0)
-        self._demand(work.volume_demand_tb_per_day, gpus, share, ends, runs, f"volume.{name}")
+        self.row(f"least.volume.{name}", share - least * runs >= 0.0)
         return share
 
     # What a site has in a period

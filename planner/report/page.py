@@ -59,7 +59,12 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.analysis import Frontier, RulesTable, Study, Sweep
+from planner.schema.analysis import (
+    Frontier,
+    RulesTable,
+    Study,
+    Sweep,
+)
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan, Totals
 

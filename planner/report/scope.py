@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from planner.schema.plan import LimitReport, Line, Plan, Section
+from planner.schema.plan import (
+    LimitReport,
+    Line,
+    Plan,
+    Section,
+)
 
 
 class Entry(NamedTuple):

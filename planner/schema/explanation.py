@@ -294,7 +294,6 @@ class Marginal(Record):
     unit: str
     value: InItsUnit
     text: str
-    step_text: str
     binding: bool
     looser: Moved
     tighter: Moved

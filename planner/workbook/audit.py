@@ -49,7 +49,12 @@ from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import MOST_SPARES, Extra, Pue, Quantity
+from planner.schema.problem import (
+    MOST_SPARES,
+    Extra,
+    Pue,
+    Quantity,
+)
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__

@@ -91,7 +91,7 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
         "contradiction": "infeasible", "high": "infeasible", "also fine": "optimal",
     }  # fmt: skip
     assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
-    assert "facility power 1 kW" in rows["too little"]["reason"]
+    assert rows["too little"]["reason"] == "no plan meets every limit"
     assert "jobs.0.gpus.max" in rows["contradiction"]["reason"] or rows["contradiction"]["reason"]
     assert "goodput" in rows["high"]["reason"]
     assert rows["fine"]["objective"] <= rows["also fine"]["objective"]

@@ -41,7 +41,7 @@ def moved(inputs: Inputs, step: Step, value: float | None) -> Inputs:
 def check_one(inputs: Inputs, step: Step) -> None:
     """A change is enough, and a little less is not."""
     assert has_plan(moved(inputs, step, step.least)), step
-    if step.not_enough is not None and not lever_of(inputs, step).between:
+    if step.not_enough is not None:
         assert not has_plan(moved(inputs, step, step.not_enough)), step
 
 
@@ -52,7 +52,7 @@ def check_together(inputs: Inputs, steps: tuple[Step, ...]) -> None:
         whole = moved(whole, step, step.least)
     assert has_plan(whole), steps
     for step in steps:
-        if step.not_enough is None or lever_of(inputs, step).between:
+        if step.not_enough is None:
             continue
         less = inputs
         for other in steps:

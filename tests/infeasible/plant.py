@@ -77,7 +77,8 @@ def _write() -> None:
     for old in known:
         new = old if still_planted(old) else next(faulty(unused, len(old.limits)))
         entries.append({"seed": new.seed, "limits": dict(new.limits)})
-    FILE.write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
+    lines = ",\n".join(map(json.dumps, entries))
+    FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 def faulty(seeds: Iterable[int], faults: int) -> Iterator[Planted]:
@@ -101,8 +102,7 @@ def faulty(seeds: Iterable[int], faults: int) -> Iterator[Planted]:
 
 
 def _can_be_planted(lever: Lever) -> bool:
-    fixed = lever.value is None or lever.between
-    return not fixed and not any(part in lever.path for part in NOT_PLANTED)
+    return lever.value is not None and not any(part in lever.path for part in NOT_PLANTED)
 
 
 def _planted(inputs: Inputs, values: Mapping[str, float]) -> Inputs:

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from planner.levers import Lever, applied
-from planner.optimizer.operate import LOGARITHMIC
 from planner.schema.plan import Combined
 from tests.infeasible.asked import check_one, check_together, explained, lever_of, named
 from tests.infeasible.plant import Planted, has_plan, written
@@ -59,8 +58,6 @@ def moved_by(lever: Lever, share: float) -> float:
     """Return where a lever stands that is moved by so much of its value, as changes are counted."""
     assert lever.value is not None
     place = lever.value * (1.0 + lever.looser * share)
-    if lever.limit in LOGARITHMIC:
-        place = lever.value * math.exp(lever.looser * share)
     if lever.whole:  # rounded to the tighter side
         place = math.floor(place) if lever.looser > 0 else math.ceil(place)
     return min(max(place, lever.least), lever.most)

@@ -6,15 +6,18 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from planner import shipped
+from planner.infeasible.oracle import Oracle, off
 from planner.inputs import Inputs, value_at
 from planner.levers import Change, Lever, applied, levers
 from planner.limits import SUPPLIES
 from planner.loader import documents, load, overrides, yaml12
+from planner.optimizer.effort import Effort
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
 from tests.world.solved import solved
@@ -177,7 +180,7 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "storage.client_limit.write", "jobs.*.restore.max_time", "jobs.*.gpus.min",
         "jobs.*.gpus.max", "jobs.*.gpus.hot_spares", "jobs.*.checkpoint.max_overlap",
         "jobs.*.checkpoint.max_blocking",
-        "jobs.*.checkpoint.interval.every", "jobs.*.checkpoint.interval.max",
+        "jobs.*.checkpoint.interval", "jobs.*.checkpoint.interval.max",
         "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
         "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
         "jobs.*.checkpoint.stall_overhead", "jobs.*.checkpoint.local.keep",
@@ -186,7 +189,7 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "jobs.*.repair.time", "jobs.*.repair.swap", "jobs.*.repair.spares",
         "jobs.*.checkpoint.writers", "jobs.*.restore.restart",
         "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",
-        "jobs.*.parallelism.pipeline", "items.*.fixed", "items.*.min", "items.*.max",
+        "items.*.fixed", "items.*.min", "items.*.max",
         "items.*.stock", "items.*.exclude", "items.*.required", "consider.gpu_systems",
         "consider.storage_families", "consider.vendors", "policy.require_vendors",
         "policy.forbid_vendors", "policy.split.*.max_share",
@@ -231,4 +234,24 @@ def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> N
     assert {name for name in missing if not name.startswith(WITHOUT_LEVER)} == set()
 
 
-# Paths.
+# Looser is looser: no plan is lost where limits give way.
+
+SMALL_MEMORY = ("consider.gpu_systems=[nvidia_dgx_h100]",)
+WITH_PLAN: list[tuple[str, tuple[str, ...]]] = [
+    *((name, ()) for name in PROBLEMS if name != "infeasible_restore"),
+    ("10MW", SMALL_MEMORY),
+    ("space_limited", SMALL_MEMORY),
+]
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize(("name", "settings"), WITH_PLAN)
+def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...]) -> None:
+    inputs = load(PROBLEMS[name], settings=settings)
+    oracle, everything, random = Oracle(inputs, Effort()), levers(inputs), Random(1)
+    assert oracle.possible(()) is True
+    lost = [lever.path for lever in everything if oracle.possible(lever.off) is not True]
+    assert lost == []
+    for share in (1.0, 0.7, 0.5, 0.3):
+        some = [lever for lever in everything if random.random() < share]
+        assert oracle.possible(off(some)) is True, [lever.path for lever in some]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case.bounds import Bounds, cap
-from planner.case.model import Case
-from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
+from planner.case.model import Case, Companions
+from planner.case.quantities import AtLeast, Ceil, Size, Steps, Sum, evaluate
 from planner.optimizer.checks import broken_limits
 from tests.optimizer.cases import resolved
 
@@ -115,3 +115,18 @@ def test_bounds_hold_for_random_problems() -> None:
             check_bounds(case, 4)
             checked += 1
     assert checked > 8
+
+
+def test_owned_parts_of_what_is_not_built_stay_in_sums() -> None:
+    """The program left the switches out that stay of a fabric not chosen: freight was too low."""
+    owned = AtLeast("owned", ((1.0, "switches"),), 8)
+    companions = Companions(
+        quantities=(owned, Sum("new", ((1.0, "switches"),)), Ceil("freight", ((4.6, "owned"),))),
+        items=(),
+    )
+    left = companions.renamed({"switches": None}).quantities
+    assert [quantity.name for quantity in left if not isinstance(quantity, Steps)] == [
+        "owned",
+        "freight",
+    ]
+    assert evaluate(left, {})["freight"] == 37

@@ -30,13 +30,18 @@ from planner.report.words import (
     millions,
     money,
     number,
-    percent,
     quantity,
     ratio,
     short,
     some,
 )
-from planner.schema.bill import Bid, Bids, Lack, LineKind, Quote
+from planner.schema.bill import (
+    Bid,
+    Bids,
+    Lack,
+    LineKind,
+    Quote,
+)
 
 _MOST_FINDINGS, _MOST_LACKS, _LABEL = 24, 16, 60
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
@@ -52,9 +57,8 @@ _LACKS = {
 
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
-    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
     return [
-        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"),
+        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
         Text(tuple(_to_win(found)), "Break-even prices", points=True),
@@ -105,7 +109,6 @@ def _facts(found: Bids) -> Iterator[tuple[str, str]]:
     yield "Next", listed(behind)
     yield "Mix", _mix(found)
     yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
-    yield "Robustness", _holds(found, order)
 
 
 def _first(found: Bids, order: Sequence[Bid]) -> str:
@@ -155,16 +158,6 @@ def _out(bid: Bid) -> str:
         return f"{_named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
     return f"{_named(bid)} breaks {listed(broken)}" if broken else f"{_named(bid)}: no plan with it"
-
-
-def _holds(found: Bids, order: Sequence[Bid]) -> str:
-    if len(order) < 2:
-        return "no other bid meets every limit" if order else ""
-    if found.settled:
-        return f"{order[0].key} stays first at all prices in the book's ranges"
-    held = [(bid.key, bid.holding.first) for bid in order if bid.holding is not None]
-    shares = listed([f"{key} in {percent(share)}" for key, share in held if share > 0.0])
-    return f"of {found.draws:,} draws of the book's prices in their ranges, first is {shares}"
 
 
 def _table(found: Bids) -> Table:
@@ -217,12 +210,7 @@ def _to_win(found: Bids) -> Iterator[str]:
         even = bid.break_even
         if even is None:
             continue
-        if bid.remedy is not None:
-            counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
-            value = bid.remedy.measured
-            text = f"{bid.key}: with {counts} it meets every limit"
-            yield text if value is None else f"{text}: {_value(found, value)}"
-        elif even.share is None or even.usd is None:
+        if even.share is None or even.usd is None:
             yield f"{bid.key}: {even.reason}"
         else:
             change = even.usd - bid.quoted_usd

@@ -42,7 +42,6 @@ def view(found: RulesTable) -> list[Block]:
     return [
         Heading(f"{named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
-        Text(found.argument, "Findings", points=True),
         _table(found),
         Text((_command(found),), "Command", detail=True),
         proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),

@@ -188,7 +188,6 @@ def _notes(record: Characterization) -> Iterator[str]:
     for count, text in (
         (sum(job.inferred for job in jobs), "checkpoints written together with others, inferred"),
         (sum(job.missed for job in jobs), "checkpoints missed"),
-        (sum(job.contested for job in jobs), "restoring reads that suit two jobs"),
         (sum(job.restarts - job.confirmed for job in jobs), "restarts without a restoring read"),
         (sum(each.other for each in record.clusters), "bursts of no job"),
         (sum(job.aborted for job in jobs), "checkpoints broken off, in no figure"),

@@ -1,4 +1,4 @@
-"""An uncertainty analysis: outcomes, broken limits, candidate plans, sensitivity indices."""
+"""An uncertainty analysis: outcomes, candidate plans, sensitivity indices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from planner.report.charts.model import (
     sized_axis,
 )
 from planner.report.words import (
-    amount,
     counted,
     ended,
     exact_amount,
@@ -49,7 +48,6 @@ from planner.report.words import (
 )
 from planner.schema.analysis import CandidatePlan, Percentiles, Uncertain
 
-METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 _PERCENTILES = {
     "least": "least",
     "p5": "5 %",
@@ -67,18 +65,15 @@ _MOST, _MOST_DRAWN, _MOST_ROWS = 3, 5, 20
 
 def view(study: Uncertain) -> list[Block]:
     """An uncertainty analysis as blocks."""
-    draw = f"{counted(study.samples, 'sample')}, {METHODS[study.method]}, seed {study.seed}"
+    draw = f"{counted(study.samples, 'sample')}, seed {study.seed}"
     title = Heading(f"{named(study)}  (uncertain inputs: {draw})")
-    if not (study.outcomes or study.breaks or study.candidates or study.indices):
+    if not (study.outcomes or study.candidates or study.indices):
         return [title, Text((study.message or "no scenario has a plan",))]
     within = "" if study.largest_gap is None else gap(study.largest_gap)
-    nominal = "Nominal plan as bought, whatever limits it breaks, percentiles"
     return [
         title,
         Facts(tuple(_facts(study))),
         _outcomes(study, "Best plan of each scenario, percentiles", study.outcomes),
-        _outcomes(study, nominal, study.nominal_outcomes, detail=True),
-        _breaks(study),
         _candidates(study),
         *_indices(study),
         _inputs(study),
@@ -92,20 +87,10 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
         written = results([main.p5, main.p50, main.p95], main.unit)
         text = f"{goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
         yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
-    broken = sorted((each for each in study.breaks if each.breaks), key=lambda each: -each.share)
-    if broken:
-        breaks = [f"{each.label} in {percent(each.share)}" for each in broken[:_MOST]]
-        yield "This plan", f"breaks {listed(breaks)} of scenarios"
-    elif study.breaks:
-        yield "This plan", "breaks no limit in any scenario"
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
         text = f"least for {_called(study, regret)}: {percent(regret.most_regret, 2)} at most, "
         yield "Regret", f"{text}{percent(regret.mean_regret, 2)} on average"
-    if study.best_worst_case is not None:
-        safe = study.candidates[study.best_worst_case]
-        worst = "" if safe.worst is None else f", worst {amount(study, safe.worst)}"
-        yield "Safest", f"{_called(study, safe)} meets all limits in all scenarios{worst}"
     ranked = sorted(study.indices, key=lambda each: -each.total)[:_MOST]
     yield "Cause", f"spread by {listed([each.label for each in ranked])}" if ranked else ""
     drawn = some([each.label for each in study.inputs], _MOST_DRAWN)
@@ -138,17 +123,6 @@ def _outcomes(
     return Table(title, tuple(columns), first=max(1, main), rows="outcomes", detail=detail)
 
 
-def _breaks(study: Uncertain) -> Table:
-    rows = sorted(study.breaks, key=lambda each: -each.share)
-    columns = (
-        words("limit", (each.label for each in rows)),
-        figures("scenarios", (each.breaks for each in rows), 0),
-        figures("share", (each.share for each in rows), percent),
-        figures("excess at worst", (each.worst for each in rows), percent),
-    )
-    return Table("Limits broken by the nominal plan", columns, detail=True)
-
-
 def _candidates(study: Uncertain) -> Table:
     rows = study.candidates
     worth = results([v for each in rows for v in (each.mean, each.worst)], study.unit)
@@ -168,12 +142,11 @@ def _candidates(study: Uncertain) -> Table:
 
 
 def _mark(study: Uncertain, place: int) -> str:
-    """The title of a candidate: nominal, least regret, best worst case."""
+    """The title of a candidate: nominal, least regret."""
     each = study.candidates[place]
     names = (
         ("nominal", each.nominal and each.name != "nominal"),
         ("least regret", study.least_regret == place),
-        ("best worst case", study.best_worst_case == place),
     )
     return ", ".join(name for name, holds in names if holds)
 
@@ -217,7 +190,6 @@ def charts(study: Uncertain) -> tuple[Chart, ...]:
     """The charts that have something to draw."""
     makers = (
         (_outcome_chart, study.outcomes),
-        (_break_chart, study.breaks),
         (_candidate_chart, study.candidates),
         (_index_chart, study.indices),
     )
@@ -226,20 +198,13 @@ def charts(study: Uncertain) -> tuple[Chart, ...]:
 
 
 def _outcome_chart(study: Uncertain) -> Chart:
-    nominal = {outcome.name: outcome for outcome in study.nominal_outcomes}
     panels = []
     for best in study.outcomes:
-        both = [best, nominal[best.name]] if best.name in nominal else [best]
-        axis, size = sized_axis(
-            "", [v for each in both for v in (each.least, each.most)], best.unit
-        )
-        layers = [layer for row, each in enumerate(both) for layer in _box(each, row, size)]
-        rows = tuple(
-            f"{name}: median {exact_amount(each.p50, each.unit)}"
-            for name, each in zip(("best plans", "nominal plan"), both, strict=False)
-        )
+        axis, size = sized_axis("", [best.least, best.most], best.unit)
+        layers = tuple(_box(best, 0, size))
+        rows = (f"median {exact_amount(best.p50, best.unit)}",)
         title = capital(short(_label(study, best), 52))
-        panels.append(Panel(axis, Axis(""), tuple(layers), title, rows))
+        panels.append(Panel(axis, Axis(""), layers, title, rows))
     text = (
         "Box: 25 to 75 % of scenarios, with the median; line: 5 to 95 %; squares: least and most; "
         "diamond: mean."
@@ -260,24 +225,6 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     yield Line("", (v["p50"], v["p50"]), (at - 0.2, at + 0.2), "second")
     yield Points("", (v["least"], v["most"]), (at, at), (hover, hover), "quiet", "square", True)
     yield Points("", (v["mean"],), (at,), (hover,), "second", "diamond")
-
-
-def _break_chart(study: Uncertain) -> Chart:
-    rates = sorted(study.breaks, key=lambda rate: -rate.share)[:_MOST_ROWS]
-    bars = Bars(
-        "share of scenarios",
-        tuple(row + ROW_MIDDLE for row in range(len(rates))),
-        (0.0,) * len(rates),
-        tuple(100.0 * rate.share for rate in rates),
-        tuple(f"{short(rate.label, 60)}: {counted(rate.breaks, 'scenario')}" for rate in rates),
-        tuple(f"{percent(rate.share)} ({rate.breaks:,})" for rate in rates),
-        "bad",
-        True,
-    )
-    rows = tuple(short(capital(rate.label), 52) for rate in rates)
-    panel = Panel(Axis("share of scenarios", "%"), Axis(""), (bars,), rows=rows)
-    text = "Share of scenarios in which the nominal plan, as bought, breaks a limit."
-    return Chart("breaks", "Limits broken by the nominal plan", text, (panel,), False)
 
 
 _LOOKS: tuple[tuple[Tone, Shape], ...] = (

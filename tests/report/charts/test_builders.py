@@ -88,24 +88,23 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
 def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
     study = uncertain()
     assert [chart.name for chart in charts(study)] == [
-        "outcomes", "breaks", "candidates", "indices",
+        "outcomes", "candidates", "indices",
     ]  # fmt: skip
-    bare = study.model_copy(update={"indices": (), "breaks": ()})
+    bare = study.model_copy(update={"indices": ()})
     assert [chart.name for chart in charts(bare)] == ["outcomes", "candidates"]
-    gone = {"outcomes": (), "candidates": (), "least_regret": None, "best_worst_case": None}
+    gone = {"outcomes": (), "candidates": (), "least_regret": None}
     nothing = bare.model_copy(update={**gone, "message": "no plan"})
     (chart,) = charts(nothing)
     assert not chart.panels and chart.subtitle == "no plan"
 
 
-def test_boxes_are_percentiles_the_nominal_plan_below() -> None:
+def test_boxes_are_percentiles() -> None:
     study = uncertain()
     first = charts(study)[0].panels[0]
-    best, nominal = layers(first, Bars)
+    (best,) = layers(first, Bars)
     assert (best.starts[0], best.ends[0]) == (study.outcomes[0].p25, study.outcomes[0].p75)
-    assert nominal.starts[0] == study.nominal_outcomes[0].p25 and nominal.rows[0] > best.rows[0]
     assert first.title == "Useful work"
-    assert [len(panel.rows) for panel in charts(study)[0].panels] == [2, 2, 1, 1]
+    assert [len(panel.rows) for panel in charts(study)[0].panels] == [1, 1, 1, 1]
 
 
 def test_sweep_chart_shades_values_without_a_plan() -> None:

@@ -48,7 +48,6 @@ def table(*, priced: bool = True, sense: str = "maximize") -> RulesTable:
             row("better", outcome(101.0, usd(49e6), 100.0)),
             row("never", None, "the budget is too small"),
         ),
-        argument=("High costs a tenth.", "Better does not.", "And a third."),
     )  # fmt: skip
 
 
