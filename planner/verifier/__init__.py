@@ -294,14 +294,14 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     for sku, item in basis.items.items():
         if item.category in DECIDED:
             reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
-            real = reason is not None or _may_be(basis, item, left_out.get(sku, ""))
+            real = reason is not None or _can_be_left_out(basis, item, left_out.get(sku, ""))
             once = (sku in plan.searched) != (sku in left_out) and (real or sku in plan.searched)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
             right = reason is None or sku in left_out
             found.require(right, f"not_considered: {sku} is missing, {reason}")
 
 
-def _may_be(basis: Basis, item: Item, reason: str) -> bool:
+def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
     """Whether a reason to leave an item out can be true."""
     if reason.startswith("no price"):
         return item.id not in basis.inputs.prices

@@ -446,6 +446,10 @@ def _check_times(found: Findings, run: Run) -> None:
         "loss": physics.losses(times),
     }
     found.expect("jobs", j, own)
+    z = j.exact_s / times.mtti_s  # where the derivative of goodput is 0
+    slope = z * z / 2 - z**3 / 6 if z < 1e-4 else z + math.expm1(-z)
+    best = math.isclose(slope, times.stopped_s / times.mtti_s, rel_tol=1e-6, abs_tol=1e-12)
+    found.require(best, f"jobs.exact_s: goodput is not highest at {j.exact_s:.6g} s")
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
 
 
