@@ -17,8 +17,8 @@ from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed
 from planner.analysis.why_not import case_no_worse
 from planner.case import Case, resolve
+from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
-from planner.case.suitability import needs_power
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied

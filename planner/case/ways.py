@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
-from planner.case.model import Case, Drives, System, Way
-from planner.case.repair import SpareUnit
+from planner.case.items import System
+from planner.case.job import Drives, SpareUnit, Way
+from planner.case.model import Case
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
 from planner.schema.catalog import (

@@ -84,10 +84,9 @@ def characterize(
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.analysis.fleet_storage import add_storage
+    from planner.analysis.fleet import add_storage, read_jobs, study_fleet
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
-    from planner.telemetry.fleet import read_jobs, study_fleet
 
     files = [file_path(each) for each in flat(traces)]
     if not files:
@@ -220,9 +219,9 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> None:
-    from planner.report import telemetry_files as files
+    from planner.report import table_files as files
     from planner.report.charts.telemetry import trace as trace_chart
-    from planner.report.views.fleet import charts
+    from planner.report.views.telemetry import charts
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from planner.case import Case, Storage, System, figures, suitability
-from planner.case.bandwidth import nameplate
-from planner.case.model import BillItem, Companion, Offer
-from planner.case.money import discount, support_span
-from planner.case.quantities import ceil
+from planner.case import Case, Storage, System, figures
+from planner.case.figures import discount, support_span
+from planner.case.items import BillItem, Offer, nameplate
+from planner.case.job import ceil
+from planner.case.model import Companion
+from planner.case.resolve import change_to_include
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
 from planner.optimizer.bill import Bill, bill
@@ -399,7 +400,7 @@ def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> Why:
     if isinstance(offer, Storage):
         return _why_other_storage(inputs, case, run, offer)
     item = inputs.item(offer.id)
-    return dict(case.not_considered)[offer.id], suitability.let_in(item, inputs.problem) or ""
+    return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
 
 
 def _why_other_type(inputs: Inputs, case: Case, run: Run, system: System) -> Why:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.bounds import cap
-from planner.case.model import BillItem, Case, Companions, Offer, Storage, System, Way
-from planner.case.money import support_span
+from planner.case.figures import cap, support_span
+from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.job import Way
+from planner.case.model import Case, Companions
 from planner.case.resolve import with_companions
 from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean

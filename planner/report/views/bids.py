@@ -1,4 +1,4 @@
-"""Bids side by side: the answer, break-even prices, gaps, a chart of costs; and a quote as read."""
+"""Bids side by side: the answer, break-even prices, gaps; and a quote as read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from planner.report.blocks import (
     proof_block,
     words,
 )
-from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Whiskers, sized_axis
 from planner.report.screen import show
 from planner.report.words import (
     about,
@@ -32,7 +31,6 @@ from planner.report.words import (
     number,
     quantity,
     ratio,
-    short,
     some,
 )
 from planner.schema.bill import (
@@ -43,7 +41,7 @@ from planner.schema.bill import (
     Quote,
 )
 
-_MOST_FINDINGS, _MOST_LACKS, _LABEL = 24, 16, 60
+_MOST_FINDINGS, _MOST_LACKS = 24, 16
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
 _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
@@ -350,54 +348,3 @@ def _prices(quote: Quote) -> Table:
         figures(f"net {quote.currency}", (line.unit_net or 0.0 for line in lines), 2),
     )
     return Table("Products", columns, most=_MOST_LINES, rows="products")
-
-
-# The chart: cost of each bid, its unquoted part, and the range of that.
-
-
-def charts(study: Bids) -> tuple[Chart, ...]:
-    """The chart of bids."""
-    title = f"{len(study.bids)} bids on {short(study.problem, 40)}"
-    shown = [*_ranked(study), *(bid for bid in study.bids if bid.figures and not bid.rank)]
-    if not shown:
-        return (Chart("bids", title, study.message or "There is nothing to draw."),)
-    totals = [_total(study, bid) for bid in shown]
-    paid = "over the term" if study.money == "tco" else "at once"
-    axis, size = sized_axis(f"paid {paid}", totals, "USD")
-    rows = tuple(place + ROW_MIDDLE for place in range(len(shown)))
-    own = tuple((total - bid.lacks_usd) / size for total, bid in zip(totals, shown, strict=True))
-    whole = tuple(total / size for total in totals)
-    hovers = tuple(_hover(study, bid, total) for bid, total in zip(shown, totals, strict=True))
-    low, high = (
-        tuple(
-            (total + math.fsum(getattr(lack, end) - lack.usd for lack in bid.lacks)) / size
-            for bid, total in zip(shown, totals, strict=True)
-        )
-        for end in ("low_usd", "high_usd")
-    )
-    quoted = Bars("quoted, with energy and colocation", rows, (0.0,) * len(rows), own, hovers)
-    texts = tuple(map(money, totals))
-    lacks = Bars("not quoted, price book", rows, own, whole, hovers, texts, "second", True)
-    ranges = Whiskers("within the book's ranges", rows, low, high)
-    names = tuple(
-        short(f"{f'{bid.rank}. ' if bid.rank else ''}{_named(bid)}: {_STATES[bid.state]}", _LABEL)
-        for bid in shown
-    )
-    panel = Panel(axis, Axis(""), (quoted, lacks, ranges), rows=names)
-    text = "Bids that meet every limit are on top, the best first."
-    return (Chart("bids", title, text, (panel,)),)
-
-
-def _total(study: Bids, bid: Bid) -> float:
-    of = bid.figures
-    assert of is not None
-    return (of.tco_usd if study.money == "tco" else of.capex_usd) or 0.0
-
-
-def _hover(study: Bids, bid: Bid, total: float) -> str:
-    return "\n".join((
-        _named(bid),
-        f"{money(total)}, of which {money(bid.lacks_usd)} not quoted",
-        _work(bid),
-        f"{study.measure.label}: {bid.measured or 0.0:,.6g}",
-    ))  # fmt: skip

@@ -24,10 +24,6 @@ from planner.report.charts.model import (
     Line,
     Panel,
     Points,
-    Shape,
-    Tone,
-    Whiskers,
-    is_wide,
     sized_axis,
 )
 from planner.report.words import (
@@ -187,14 +183,10 @@ def _inputs(study: Uncertain) -> Table:
 
 
 def charts(study: Uncertain) -> tuple[Chart, ...]:
-    """The charts that have something to draw."""
-    makers = (
-        (_outcome_chart, study.outcomes),
-        (_candidate_chart, study.candidates),
-        (_index_chart, study.indices),
-    )
-    found = tuple(make(study) for make, there in makers if there)
-    return found or (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    """Boxes of the outcomes, of the best plans and of the nominal plan."""
+    if not study.outcomes:
+        return (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    return (_outcome_chart(study),)
 
 
 def _outcome_chart(study: Uncertain) -> Chart:
@@ -225,83 +217,3 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     yield Line("", (v["p50"], v["p50"]), (at - 0.2, at + 0.2), "second")
     yield Points("", (v["least"], v["most"]), (at, at), (hover, hover), "quiet", "square", True)
     yield Points("", (v["mean"],), (at,), (hover,), "second", "diamond")
-
-
-_LOOKS: tuple[tuple[Tone, Shape], ...] = (
-    ("second", "star"),
-    ("third", "diamond"),
-    ("bad", "triangle"),
-)
-
-
-def _candidate_chart(study: Uncertain) -> Chart:
-    special = {
-        at: _mark(study, at) or "nominal"
-        for at, plan in enumerate(study.candidates)
-        if plan.nominal or _mark(study, at)
-    }
-    others = [plan for at, plan in enumerate(study.candidates) if at not in special]
-    breaking = [plan for plan in others if plan.feasible < 1]
-    meeting = [plan for plan in others if plan.feasible >= 1]
-    named_ = (("breaks a limit in some scenario", breaking), ("meets every limit in all", meeting))
-    look: tuple[Tone, Shape] = ("main", "circle")
-    layers = [_plans(study, name, plans, look, 7.0) for name, plans in named_ if plans]
-    for (at, name), look in zip(special.items(), _LOOKS, strict=False):
-        plan = study.candidates[at]
-        own = "" if plan.name == name else f" ({short(plan.name, 30)})"
-        layers.append(_plans(study, f"{name}{own}", [plan], look, 12.0))
-    panel = Panel(
-        _regret_axis("mean regret", [plan.mean_regret for plan in study.candidates]),
-        _regret_axis("worst regret", [plan.most_regret for plan in study.candidates]),
-        tuple(layers),
-    )
-    text = (
-        "Regret: loss against the best plan of a scenario; a broken limit counts as 100 %. Lower "
-        "left is better. Hollow: breaks a limit in some scenario."
-    )
-    return Chart("candidates", "Regret of the candidate plans", text, (panel,))
-
-
-def _regret_axis(label: str, shares: Sequence[float]) -> Axis:
-    return Axis(label, "%", is_wide([100.0 * share for share in shares], 8.0))
-
-
-def _plans(
-    study: Uncertain,
-    name: str,
-    plans: Sequence[CandidatePlan],
-    look: tuple[Tone, Shape],
-    size: float,
-) -> Points:
-    hovers = tuple(
-        f"{short(plan.name, 60)}: {units(plan.counts, study.products)}\nregret "
-        f"{percent(plan.mean_regret, 2)} mean, {percent(plan.most_regret, 2)} worst; meets every "
-        f"limit in {percent(plan.feasible)}"
-        for plan in plans
-    )
-    mean = tuple(100.0 * plan.mean_regret for plan in plans)
-    worst = tuple(100.0 * plan.most_regret for plan in plans)
-    return Points(name, mean, worst, hovers, *look, any(p.feasible < 1 for p in plans), size)
-
-
-def _index_chart(study: Uncertain) -> Chart:
-    shown = sorted(study.indices, key=lambda index: -index.total)[:_MOST_ROWS]
-    kinds: tuple[tuple[str, str, float, Tone], ...] = (
-        ("first order", "first", -0.15, "main"),
-        ("total", "total", 0.15, "second"),
-    )
-    layers: list[Layer] = []
-    for name, field, offset, tone in kinds:
-        at = tuple(row + ROW_MIDDLE + offset for row in range(len(shown)))
-        pairs = [(getattr(i, field), getattr(i, f"{field}_confidence")) for i in shown]
-        hovers = tuple(f"{name}: {v:.3g} ± {half:.2g}" for v, half in pairs)
-        ends, zero = tuple(v for v, _ in pairs), (0.0,) * len(at)
-        layers.append(Bars(name, at, zero, ends, hovers, (), tone, offset > 0, 0.26))
-        low, high = (tuple(v + sign * half for v, half in pairs) for sign in (-1, 1))
-        layers.append(Whiskers("95 % confidence", at, low, high))
-    rows = tuple(short(index.label, 52) for index in shown)
-    panel = Panel(Axis("share of the variance"), Axis(""), tuple(layers), rows=rows)
-    text = f"Share of the variance of {goal(study)} by input alone and with its interactions."
-    if study.indices_note:
-        text += f" {capital(study.indices_note).rstrip('.')}."
-    return Chart("indices", f"Sensitivity indices of {goal(study)}", text, (panel,))
