@@ -20,12 +20,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, exceeded_limits, operate
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    LimitReport,
-    NextStep,
-    StepNeed,
-    Totals,
-)
+from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
 from planner.sizing.demand import rule_demand
 
 CLOSE = 1e-6
