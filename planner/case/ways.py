@@ -14,19 +14,8 @@ from planner.case.job import Drives, SpareUnit, Way
 from planner.case.model import Case
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
-from planner.schema.catalog import (
-    Achieved,
-    Confidence,
-    Item,
-    PowerPoint,
-    Precision,
-)
-from planner.schema.job import (
-    ASSUMED_AT_GPUS,
-    DEFAULT_FAILURES,
-    Job,
-    Parallelism,
-)
+from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
+from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST

@@ -39,13 +39,7 @@ from planner.portfolio.schema import (
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category
 from planner.schema.job import Checkpoint, Job
-from planner.schema.problem import (
-    Budget,
-    Objective,
-    Problem,
-    Quantity,
-    Term,
-)
+from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.untrusted_files import contents
 

@@ -801,8 +801,8 @@ def _most_delivered(place: Place) -> tuple[float, float]:
         return max(share * math.fsum(best), 1e-6)
 
     case = place.case
-    write = most("write_gb_per_s", case.delivered_write)
-    return write, most("read_gb_per_s", case.delivered_read)
+    write = most("nameplate_write_gb_per_s", case.delivered_write)
+    return write, most("nameplate_read_gb_per_s", case.delivered_read)
 
 
 __all__ = ["Limit", "Program", "Run", "tokens_per_pflops"]

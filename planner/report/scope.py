@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    Plan,
-    Section,
-)
+from planner.schema.plan import LimitReport, Line, Plan, Section
 
 
 class Entry(NamedTuple):
@@ -120,12 +115,6 @@ def over_time(plan: Plan) -> bool:
     spans = [line.support_years for line in own_lines(plan) if line.support_usd_per_year]
     shorter = any(span is not None and abs(span - years) > 1e-9 for span in spans)
     return plan.site.discount_rate > 0 or shorter
-
-
-def binding_limits(plan: Plan) -> list[LimitReport]:
-    """The limits that bind; of those that are no supply only where nothing else does."""
-    found = [limit for limit in plan.limits if limit.binding]
-    return [limit for limit in found if can_run_short(limit)] or found
 
 
 def can_run_short(limit: LimitReport) -> bool:

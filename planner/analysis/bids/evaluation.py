@@ -33,15 +33,7 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.words import product as product_name
-from planner.schema.bill import (
-    BidCharge,
-    BidFigures,
-    BidLine,
-    BidMeasure,
-    Lack,
-    LackKind,
-    PricedBy,
-)
+from planner.schema.bill import BidCharge, BidFigures, BidLine, BidMeasure, Lack, LackKind, PricedBy
 from planner.schema.catalog import Item
 from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
