@@ -25,7 +25,6 @@ from planner.cli_options import (
     Mode,
     Output,
     ProblemFile,
-    Quantities,
     Quiet,
     Rates,
     ReadAs,
@@ -35,6 +34,7 @@ from planner.cli_options import (
     StudyOutput,
     Text,
     Texts,
+    TimeFormat,
     TimeLimit,
     Workers,
     argument,
@@ -61,8 +61,9 @@ from planner.version import __version__
 _HELP = """\
 Decide what to buy for an AI training cluster, to a proven gap.
 
-Start with planner init, then planner check and planner solve. Exit codes: 0 done; 2 wrong input;
-3 no plan, or a check fails; 4 nothing found; 5 a plan without proof; 130 interrupted."""
+Start with planner init, then planner check and planner solve. Options with a PATH, FILE or NAMES
+may be repeated. Exit codes: 0 done; 2 wrong input; 3 no plan, or a check fails; 4 nothing found;
+5 a plan without proof; 130 interrupted."""
 
 app = typer.Typer(
     name="planner",
@@ -116,33 +117,20 @@ def solve(
     gap: Gap = None,
     time_limit: TimeLimit = None,
     solver: ChosenSolver = "highs",
-    save_model: Annotated[
-        Path | None, option("Write the integer program as MPS, or LP (FILE.lp).")
-    ] = None,
+    save_model: Annotated[Path | None, option("Write the integer program, MPS or *.lp.")] = None,
     also: Annotated[
-        Texts,
-        option(
-            "Write more: bill.csv, bill.json, cables (schedule and sheet), netbox (CSV for "
-            "NetBox). Commas or repeated.",
-            metavar="NAMES",
-        ),
+        Texts, option("Write more files: bill.csv, bill.json, cables, netbox.", metavar="NAMES")
     ] = None,
     html: Annotated[bool, option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Audience,
         option(
-            "Readers of the files: internal sees all; customer net prices, customer-list list and "
-            "net prices, customer-no-prices none; partner net prices and discounts. The screen is "
-            "internal."
+            "Readers of the files: customers see net, list and net, or no prices; partners "
+            "net prices and discounts. The screen is internal."
         ),
     ] = "internal",
     show: Annotated[
-        Texts,
-        option(
-            "Show more: lines (the bill), run (operation and limits), network, notes, proof. "
-            "Commas or repeated.",
-            metavar="NAMES",
-        ),
+        Texts, option("Show more: lines (bill), run, network, notes, proof.", metavar="NAMES")
     ] = None,
     full: Full = False,
     quiet: Quiet = False,
@@ -153,7 +141,7 @@ def solve(
     """
     solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
     if is_portfolio(problem):
-        given = {"--also": also, "--html": html, "--save-model": save_model}
+        given = {"--also": also, "--save-model": save_model}  # its page is always written
         portfolio.refuse_options(given | {"--audience": audience != "internal"})
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, solver=solver, **solving)
@@ -187,12 +175,7 @@ def check(
     set_: Settings = None,
     scenario: Scenario = None,
     schema: Annotated[
-        Text,
-        option(
-            "Print the JSON Schema of a kind of file instead, for editors: problem, catalog, "
-            "prices, plan, ...",
-            metavar="KIND",
-        ),
+        Text, option("Print a JSON Schema instead: problem, catalog, ...", metavar="KIND")
     ] = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -238,26 +221,16 @@ def explain(
     set_: Settings = None,
     scenario: Scenario = None,
     step: Annotated[
-        Texts,
-        option(
-            "Step of a limit for its marginal value: --step site.facility_power='1 kW'. "
-            "Repeatable.",
-            metavar="PATH=VALUE",
-        ),
+        Texts, option("Step for the marginal value of a limit.", metavar="PATH=VALUE")
     ] = None,
     why_not: Annotated[
-        Texts, option("Explain exactly why this item is not bought. Repeatable.", metavar="ITEM")
+        Texts, option("Explain exactly why this item is not bought.", metavar="ITEM")
     ] = None,
     weight: Annotated[
-        Texts,
-        option(
-            "Without a plan: cost of relaxing a limit, relative to others. Repeatable.",
-            metavar="PATH=NUMBER",
-        ),
+        Texts, option("Without a plan: relative cost to relax a limit.", metavar="PATH=NUMBER")
     ] = None,
     keep: Annotated[
-        Texts,
-        option("Without a plan: a limit that must not be relaxed. Repeatable.", metavar="PATH"),
+        Texts, option("Without a plan: a limit not to be relaxed.", metavar="PATH")
     ] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
@@ -300,37 +273,22 @@ def sweep(
     vary: Annotated[
         Texts,
         option(
-            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or "
-            "x0.8:x1.2:x0.1; also catalog.ITEM..., prices.ITEM.list. tornado: 1.1:1.4, x0.8:x1.2 "
-            "or +-20%. uncertain: uniform(LOW, HIGH), triangular, normal, lognormal, loguniform, "
-            "discrete. Repeatable; default of tornado and uncertain: the inputs that matter.",
+            "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
+            "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
+            "normal, lognormal, loguniform, discrete. Default of these: the inputs that matter.",
             metavar="PATH=VALUES",
         ),
     ] = None,
     scenarios: Annotated[
-        Text,
-        option(
-            "grid: scenarios of a CSV file, one a row; or named ones of the problem, with "
-            "commas, or all.",
-            metavar="FILE",
-        ),
+        Text, option("grid: a CSV file of scenarios; or names in the problem.", metavar="FILE")
     ] = None,
     against: Annotated[
-        Texts,
-        option(
-            "frontier: its axis, storage, cost or power. Repeatable.",
-            metavar="AXIS",
-            show_default="all three",
-        ),
+        Texts, option("frontier: storage, cost or power.", metavar="AXIS", show_default="all")
     ] = None,
     points: Annotated[int | None, option("frontier: most points.", show_default="50")] = None,
-    samples: Annotated[
-        int | None, option("uncertain: number of draws.", show_default="256")
-    ] = None,
+    samples: Annotated[int | None, option("uncertain: draws.", show_default="256")] = None,
     seed: Annotated[int | None, option("uncertain: seed of the draws.", show_default="1")] = None,
-    indices: Annotated[
-        bool, option("uncertain: Sobol indices of the inputs; more draws.", "--indices")
-    ] = False,
+    indices: Annotated[bool, option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
     output: GridOutput = None,
@@ -365,20 +323,13 @@ def sweep(
 def compare(
     files: Annotated[
         list[Path],
-        argument(
-            "Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first is the "
-            "baseline; with --rules or --near one problem file."
-        ),
+        argument("Plans, problem files and workbooks; the first is the baseline."),
     ],
     by_rules: Annotated[
-        bool, option("Compare storage sized by the job and by vendors' rules.", "--rules")
+        bool, option("Compare storage of one problem by the job and vendors' rules.", "--rules")
     ] = False,
     near: Annotated[
-        Text,
-        option(
-            "Find plans within this share of the optimum that differ from it: '1 %'.",
-            metavar="SHARE",
-        ),
+        Text, option("Find plans of one problem near the optimum: '1 %'.", metavar="SHARE")
     ] = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -410,15 +361,9 @@ def compare(
 
 @command("verify 10MW.plan.json")
 def verify(
-    plan: Annotated[
-        Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx, of planner solve.")
-    ],
+    plan: Annotated[Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
     solve_again: Annotated[
-        bool,
-        option(
-            "Solve again: a plan's bound by the other solver, an edited workbook's optimum.",
-            "--solve/--no-solve",
-        ),
+        bool, option("Prove the bound by the other solver.", "--solve/--no-solve")
     ] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
@@ -447,12 +392,12 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.commands import explore_portfolio
-    from planner.commands.explore import explorer_of, serve
+    from planner.explore import portfolio as several
+    from planner.explore import server, single
 
-    of = explore_portfolio.explorer_of if is_portfolio(problem) else explorer_of
+    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
     make = partial(of, problem, tuple(set_ or ()), scenario)
-    serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+    server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
 _ANSWERS = """\
@@ -486,7 +431,7 @@ def init(
     answers: Annotated[
         Texts,
         argument(
-            "A shipped example to copy, or answers of your own.",
+            "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
             autocompletion=complete_examples,
         ),
@@ -521,27 +466,16 @@ def catalog(
     names: Annotated[
         Texts,
         argument(
-            "Items to show in full; vendors, categories (gpu_system, storage, switch, ...) and "
-            "catalogs to list, by file or shipped name.",
+            "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
             autocompletion=complete_items,
         ),
     ] = None,
-    check: Annotated[
-        bool,
-        option(
-            "Validate: structure, sources, plausibility, prices below the bare drives, prices "
-            "over six months old.",
-            "--check",
-        ),
-    ] = False,
+    check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
     incomplete: Annotated[
         bool, option("List only incomplete items, with missing fields.", "--incomplete")
     ] = False,
-    prices: Annotated[
-        list[Path] | None,
-        option("Price book, a file or a shipped one. Repeatable.", metavar="BOOK"),
-    ] = None,
+    prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
     """List the items of the catalogs with prices, show items in full, or validate catalogs."""
@@ -558,79 +492,30 @@ def catalog(
 
 @command("characterize hall.csv --problem 10MW.yaml --gpus 4096")
 def characterize(
-    traces: Annotated[
-        list[Path],
-        argument(
-            "Traces: CSV, Excel, JSON (objects) or Parquet. Several clusters in one file by a "
-            "column, or a file each."
-        ),
-    ],
+    traces: Annotated[list[Path], argument("Traces: CSV, Excel, JSON (objects) or Parquet.")],
     time: Annotated[Text, column("Column of times; DATE+TIME for two columns.")] = None,
     write: Annotated[Text, column("Column of writes.")] = None,
     read: Annotated[Text, column("Column of reads.")] = None,
     cluster: Annotated[Text, option("Column of the clusters' names.", metavar="COLUMN")] = None,
-    sum_: Annotated[
-        bool,
-        option(
-            "Add up the columns of writes and of reads (--write 'ost*'), and rows of a time.",
-            "--sum",
-        ),
-    ] = False,
-    unit: Annotated[
-        Text, option("Unit of the figures: GB/s, MiB/s, B.", show_default="as named")
-    ] = None,
-    decimal: Annotated[
-        Text, option("Decimal mark, . or ,; the other one groups thousands.", metavar="MARK")
-    ] = None,
-    time_format: Annotated[
-        Text,
-        option(
-            "Format of times: '%d/%m/%Y %H:%M'.",
-            show_default="ISO 8601, or the one that fits",
-            metavar="FORMAT",
-        ),
-    ] = None,
-    read_as: Annotated[
-        ReadAs | None,
-        option("Kind of figures: bandwidth, bytes per sample, counters of bytes."),
-    ] = None,
+    sum_: Annotated[bool, option("Add up columns (--write 'ost*') and rows.", "--sum")] = False,
+    unit: Annotated[Text, option("Unit: GB/s, MiB/s, B.", show_default="as named")] = None,
+    decimal: Annotated[Text, option("Decimal mark, . or ,.", metavar="MARK")] = None,
+    time_format: TimeFormat = None,
+    read_as: Annotated[ReadAs | None, option("Bandwidth, bytes per sample or counters.")] = None,
     stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
-    window: Annotated[
-        Text,
-        option(
-            "Averaging window of each sample: '5 min' of rate(...[5m]).",
-            show_default="estimated",
-            metavar="TIME",
-        ),
-    ] = None,
+    window: Annotated[Text, option("Averaging window of samples: '5 min'.", metavar="TIME")] = None,
     jobs: Annotated[
         Path | None,
-        option(
-            "Table of jobs (job, cluster, gpus, parameters): adds the study of the fleet.",
-            metavar="FILE",
-        ),
+        option("Table of jobs (job, cluster, gpus, parameters), for the study of a fleet."),
     ] = None,
-    problem: Annotated[
-        Path | None,
-        option("Problem to calibrate by a job; with --jobs: catalogs for sufficient storage."),
-    ] = None,
-    job: Annotated[
-        Text, option("Job found to calibrate by.", show_default="largest writer")
-    ] = None,
-    plan: Annotated[
-        Path | None, option("Plan that ran: GPUs and nameplate of the storage.")
-    ] = None,
+    problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
+    job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
+    plan: Annotated[Path | None, option("Plan that ran, for GPUs and nameplate.")] = None,
     gpus: Annotated[int | None, option("GPUs of the job.")] = None,
     nameplate: Annotated[
-        Text,
-        option(
-            "Nameplate bandwidth of the storage: '200 GB/s', or write and read, with a comma.",
-            metavar="WRITE[,READ]",
-        ),
+        Text, option("Nameplate bandwidth of the storage.", metavar="WRITE[,READ]")
     ] = None,
-    log: Annotated[
-        Text, option("The job's log (CSV: time, job, event).", metavar="FILE[=JOB]")
-    ] = None,
+    log: Annotated[Text, option("Log (CSV: time, job, event).", metavar="FILE[=JOB]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -657,26 +542,17 @@ def characterize(
 
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
-    plan: Annotated[
-        Path, argument("PROBLEM.plan.json of planner solve; also a problem file or a workbook.")
-    ],
+    plan: Annotated[Path, argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
     failures: Annotated[
         str,
         option(
-            "Failures: exponential, weibull:SHAPE, or a file of times between interruptions or of "
-            "dates, such as the output of sacct -P; FILE=COLUMN for one of its columns.",
+            "exponential, weibull:SHAPE, or FILE[=COLUMN] of times between failures or of dates.",
             metavar="KIND",
         ),
     ] = "exponential",
-    time_format: Annotated[
-        Text, option("Format of its dates: '%m/%d/%Y %H:%M'.", metavar="FORMAT")
-    ] = None,
-    scaled: Annotated[
-        bool, option("Scale the file's times to the plan's mean.", "--scaled")
-    ] = False,
-    interval: Annotated[
-        Text, option("Checkpoint interval.", show_default="the plan's", metavar="TIME")
-    ] = None,
+    time_format: TimeFormat = None,
+    scaled: Annotated[bool, option("Scale the file's times to the plan's.", "--scaled")] = False,
+    interval: Annotated[Text, option("Checkpoint interval.", metavar="TIME")] = None,
     replications: Annotated[int, option("Number of runs.")] = 1000,
     length: Annotated[str, option("Length of each run.", metavar="TIME")] = "1 year",
     seed: Annotated[int, option("Seed of the runs.")] = 1,
@@ -709,12 +585,8 @@ def simulate(
 def quote_import(
     file: Annotated[Path, argument("The vendor's file: .xlsx or .csv.")],
     vendor: Annotated[str, option("Name of the vendor.", show_default=False)],
-    map_: Annotated[
-        Path | None, option("Layout of its files (.map.yaml).", "--map", metavar="FILE")
-    ] = None,
-    problem: Annotated[
-        Path | None, option("Problem whose catalogs apply.", show_default="all shipped catalogs")
-    ] = None,
+    map_: Annotated[Path | None, option("Layout, a .map.yaml.", "--map", metavar="FILE")] = None,
+    problem: Annotated[Path | None, option("Problem whose catalogs apply.")] = None,
     date: Annotated[Text, option("Date of the quote.", metavar="YYYY-MM-DD")] = None,
     currency: Annotated[Text, option("Currency of the quote.", metavar="CODE")] = None,
     rate: Rates = None,
@@ -760,28 +632,11 @@ def quote_rfq(
 
 @command("quote bid 10MW.yaml acme.xlsx beta.csv", quotes, "bid")
 def quote_bid(
-    files: Annotated[
-        list[Path],
-        argument("Problem file (YAML), then bids: .xlsx or .csv, as vendors send them."),
-    ],
-    quantities: Annotated[
-        Quantities, option("Quantities as quoted, or optimised at the quoted prices.")
-    ] = "quoted",
-    vendor: Annotated[
-        Texts, option("Vendor of a bid. Repeatable.", show_default="file name", metavar="FILE=NAME")
-    ] = None,
-    map_: Annotated[
-        Texts,
-        option(
-            "Layout of a file, of planner quote import. Repeatable.", "--map", metavar="FILE=MAP"
-        ),
-    ] = None,
-    date: Annotated[
-        Texts, option("Date of a quote whose file states none.", metavar="FILE=DATE")
-    ] = None,
-    currency: Annotated[
-        Texts, option("Currency of a quote whose file states none.", metavar="FILE=CODE")
-    ] = None,
+    files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
+    vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
+    map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
+    date: Annotated[Texts, option("Date of a bid, if not stated.", metavar="FILE=DATE")] = None,
+    currency: Annotated[Texts, option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -798,7 +653,7 @@ def quote_bid(
     study = partial(
         library.bid,
         *files,
-        quantities=quantities, vendor=vendor or (), mapping=map_ or (), date=date or (),
+        vendor=vendor or (), mapping=map_ or (), date=date or (),
         currency=currency or (), rate=rate or (), settings=set_ or (), scenario=scenario,
     )  # fmt: skip
     return deliver(study, Target("quote bid", files[0], scenario, output, as_json, full, quiet))
@@ -888,13 +743,13 @@ def _report_error(error: Exception) -> int:
 
 
 def _report_usage(error: Exception, text: str) -> int:
-    """Print an error of click in one line, or the successor of a removed command or option."""
+    """Print an error of click in one line, or the successor of a removed command."""
     if text.startswith("Usage:"):  # no command: the whole help
         say(text, err=True)
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
-    now = removed.successor(command[1] if command else "", getattr(error, "option_name", ""))
+    now = removed.successor(command[1]) if command else None
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)

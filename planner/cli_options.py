@@ -25,43 +25,6 @@ def complete_items(incomplete: str) -> list[str]:
     return _beginning(_items(), incomplete)
 
 
-def complete_settings(ctx: Any, incomplete: str) -> list[str]:
-    """The settings of a problem that begin with a text, one step deeper at a time."""
-    from planner.loader.documents import field_names, models_at
-    from planner.paths import steps_of
-    from planner.schema.problem import Problem
-
-    if "=" in incomplete:
-        return []
-    head, _, tail = incomplete.rpartition(".")
-    steps = steps_of(head) if head else ()
-    for at, step in enumerate(steps):
-        named = isinstance(step, int) or steps[:at] == ("items",)
-        if not named and step not in field_names(Problem, steps[:at]):
-            return []
-    own = {("jobs",): ["0"], ("items",): _items()}
-    names = own[steps] if steps in own else field_names(Problem, steps)
-    found = []
-    for name in _beginning(names, tail):
-        path = f"{head}.{name}" if head else name
-        here = models_at(Problem, steps)
-        inside = any(each not in here for each in models_at(Problem, steps_of(path)))
-        deeper = steps in own or path in ("jobs", "items") or inside
-        found.append(f"{path}{'.' if deeper else '='}")
-    return found
-
-
-def complete_scenarios(ctx: Any, incomplete: str) -> list[str]:
-    """The scenarios of the problem file on the command line."""
-    from planner.loader import scenario_names
-
-    problem = ctx.params.get("problem")
-    try:
-        return [] if problem is None else _beginning(scenario_names(Path(problem)), incomplete)
-    except (InputError, OSError):
-        return []
-
-
 def _items() -> list[str]:
     files = shipped.catalog_files().values()
     return [name for path in files for name in _ITEM.findall(path.read_text("utf-8"))]
@@ -108,7 +71,6 @@ Audience = Literal["internal", "customer", "customer-list", "customer-no-prices"
 Mode = Literal["grid", "frontier", "tornado", "uncertain"]
 ReadAs = Literal["rate", "bytes", "counter"]
 Stamp = Literal["start", "end"]
-Quantities = Literal["quoted", "free"]
 
 Text = str | None
 Texts = list[str] | None
@@ -116,17 +78,12 @@ ProblemFile = Annotated[Path, argument("Problem file (YAML).")]
 Settings = Annotated[
     Texts,
     option(
-        "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes. "
-        "Repeatable.",
+        "Change a value: --set site.facility_power='12 MW'; @FILE for a file of changes.",
         "--set",
         metavar="PATH=VALUE",
-        autocompletion=complete_settings,
     ),
 ]
-Scenario = Annotated[
-    Text,
-    option("Apply a named scenario of the problem file.", autocompletion=complete_scenarios),
-]
+Scenario = Annotated[Text, option("Apply a named scenario of the problem file.")]
 AsJson = Annotated[bool, option("Print JSON on standard output.", "--json")]
 Full = Annotated[bool, option("Show everything: all tables and notes.", "--full")]
 Quiet = Annotated[bool, option("Print no messages.", "--quiet", "-q")]
@@ -153,6 +110,7 @@ Workers = Annotated[
         metavar="N",
     ),
 ]
-Rates = Annotated[
-    Texts, option("USD for one unit of a currency: EUR=1.08. Repeatable.", metavar="CODE=USD")
+Rates = Annotated[Texts, option("USD for one unit of a currency: EUR=1.08.", metavar="CODE=USD")]
+TimeFormat = Annotated[
+    Text, option("Format of times or dates: '%d/%m/%Y %H:%M'.", metavar="FORMAT")
 ]

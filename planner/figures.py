@@ -169,7 +169,7 @@ FIGURES: dict[str, Figure] = {
                "evaluation, restarts by people, network faults, slow starts"),
         Figure("loss.waiting", "waiting for repairs", "share", "loss", 2,
                "more units in repair than spares"),
-        # The same where a simulation counts it: it tells stalls from slowdown.
+        # The same as counted by a simulation, with slowdown apart from stalls.
         Figure("budget.stall", "stalls", "share", "loss", 2),
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),

@@ -266,7 +266,7 @@ def frontier(
     """
     from planner.analysis.frontier import AGAINST, run
 
-    axis = one_of("against", against, tuple(AGAINST))
+    axis = one_of("--against", against, tuple(AGAINST))
     most = whole("--points", points, 3)
     return study(run, Frontier, (problem,), solving, against=axis, points=most)
 
@@ -392,7 +392,6 @@ def alternatives(
 def bid(
     problem: ProblemSource,
     *quotes: object,
-    quantities: Literal["quoted", "free"] = "quoted",
     vendor: Settings = (),
     mapping: Settings = (),
     date: Settings = (),
@@ -405,7 +404,6 @@ def bid(
     Args:
         problem: the problem.
         quotes: files of bids, or lists of them.
-        quantities: as quoted, or free at the quoted prices.
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
@@ -417,7 +415,6 @@ def bid(
         (problem,),
         solving,
         quotes=tuple(map(file_path, flat(quotes))),
-        quantities=one_of("quantities", quantities, ("quoted", "free")),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),

@@ -1,4 +1,4 @@
-"""Commands, options and settings of version 0.1 that are gone, each with its successor."""
+"""Commands and settings of version 0.1 that are gone, each with its successor."""
 
 from __future__ import annotations
 
@@ -18,34 +18,6 @@ COMMANDS = {
     "tornado": "planner sweep --mode tornado",
     "uncertain": "planner sweep --mode uncertain",
 }
-OPTIONS = {
-    "--all": "--full",
-    "--bill": "--also bill.csv,bill.json",
-    "--cables": "--also cables",
-    "--curve": "planner sweep --mode frontier --html",
-    "--dask": "--workers tcp://HOST:PORT",
-    "--dist": "--vary PATH=DISTRIBUTION",
-    "--file": "--html, and -o for its folder",
-    "--jobs": "--workers",
-    "--lines": "--show lines",
-    "--log-job": "--log FILE=JOB",
-    "--named": "--scenarios NAME, or --scenarios all",
-    "--nameplate-read": "--nameplate WRITE,READ",
-    "--netbox": "--also netbox",
-    "--network": "--show network",
-    "--no-workbook": "nothing: sweep always writes its workbook",
-    "--notes": "--full; of solve --show notes",
-    "--prices": "--audience customer-list or customer-no-prices",
-    "--proof": "--full; of solve --show proof",
-    "--quotes": "the files after the problem: planner quote bid PROBLEM.yaml QUOTE.xlsx",
-    "--run": "--show run",
-    "--study": "explain -o, compare --rules -o or compare --near -o",
-    "--unplannable": "--incomplete",
-    "--verbose": "--full",
-    "--within": "--near SHARE",
-    "--workbook": "nothing: sweep always writes its workbook",
-}
-
 
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
 
@@ -80,6 +52,6 @@ def setting_successor(steps: Sequence[str | int]) -> str | None:
     return SETTINGS.get(".".join(str(step) for step in steps if not str(step).isdigit()))
 
 
-def successor(command: str = "", option: str = "") -> str | None:
-    """The successor of a command or an option, None where it was never one."""
-    return OPTIONS.get(option) if option else COMMANDS.get(command)
+def successor(command: str) -> str | None:
+    """The successor of a removed command, None where it was never one."""
+    return COMMANDS.get(command)

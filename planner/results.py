@@ -21,12 +21,10 @@ from planner.report.page import fragment, plan_sections
 from planner.report.restated import restated, restated_columns
 from planner.report.screen import show
 from planner.report.views import (
-    alternatives,
     bids,
     comparison,
     explain,
     frontier,
-    rules,
     simulation,
     size,
     sweep,
@@ -120,8 +118,8 @@ def _audit_ended(found: Audit) -> str:
 
 VIEWS: dict[type[Any], View] = {
     Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View("rules", rules.view, rules.charts, _own_row_ended),
-    Alternatives: View("alternatives", alternatives.view),
+    RulesTable: View("rules", comparison.rules, None, _own_row_ended),
+    Alternatives: View("alternatives", comparison.alternatives),
     Audit: View("audit", verification.audit, None, _audit_ended),
     Verification: View(
         "verification",
@@ -134,7 +132,7 @@ VIEWS: dict[type[Any], View] = {
     Frontier: View("frontier", frontier.view, frontier.charts),
     Tornado: View("tornado", tornado.view, tornado.charts, _swings_ended),
     Uncertain: View("uncertain", uncertain.view, uncertain.charts, _draws_ended, "outcomes"),
-    Bids: View("bids", bids.view, bids.charts, table="bids"),
+    Bids: View("bids", bids.view, table="bids"),
     Characterization: View(
         "characterization",
         telemetry.view,
@@ -142,7 +140,7 @@ VIEWS: dict[type[Any], View] = {
         lambda found: "optimal" if found.jobs else "no_solution",
         "jobs",
     ),
-    Simulation: View("simulation", simulation.view, simulation.charts, _always),
+    Simulation: View("simulation", simulation.view, None, _always),
     SizeReport: View("size", size.view, None, _always, "rules"),
     Plan: View("plan", plan_view.no_plan, table="lines"),
 }

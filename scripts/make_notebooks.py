@@ -49,7 +49,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         BEGIN,
         "why = planner.explain(hall)\nwhy",
         "What one step of each limit changes, in the unit of the objective:",
-        'why.to_frame()[["label", "text", "step_text", "binding", "looser.change", "tighter.change"]]',
+        'why.to_frame()[["label", "text", "binding", "looser.change", "tighter.change"]]',
     ),
     "compare": (
         "# Plans side by side\n\nWhat differs from the first, by how much, and why it matters.",

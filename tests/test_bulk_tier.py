@@ -17,7 +17,7 @@ from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.plan import Plan
 from planner.verifier import recheck
-from tests.oracle.goodput import goodput
+from tests.oracle.operation import goodput
 from tests.test_edges import STORE, hall_of, priced, system
 from tests.world.catalog import figure
 

@@ -17,7 +17,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem
 from planner.verifier import recheck
-from tests.oracle.goodput import best_interval_s, goodput
+from tests.oracle.operation import best_interval_s, goodput
 from tests.test_edges import FILES, STORE, priced, system
 from tests.world.catalog import figure
 

@@ -129,10 +129,7 @@ def test_the_surface_stays_small() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        *((command.split(), now) for command, now in removed.COMMANDS.items()),
-        *((["solve", HALL, option], now) for option, now in removed.OPTIONS.items()),
-    ],
+    [(command.split(), now) for command, now in removed.COMMANDS.items()],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
 def test_what_is_removed_names_its_successor(run: Runner, arguments: list[str], words: str) -> None:
@@ -211,7 +208,7 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
     assert ran.code == 0
     assert ran.err == "wrote 10MW.xlsx and 10MW.plan.json\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10MW.plan.json", "10MW.xlsx"]
-    for label in ("Objective", "Buy", "Cost", "Power", "Limits", "Storage", "Notes", "More"):
+    for label in ("Objective", "Buy", "Cost", "Limits", "Storage", "Notes", "More"):
         assert re.search(rf"^{label}\b", ran.out, re.MULTILINE), label
     assert len(ran.out.splitlines()) <= 45
     assert max(map(len, ran.out.splitlines())) <= 110
@@ -290,7 +287,7 @@ def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_p
     before = set(tmp_path.iterdir())
     ran = run("solve", "tight.yaml")
     assert (ran.code, ran.err) == (3, "")
-    assert "no plan is possible" in ran.out
+    assert "(no plan)" in ran.out
     assert re.search(r"- capital budget 12 MUSD \(tight\.yaml:\d+\)\n", ran.out)
     assert "`budget.capex` from 12 MUSD to " in ran.out
     assert max(map(len, ran.out.splitlines())) <= 100
@@ -311,7 +308,7 @@ def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_p
 def test_time_limit_without_a_plan_is_exit_code_4(run: Runner, tmp_path: Path) -> None:
     ran = run("solve", HALL, "--time-limit", "0.001 ms")
     assert ran.code == 4
-    assert "no plan found in time" in ran.out
+    assert "(none in time)" in ran.out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -333,7 +330,7 @@ def test_time_limit_with_a_plan_is_exit_code_5(
     assert plan.objective.gap is not None
     assert plan.objective.gap > plan.objective.gap_asked
     assert (tmp_path / "10MW.xlsx").is_file()
-    assert "best found so far, not proven" in " ".join(run("solve", HALL).out.split())
+    assert "(not proven)" in " ".join(run("solve", HALL).out.split())
 
 
 def test_unlimited_purchases_are_exit_code_2(

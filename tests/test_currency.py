@@ -13,8 +13,9 @@ import pytest
 
 from planner import currency
 from planner.api import solve
-from planner.commands import explore
 from planner.currency import Currency
+from planner.explore.explorer import AS_IT_IS
+from planner.explore.single import SingleExplorer
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.report.bill import bill
@@ -205,7 +206,7 @@ def test_amounts_read_as_people_write_them(
 def test_explore_shows_amounts_in_the_currency_of_the_problem(tmp_path: Path) -> None:
     """The page once showed the amounts in USD of a problem in euros."""
     path = _written(tmp_path, PROBLEM + EURO, BOOK)
-    found = explore.Explorer(path, load(path)).answer(explore.Asked({}, {}), "tab", 2)
+    found = SingleExplorer(path, load(path)).answer(AS_IT_IS, "tab", 2)
     money = [tile["text"] for tile in found["tiles"] if tile["label"] in ("Capex", "TCO")]
     assert money
     assert all("EUR" in text and "USD" not in text for text in money)

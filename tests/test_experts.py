@@ -13,8 +13,6 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
-from planner.verifier.rates import parameters_share
-from planner.verifier.rates import replica_gpus as gpus_of_replica
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
@@ -40,7 +38,6 @@ ROUTED = 58 * 256 * 3 * 7168 * 2048
 def test_the_gpus_of_a_replica(degrees: dict[str, int], gpus: int) -> None:
     option = Parallelism(**degrees, expert_parameters=ROUTED)
     assert option.replica_gpus == gpus
-    assert gpus_of_replica(option) == gpus
     stage = degrees["tensor"] * degrees.get("context", 1)
     inside = degrees["experts"] * degrees.get("expert_tensor", degrees["tensor"])
     whole = [n for n in range(1, 2000) if n % stage == 0 and n % inside == 0]
@@ -139,7 +136,8 @@ def test_memory_counts_what_experts_hold() -> None:
     assert planned(request(memory=memory)).status == "optimal"
     asked = request(memory=memory).case()
     job = asked.problem.job
-    held = (job.parameters or 0.0) * parameters_share(job)
+    assert job.parallelism is not None
+    held = job.parallelism.parameters_per_gpu(job.parameters or 0.0)
     assert held == pytest.approx(13.75e9)
     more = resolve(inputs_of(request(memory=memory | {"held": 6}).case()))
     assert not more.systems

@@ -17,8 +17,10 @@ from urllib.parse import urlencode
 import pytest
 
 from planner.api import load, solve
-from planner.commands import explore
 from planner.errors import InputError
+from planner.explore import explorer as explore
+from planner.explore import server
+from planner.explore.single import SingleExplorer
 from tests.world.commands import ran
 
 PROBLEM = Path(__file__).parents[1] / "problems" / "10MW.yaml"
@@ -27,24 +29,24 @@ TYPES = "consider.gpu_systems"
 
 
 @pytest.fixture(scope="module")
-def explorer() -> explore.Explorer:
-    return explore.Explorer(PROBLEM, load(PROBLEM))
+def explorer() -> SingleExplorer:
+    return SingleExplorer(PROBLEM, load(PROBLEM))
 
 
 @contextmanager
 def served(explorer):
     """Yield the address of a running server."""
     uvicorn = pytest.importorskip("uvicorn")
-    with closing(explore._listening(0)) as listening:
+    with closing(server.listen(0)) as listening:
         port = listening.getsockname()[1]
-        app = explore.app(explorer, frozenset({f"127.0.0.1:{port}"}))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        app = server.app(explorer, frozenset({f"127.0.0.1:{port}"}))
+        running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             yield f"http://127.0.0.1:{port}/"
         finally:
-            server.should_exit = True
+            running.should_exit = True
             thread.join(10)
 
 
@@ -110,7 +112,7 @@ def test_differences_are_to_the_problem_as_it_is(url):
 
 def test_no_plan_names_the_limit_that_is_too_low():
     path = PROBLEM.with_name("infeasible_restore.yaml")
-    with served(explore.Explorer(path, load(path))) as url:
+    with served(SingleExplorer(path, load(path))) as url:
         found = ask(url).json()
     assert found["status"] == "infeasible"
     assert "restore" in found["message"]
@@ -162,7 +164,7 @@ def test_only_positions_of_the_sliders_are_taken(url, body):
 
 
 def test_a_large_or_deep_request_is_refused(url):
-    large = b'{"tab": "' + b"x" * explore.MOST_BYTES + b'"}'
+    large = b'{"tab": "' + b"x" * server.MOST_BYTES + b'"}'
     deep = b"[" * 10_000
     assert post(url, "/solve", large).status == 413
     assert post(url, "/solve", deep).status == 400
@@ -216,8 +218,8 @@ def test_the_curve_passes_through_the_plan(url):
 
 
 def test_a_port_in_use_is_named():
-    with closing(explore._listening(0)) as taken, pytest.raises(InputError, match="--port"):
-        explore._listening(taken.getsockname()[1])
+    with closing(server.listen(0)) as taken, pytest.raises(InputError, match="--port"):
+        server.listen(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

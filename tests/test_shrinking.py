@@ -9,7 +9,6 @@ from functools import cache
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from planner import api
@@ -19,7 +18,7 @@ from planner.inputs import Inputs
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
 from planner.sizing.availability import Restarts, Shrinking, shrunk
-from tests.oracle import repair as oracle
+from planner.verifier.physics import States
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
@@ -56,26 +55,14 @@ HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
 """Repairs of an hour after four of five failures; three of ten need a far restart."""
 
 
-def mtti_s(job: Shrinking, load: float) -> float:
-    """Return the mean time between the failures that the work of a job sees."""
-    return HOW.hardware_share * HOW.repair_s / load / shrunk(job.running, load).failing
-
-
 def test_sizing_and_enumeration_agree() -> None:
     for job, load in jobs(200):
         found = shrunk(job.running, load)
-        mean_s, interval_s = mtti_s(job, load), 500.0
-        replicas = (job.replicas, job.replica_gpus, job.least)
-        chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
-        assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
-        assert chain.grown == pytest.approx((found.grown, found.late), abs=1e-12)
-        growing = oracle.Growing(chain, 3600.0, 0.8, HOW.after_failures, 60.0)
-        every_s, more_s = np.array([interval_s]), np.array([9.0])
-        runs = 1.0 - found.lost(HOW, interval_s, mean_s)
-        assert growing.runs(every_s, more_s, mean_s)[0] == pytest.approx(runs, abs=1e-9)
-        seldom_s = mean_s * found.failing / (found.failing - found.spared(HOW))
-        assert growing.restarts_see_s(mean_s) == pytest.approx(seldom_s, rel=1e-9)
-        assert found.units_out == pytest.approx(load * chain.runs, rel=1e-9)
+        each, load_of = job.unit_gpus / job.replica_gpus, load / job.replicas
+        chain = States.of(job.units, each, (job.least, job.replicas), load_of, HOW.repair_s)
+        assert chain.running == pytest.approx(1.0 - found.idle, abs=1e-12)
+        assert chain.seen == pytest.approx(found.failing, abs=1e-12)
+        assert chain.mean(lambda out, _: out) == pytest.approx(found.units_out, rel=1e-9)
 
 
 @pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])

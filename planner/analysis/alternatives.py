@@ -6,23 +6,28 @@ the objective within the tolerance. Of the plans found those that differ most ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import Variants, no_worse, storage_of, systems_of, value_of
+from planner.analysis.variants import Best, Variants, no_worse, storage_of, systems_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.case.model import CountName
-from planner.errors import InputError
 from planner.inputs import Change, Inputs
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.plan import assemble
-from planner.schema.analysis import Alternative, Alternatives, Direction, DirectionName, Way
+from planner.schema.analysis import (
+    Alternative,
+    Alternatives,
+    Direction,
+    DirectionName,
+    Way,
+)
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verifier import verify
@@ -97,10 +102,16 @@ def alternatives(
             "bound": found.bound,
             "worst": found.worst,
             "alternatives": tuple(records),
-            "directions": tuple(found.directions),
+            "directions": tuple(sorted(found.directions, key=_nearest_last)),
             "found": len(different),
         }
     )
+
+
+def _nearest_last(direction: Direction) -> tuple[bool, float]:
+    """Order of directions: those within the tolerance, then the others, the nearest last."""
+    missed = 1e9 if direction.shortfall is None else direction.shortfall
+    return direction.ended != "within", -missed
 
 
 @dataclass
@@ -113,10 +124,11 @@ class Candidate:
 
 
 class Extreme(NamedTuple):
-    """A direction to an extreme plan: changes of the problem, and a count that is least or most."""
+    """A direction: changes of the problem, the vendor or type left, the count that is extreme."""
 
     name: DirectionName
     changes: tuple[Change, ...]
+    detail: str = ""
     least: CountName | None = None
 
 
@@ -157,62 +169,24 @@ class Search:
         return self.shortfall(value_of(self.case, run))
 
     def run(self, progress: Progress) -> None:
-        """Search every direction, starting from the best plan."""
+        """Search every direction: other vendors and types alone, then extremes."""
+        ends = [*self._others(), *self._extremes()]
+        for place, end in enumerate(ends):
+            progress(place, len(ends))
+            self._try(end)
+        progress(len(ends), len(ends))
+
+    def _others(self) -> Iterator[Extreme]:
+        """Yield each other storage vendor, and each other GPU type."""
         case, held = self.case, self.best.operation
         assert held is not None
-        vendors = {item.id: item.vendor for item in case.flash}
-        models = {system.id: self.variants.inputs.item(system.id).model for system in case.systems}
-        ends = list(self._extremes())
-        steps = len(ends) + 2
-        progress(0, steps)
-        self._others("storage_vendor", held, vendors, {})
-        progress(1, steps)
-        self._others("gpu_type", held, {name: name for name in models}, models)
-        for place, extreme in enumerate(ends):
-            progress(place + 2, steps)
-            self._extreme(extreme)
-        progress(steps, steps)
-
-    def _others(
-        self,
-        name: DirectionName,
-        held: Run,
-        key_of: Mapping[str, str],
-        label_of: Mapping[str, str],
-    ) -> None:
-        """Keep the best plan without the keys of earlier plans, as long as it is good enough.
-
-        Args:
-            key_of: vendor or GPU type of each item.
-        """
-        left = {*key_of.values()} - {key for item, key in key_of.items() if held.units[item]}
-        while left:
-            found = self.variants.best(self._only(name, left), ties=True)
-            proof, bound = found.proof, found.bound
-            if proof is None or proof.operation is None or proof.best is None or bound is None:
-                self._note(name, "no_plan" if found.impossible else "not_found")
-                return
-            shortfall = self.shortfall(natural(self.case.objective, proof.best))
-            within, run = shortfall <= self.within, self.whole(proof.operation)
-            if self.shortfall_of(run) > self.within + FLOOR_NOISE and proof.untouched is not None:
-                run = self.whole(proof.untouched)  # the near-optimal tolerance goes beyond
-            keys = {key for item, key in key_of.items() if run.units[item]}
-            detail = ", ".join(label_of.get(key, key) for key in sorted(keys))
-            self._note(
-                name,
-                "within" if within else "beyond",
-                shortfall=self.shortfall_of(run) if within else shortfall,
-                at_least=self.shortfall(bound),
-                proven=proof.status == "optimal",
-                detail=detail,
-            )
-            if not within:
-                return
-            self._keep(run, name, detail, tuple(c.setting for c in self._only(name, keys)))
-            left -= keys
-
-    def _only(self, name: DirectionName, keys: Collection[str]) -> tuple[Change, ...]:
-        return storage_of(self.case, keys) if name == "storage_vendor" else systems_of(keys)
+        used = {item.vendor for item in case.flash if held.units[item.id]}
+        for vendor in sorted({item.vendor for item in case.flash} - used):
+            yield Extreme("storage_vendor", storage_of(case, {vendor}), vendor)
+        for system in case.systems:
+            if not held.units[system.id]:
+                model = self.variants.inputs.item(system.id).model
+                yield Extreme("gpu_type", systems_of({system.id}), model)
 
     def _extremes(self) -> Iterator[Extreme]:
         """Yield every direction to an extreme plan."""
@@ -229,38 +203,41 @@ class Search:
             least = Objective.model_validate({"minimize": objective, "indifference": 0})
             yield Extreme(name, (floor, Change("objective", least, text)))
         for count in get_args(CountName):
-            yield Extreme(count, (floor,), count)
+            yield Extreme(count, (floor,), least=count)
 
-    def _extreme(self, extreme: Extreme) -> None:
-        """Keep the extreme plan of a direction."""
-        name, least = extreme.name, extreme.least
-        try:
-            case = resolve(self.variants.inputs_of(extreme.changes))
-        except InputError:
-            self._note(name, "not_found")
-            return
-        if least is not None:
-            policy = replace(case.policy, within=0.0, disliked=())
-            case = replace(case, objective=least, indifference=0.0, policy=policy)
-        found = self.variants.best_of(case, ties=True)
-        run = None if found.run is None else self.whole(found.run)
-        if run is None or self.shortfall_of(run) > self.within + FLOOR_NOISE:
-            self._note(name, "not_found")
-            return
-        proven = found.proof is not None and found.proof.status == "optimal"
-        self._note(name, "within", shortfall=self.shortfall_of(run), proven=proven)
-        settings = tuple(change.setting for change in extreme.changes)
-        self._keep(run, name, "", settings if least is None else None)
-
-    def _keep(
-        self, run: Run, name: DirectionName, detail: str, setting: tuple[str, ...] | None
-    ) -> None:
-        way = Way(name=name, label=LABELS[name], detail=detail, setting=setting)
+    def _try(self, end: Extreme) -> None:
+        """Keep the best plan of a direction where it is within the tolerance."""
+        found = self._best(end)
+        known: dict[str, Any] = {"detail": end.detail}
+        proof, case = found.proof, found.case
+        if case is None or proof is None or proof.operation is None or proof.best is None:
+            return self._note(end, "no_plan" if found.impossible else "not_found", **known)
+        run = self.whole(proof.operation)
+        if self.shortfall_of(run) > self.within + FLOOR_NOISE and proof.untouched is not None:
+            run = self.whole(proof.untouched)  # the near-optimal tolerance goes beyond
+        shortfall = self.shortfall_of(run)
+        known |= {"shortfall": shortfall, "proven": proof.status == "optimal"}
+        if end.detail and found.bound is not None:
+            known["at_least"] = self.shortfall(found.bound)
+        if shortfall > self.within + FLOOR_NOISE:
+            return self._note(end, "beyond" if end.detail else "not_found", **known)
+        self._note(end, "within", **known)
+        setting = None if end.least else tuple(change.setting for change in end.changes)
+        way = Way(name=end.name, label=LABELS[end.name], detail=end.detail, setting=setting)
         self.candidates.append(Candidate(run, [way]))
+        return None
 
-    def _note(self, name: DirectionName, ended: str, **known: Any) -> None:
+    def _best(self, end: Extreme) -> Best:
+        if end.least is None:
+            return self.variants.best(end.changes, ties=True)
+        case = resolve(self.variants.inputs_of(end.changes))
+        policy = replace(case.policy, within=0.0, disliked=())
+        case = replace(case, objective=end.least, indifference=0.0, policy=policy)
+        return self.variants.best_of(case, ties=True)
+
+    def _note(self, end: Extreme, ended: str, **known: Any) -> None:
         """Record how a direction ended."""
-        named = {"name": name, "label": LABELS[name], "ended": ended}
+        named = {"name": end.name, "label": LABELS[end.name], "ended": ended}
         self.directions.append(Direction.model_validate(named | known))
 
 

@@ -155,9 +155,9 @@ class Field:
 def _standing(inputs: Inputs, variable: Variable) -> float | None:
     """Number in place, also where a word stands for it."""
     place = variable.first
-    value = place.standing
+    value = place.value
     if value is None and place.made is not None:
-        value = Variable(inputs, place.parent).first.standing
+        value = Variable(inputs, place.parent).first.value
     elif value is None and place.path == job_path("failures.per_gpu_day"):
         value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
     if isinstance(value, str):

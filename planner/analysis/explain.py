@@ -245,7 +245,6 @@ def marginals(
             unit=lever.unit,
             value=lever.value,
             text=lever.text(lever.value),
-            step_text=lever.text(step),
             binding=binds,
             looser=_looser(prober, base, lever, looser, idle=lever.path in idle),
             tighter=_tighter(prober, base, lever, tighter),

@@ -26,7 +26,12 @@ from planner.optimizer.effort import END_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
-from planner.schema.analysis import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
+from planner.schema.analysis import (
+    EXACT_GAP,
+    Frontier,
+    FrontierMark,
+    FrontierPoint,
+)
 from planner.schema.problem import Objective
 from planner.sizing.demand import VENDOR_RULES
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from planner.analysis.compare import total
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request
-from planner.analysis.variants import Variants, confirmed, error_text, name_limits
+from planner.analysis.variants import NO_PLAN, Variants, confirmed, error_text
 from planner.api import Options, solve_with
-from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
-from planner.infeasible import clash
 from planner.inputs import Change, Inputs
 from planner.loader.overrides import checked
 from planner.paths import job_path
 from planner.report import scope
-from planner.report.words import product, relative, write_in
+from planner.report.words import product
 from planner.schema.analysis import Bought, Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.catalog import Family
 from planner.schema.plan import Line, ObjectiveReport, Plan
@@ -26,6 +24,7 @@ from planner.schema.problem import CustomRule
 from planner.sizing.demand import VENDOR_RULES
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
+LATE = "not decided, as it takes too long"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 
@@ -141,7 +140,6 @@ def rules_table(
         objective=base.objective.name,
         measure=measure,
         rows=rows,
-        argument=argument(rows, measure, base.shown_in),
     )
 
 
@@ -169,11 +167,7 @@ def _answer(
     best = Variants(new, options).best(ties=True)
     if best.case is None or best.proof is None or best.run is None:
         status = "infeasible" if best.impossible else "no_solution"
-        reason = best.reason or "not decided, as it takes too long"
-        if best.proof is not None and best.impossible:
-            own = {change.path for change in ask.changes}
-            levers = clash(new)
-            reason = name_limits(levers and [x for x in levers if x.path not in own], {})
+        reason = best.reason or (NO_PLAN if best.impossible else LATE)
         return row.model_copy(update={"status": status, "reason": reason}), None
     plan = confirmed(new, best.case, best.proof, options.gap)
     return row.model_copy(update={"status": plan.status}), plan
@@ -257,52 +251,3 @@ def _bought(lines: list[Line]) -> tuple[Bought, ...]:
         for line in lines
         if line.working
     )
-
-
-# The argument
-
-NOTHING = 1e-6
-"""Smallest difference where nothing is known of a proof, as a share."""
-
-
-def argument(rows: Sequence[RuleRow], measure: Measure, money: Currency) -> tuple[str, ...]:
-    """Decisive rows in a line each: the worst rule, the best and worst vendor.
-
-    Args:
-        rows: the table, the demand law first.
-        money: the currency of amounts in the lines.
-    """
-    demand = rows[0].outcome
-    if demand is None:
-        return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
-
-    def worse_by(row: RuleRow) -> float:
-        difference = 0.0 if row.outcome is None else row.outcome.difference or 0.0
-        return difference if measure.sense == "minimize" else -difference
-
-    there = [row for row in rows if row.outcome is not None]
-    rules = sorted((row for row in there if row.group == "rule"), key=worse_by)[-1:]
-    vendors = sorted((row for row in there if row.group == "vendor"), key=worse_by)
-    ends = [vendors[0], vendors[-1]] if len(vendors) > 1 else []
-    return tuple(_against(row, demand, measure, worse_by(row), money) for row in (*rules, *ends))
-
-
-def _against(row: RuleRow, demand: Outcome, measure: Measure, worse: float, money: Currency) -> str:
-    """A row beside the demand law: its measure, GPUs in use and power of storage."""
-    plan = row.outcome
-    assert plan is not None
-    if abs(worse) <= max(NOTHING, plan.gap or 0.0, demand.gap or 0.0):
-        parts = [f"{measure.label} equal within the gap"]
-    else:
-        more = (worse > 0) == (measure.sense == "minimize")
-        values = (write_in(money, each.measured, measure.unit) for each in (plan, demand))
-        parts = [
-            f"{relative(worse)} {'more' if more else 'less'} {measure.label} "
-            f"({' instead of '.join(values)})"
-        ]
-    if plan.gpus_used != demand.gpus_used:
-        parts.append(f"{plan.gpus_used:,} GPUs in use instead of {demand.gpus_used:,}")
-    kw, needed_kw = plan.storage_it_power_kw, demand.storage_it_power_kw
-    if kw is not None and needed_kw is not None and kw != needed_kw:
-        parts.append(f"storage {kw:,.0f} kW instead of {needed_kw:,.0f} kW")
-    return f"{row.label}{' rule' if row.group == 'rule' else ''}: {', '.join(parts)}"

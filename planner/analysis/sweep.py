@@ -26,13 +26,11 @@ from planner.analysis.variants import (
     Scenario,
     confirmed,
     error_text,
-    name_limits,
     solve_variants,
 )
 from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
 from planner.figures import FIGURES, OBJECTIVES, objective_unit
-from planner.infeasible import clash
 from planner.inputs import Inputs, applied
 from planner.loader import load, scenario_names
 from planner.loader.axes import (
@@ -61,8 +59,6 @@ from planner.verifier import passed
 
 MOST = 100_000
 """Scenarios of a sweep."""
-MOST_EXPLAINED = 6
-"""Scenarios of a group whose conflict is searched; the others take over what holds for them."""
 
 
 # Scenarios
@@ -339,10 +335,6 @@ def rows(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     found = [_blank(answer) for answer in answers]
     if asked is None:
         return found
-    without = [place for place, answer in enumerate(answers) if answer.status == "infeasible"]
-    why = _reasons(asked, without) if without else {}
-    for place in without:
-        found[place]["reason"] = why.get(place, NO_PLAN)
     users: dict[int, list[int]] = {}
     for place, answer in enumerate(answers):
         if answer.operation is not None and answer.status in PLANNED:
@@ -357,7 +349,7 @@ def _blank(answer: Answer, **other: str) -> Row:
         "status": answer.status,
         "bound": answer.bound,
         "certificate": answer.certificate or None,
-        "reason": answer.reason or None,
+        "reason": NO_PLAN if answer.status == "infeasible" else answer.reason or None,
     } | other
 
 
@@ -429,32 +421,6 @@ def _cells(plan: Plan, run: Run) -> Row:
     }
     counts = {COUNT_PREFIX + name: count for name, count in run.units.items() if count}
     return figures | own | counts
-
-
-def _reasons(asked: Prepared, places: Sequence[int]) -> dict[int, str]:
-    """Conflicting limits of scenarios without a plan, by their place in a group.
-
-    A conflict holds for every scenario whose changed limits among the conflicting are tighter.
-    """
-    points, paths = asked.group.values, asked.group.paths
-    top = points.max(axis=0)
-    loose = {place: float((points[place] / top.clip(1e-300)).sum()) for place in places}
-    found: dict[int, str] = {}
-    searches = 0
-    for place in sorted(places, key=lambda place: (-loose[place], place)):
-        if place in found or searches >= MOST_EXPLAINED:
-            continue
-        levers = clash(asked.inputs_of(place))
-        searches += 1
-        if levers is None:
-            found[place] = name_limits(None, {})
-            continue
-        moved = [paths.index(lever.path) for lever in levers if lever.path in paths]
-        for other in places:
-            if other not in found and (points[other] <= points[place])[moved].all():
-                here = dict(zip(paths, points[other].tolist(), strict=True))
-                found[other] = name_limits(levers, here)
-    return found
 
 
 # The table and its record

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
-from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers, conflict
+from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers
@@ -31,8 +31,6 @@ from planner.schema.analysis import (
 from planner.schema.plan import Status
 
 BY = 0.2
-MOST_EXPLAINED = 6
-"""Ends without a plan whose conflict is searched, which takes longer than solving."""
 SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
 MESSAGES: dict[Status, str] = {
     "infeasible": NO_PLAN,
@@ -78,7 +76,7 @@ def study(
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
     found = answers(inputs, scenarios, replace(options, known=known), progress)
-    ends = list(map(_end, sides, _with_reasons(inputs, found)))
+    ends = list(map(_end, sides, found))
     swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
     status = _status(base, {end.status for end in ends})
     return Tornado(
@@ -98,16 +96,6 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Tornado:
         InputError: the problem or a range is wrong.
     """
     return study(request.inputs, vary, request.each(), by=by, progress=request.progress)
-
-
-def _with_reasons(inputs: Inputs, found: Sequence[Answer]) -> Iterator[Answer]:
-    """Yield answers with the conflicting limits of the first ones without a plan."""
-    left = MOST_EXPLAINED
-    for answer in found:
-        if answer.status == "infeasible":
-            why = conflict(inputs, answer.scenario.changes) if left else NO_PLAN
-            answer, left = answer._replace(reason=why), max(0, left - 1)
-        yield answer
 
 
 def _status(base: Answer, ends: set[RowStatus]) -> Status:
@@ -190,7 +178,7 @@ def span_around(
 
 
 def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
-    standing = field.variable.first.standing
+    standing = field.variable.first.value
     base = short(standing) if field.base is None else _text(field, field.base)
     name = label(inputs, field.path, labels(inputs))
     unit = field.unit if field.slot.numeric else ""
@@ -287,7 +275,7 @@ def _end(side: Side, answer: Answer) -> End:
         objective=answer.value,
         bound=answer.bound,
         counts={name: count for name, count in sorted(units.items()) if count},
-        reason=answer.reason,
+        reason=NO_PLAN if answer.status == "infeasible" else answer.reason,
     )
 
 

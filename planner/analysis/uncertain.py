@@ -129,7 +129,6 @@ def study(
         **head_of(inputs, options.gap),
         base=plan.objective.best,
         base_bound=plan.objective.bound,
-        method="lhs",
         seed=draw.seed,
         samples=draw.samples,
         status=_status(found),

@@ -24,9 +24,7 @@ from planner.case.resolve import limit_at
 from planner.case.ways import ways_in_plan
 from planner.errors import InputError, PlannerError
 from planner.figures import OBJECTIVES, RATIOS
-from planner.infeasible import clash
 from planner.inputs import Change, Inputs, applied, changed, value_at
-from planner.levers import Lever
 from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.overrides import checked
 from planner.loader.places import Cell
@@ -38,13 +36,13 @@ from planner.optimizer.optimise import Certificate, optimise, share, share_given
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
-from planner.report.words import listed
 from planner.schema.analysis import RowStatus
 from planner.schema.plan import Plan
 from planner.verifier import confirms, verify
 
 Numbers = NDArray[np.float64]
 ResultT = TypeVar("ResultT")
+NO_PLAN = "no plan meets every limit"
 
 FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Limits of a case that follow from one place of the problem alone, by that place."""
@@ -525,29 +523,3 @@ def answers(
     found: dict[int, Answer] = {}
     solve_variants({"": inputs}, scenarios, options, _answers, found, progress)
     return [found[scenario.index] for scenario in scenarios]
-
-
-# Scenarios without a plan
-
-NO_PLAN = "no plan meets every limit"
-CUT = f"{NO_PLAN}; the search for those that conflict was cut"
-
-
-def name_limits(levers: Sequence[Lever] | None, here: Mapping[str, float]) -> str:
-    """Conflicting limits in words, with the values of ``here`` where it has any; None: cut."""
-    if not levers:
-        return CUT if levers is None else NO_PLAN
-    names = []
-    for lever in levers:
-        value = here.get(lever.path, lever.value)
-        names.append(lever.label if value is None else f"{lever.label} {lever.text(value)}")
-    end = "cannot be met" if len(names) == 1 else "cannot hold together"
-    return f"{listed(names)} {end}"
-
-
-def conflict(inputs: Inputs, changes: Sequence[Change]) -> str:
-    """Limits that conflict after changes, in words."""
-    try:
-        return name_limits(clash(checked(inputs, changes)), {})
-    except InputError:
-        return NO_PLAN

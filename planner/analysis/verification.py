@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,26 +18,24 @@ from pydantic import ValidationError
 from planner.analysis.request import Found, Request
 from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
-from planner.case import resolve
-from planner.errors import Finding, InputError, PlannerError, SolverError, VerificationError
-from planner.inputs import Inputs, changed, inputs_from_text, inputs_to_text
+from planner.case import Case, resolve
+from planner.errors import Finding, InputError, PlannerError, SolverError
+from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
-from planner.optimizer.effort import Effort
-from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.proof import needed_products, prove
-from planner.optimizer.second_proof import SecondProof, prove_again
+from planner.optimizer.optimise import Certificate
+from planner.optimizer.proof import needed_products
+from planner.optimizer.second_proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import plan_json
-from planner.schema.explanation import Check, Verification
+from planner.schema.explanation import Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
     faults,
     origin_faults,
     program_faults,
-    recheck_from_outside,
+    recheck,
     unit_faults,
     unproven_faults,
 )
@@ -48,12 +45,6 @@ from planner.workbook.audit import audit
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
 OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
-ROUGH_GAP = 1e-3
-"""How far a GPU type alone is solved."""
-GAP = 2e-6
-"""How far the other solver proves its own answer."""
-TOLERANCE = 1e-6
-"""What two solvers may differ by, as a share of the objective."""
 CLOSE = 1e-9
 """Relative difference of two computations of one number."""
 _ELSEWHERE = {"provenance": ("problem_file", "seconds", "tool", "versions"), "limits": ("source",)}
@@ -76,6 +67,11 @@ class PlanFile:
     carried: str
     changed: tuple[str, ...]
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """The changed parts as findings."""
+        return tuple(f"{p}: not as planner wrote it; the checksum differs" for p in self.changed)
+
 
 def read_plan(path: Path, model: Plan | None = None) -> Plan:
     """Read a plan file whose every figure follows from the inputs it carries.
@@ -87,10 +83,15 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
     opened = open_plan(path, model)
-    wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
-    if wrong:
-        raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened.plan
+    plan, here = opened.plan, f"planner {__version__}"
+    if wrong := faults(opened.inputs, plan) or opened.changes:
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        fix = f"planner verify lists them; {_AGAIN}"
+        if plan.provenance.tool != here:
+            fix = f"written by {plan.provenance.tool}, this is {here}: {_AGAIN}"
+        message = f"the plan does not hold: {wrong[0]}{more}"
+        raise InputError(Finding("verify", message, opened.name, fix=fix))
+    return plan
 
 
 def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
@@ -111,46 +112,24 @@ def from_data(name: str, data: bytes) -> PlanFile:
     if isinstance(version, int) and version != SCHEMA_VERSION:
         message = f"a plan of version {version}, this planner reads {SCHEMA_VERSION}"
         raise InputError(Finding("version", message, name, fix=_AGAIN))
+    message = "the file holds no plan of this version of planner"
     try:
         written = plan_json.read(data.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:
-        raise InputError(_no_plan(name, error)) from None
-    plan = written.plan
-    if written.inputs is None:
-        message = "the plan does not carry what it was made from, so it cannot be checked"
-        raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
+        first, *more = error.errors(include_url=False)
+        if len(more) > 2:  # a file of another kind lacks nearly everything
+            raise InputError(Finding("plan", message, name, fix=_TAKES)) from None
+        place, message = ".".join(map(str, first["loc"])), f"{message}: {first['msg'].lower()}"
+        raise InputError(Finding("plan", message, name, path=place, fix=_AGAIN)) from None
+    message = "the plan does not carry what it was made from"
     try:
-        inputs = inputs_from_text(written.inputs)
+        if written.inputs is not None:
+            inputs = inputs_from_text(written.inputs)
+            return PlanFile(name, written.plan, inputs, written.inputs, written.changed)
     except InputError as error:
-        message = f"{error.findings[0].message}, so the plan cannot be checked"
-        raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None
-    return PlanFile(name, plan, inputs, written.inputs, written.changed)
-
-
-def _no_plan(name: str, error: ValidationError) -> Finding:
-    """Finding on a file that is no plan, or on the first value that no plan has."""
-    first, *more = error.errors(include_url=False)
-    message = "the file holds no plan of this version of planner"
-    if len(more) > 2:  # a file of another kind lacks nearly everything
-        return Finding("plan", message, name, fix=_TAKES)
-    place = ".".join(str(part) for part in first["loc"])
-    return Finding("plan", f"{message}: {first['msg'].lower()}", name, path=place, fix=_AGAIN)
-
-
-def changed_text(part: str) -> str:
-    """Text on a part of a file that is not as planner wrote it."""
-    return f"{part}: not as planner wrote it; the checksum differs"
-
-
-def refusal(name: str, plan: Plan, wrong: tuple[str, ...]) -> Finding:
-    """Finding on a plan that does not hold: the first figure that is wrong."""
-    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    here = f"planner {__version__}"
-    message = f"the plan does not hold: {wrong[0]}{more}"
-    fix = f"planner verify lists them; {_AGAIN}"
-    if plan.provenance.tool != here:
-        fix = f"written by {plan.provenance.tool}, this is {here}: {_AGAIN}"
-    return Finding("verify", message, name, fix=fix)
+        message = error.findings[0].message
+    message = f"{message}, so the plan cannot be checked"
+    raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
 
 
 # Checks
@@ -175,245 +154,124 @@ def verify_file(
         InputError: the file cannot be read, or holds no plan that can be checked.
     """
     opened = open_plan(path, model)
+    plan, wrong = opened.plan, (*origin_faults(opened.inputs, opened.plan), *opened.changes)
+    text = f"parts are not as {plan.provenance.tool} wrote them"
     checks = [
-        _file(opened),
+        _check("file", wrong, text, "checksums agree (no signature)"),
         *_figures(opened, search=solve_again and time_limit_s is None),
         _catalogs(opened, path.parent),
     ]
-    solver = OTHER.get(opened.plan.provenance.solver, "highs") if solve_again else None
-    answer: tuple[float | None, float | None] = (None, None)
-    if solver is None:
-        checks.append(Check(name="bound", result="not_checked", text="not solved again"))
-    else:
-        check, answer = _bound(opened, solver, time_limit_s)
-        checks += [check, _types(opened, time_limit_s)]
+    solver = OTHER.get(plan.provenance.solver, "highs") if solve_again else None
+    check, bound = _undone("bound", "not solved again"), None
+    if solver is not None:
+        check, bound = _bound(opened, solver, time_limit_s)
+    checks.append(check)
     failed = any(check.result == "fails" for check in checks)
     return Verification(
         plan=opened.name,
-        problem=opened.plan.problem,
+        problem=plan.problem,
         result="fails" if failed else "holds",
         checks=tuple(checks),
         solver=solver,
-        value=answer[0],
-        bound=answer[1],
-        unit=opened.plan.objective.unit,
+        value=plan.objective.best,
+        bound=bound,
+        unit=plan.objective.unit,
     )
 
 
-def _file(opened: PlanFile) -> Check:
-    wrong = (*origin_faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
-    if wrong:
-        text = f"parts are not as {opened.plan.provenance.tool} wrote them"
-        return Check(name="file", result="fails", text=text, findings=wrong)
-    return Check(name="file", result="holds", text="checksums agree (no signature)")
+def _check(name: CheckName, wrong: tuple[str, ...], fails: str, holds: str) -> Check:
+    text = fails if wrong else holds
+    return Check(name=name, result="fails" if wrong else "holds", text=text, findings=wrong)
+
+
+def _undone(name: CheckName, text: str) -> Check:
+    return Check(name=name, result="not_checked", text=text)
 
 
 def _figures(opened: PlanFile, *, search: bool) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
-    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
-    what, faulty = _contents(plan), (*unproven_faults(plan), *program_faults(plan))
-    wrong = (*found.disagreements, *faulty)
+    plan, found = opened.plan, recheck(opened.inputs, opened.plan)
+    wrong = (*found.disagreements, *unproven_faults(plan), *program_faults(plan))
     wrong = wrong or assembly_faults(opened.inputs, plan)
-    repeated = search and is_repeatable(plan)
-    if repeated and not wrong and not found.breaches:
+    if search and not wrong and not found.breaches and is_repeatable(plan):
         wrong = search_faults(opened.inputs, plan)
-    if wrong:
-        text = f"wrong among {what}, computed again from the inputs it carries"
-        yield Check(name="figures", result="fails", text=text, findings=wrong)
+    what, again = f"a problem that is {plan.status}", "computed again from the inputs it carries"
+    if plan.jobs:
+        sizes = {"lines": len(plan.lines), "racks": sum(group.count for group in plan.racks)}
+        sizes["fabrics"] = len(plan.fabrics)
+        what = ", ".join(f"{n} {name}" for name, n in sizes.items() if n) + " and the job"
+    yield _check("figures", wrong, f"wrong among {what}, {again}", f"{what}: all {again}")
+    broken = tuple(f"{name}: {text}" for name, text in found.breaches)
+    if found.disagreements or not plan.jobs:
+        why = "figures are wrong" if plan.jobs else "there is no plan to keep them"
+        yield _undone("limits", why)
     else:
-        text = f"{what}: all computed again from the inputs it carries"
-        text += ", by the same search" if repeated else "; the search was not repeated"
-        yield Check(name="figures", result="holds", text=text)
-    if found.breaches:
-        broken = tuple(f"{name}: {text}" for name, text in found.breaches)
-        yield Check(name="limits", result="fails", text="limits are broken", findings=broken)
-    elif wrong or not plan.jobs:
-        text = "figures are wrong" if plan.jobs else "there is no plan to keep them"
-        yield Check(name="limits", result="not_checked", text=text)
-    else:
-        yield Check(name="limits", result="holds", text=f"all {len(plan.limits)} are kept")
-
-
-def _contents(plan: Plan) -> str:
-    if not plan.jobs:
-        return f"a problem that is {plan.status}"
-    racks = sum(group.count for group in plan.racks)
-    parts = [f"{len(plan.lines)} lines", f"{racks} racks", f"{len(plan.fabrics)} fabrics"]
-    return f"{', '.join(part for part in parts if not part.startswith('0 '))} and the job"
+        kept = f"all {len(plan.limits)} are kept"
+        yield _check("limits", broken, "limits are broken", kept)
 
 
 def _catalogs(opened: PlanFile, folder: Path) -> Check:
     """Check the plan by problem, catalogs and prices as the files it names hold them now."""
-    file = opened.plan.provenance.problem_file
+    made, now, whole = opened.plan.provenance, None, False
+    file = made.problem_file
     try:
-        now, whole = _named_now(opened, folder)
+        for path in (base / name for base in (folder, Path()) for name in (file, Path(file).name)):
+            if now is None and file and path.is_file():
+                now, whole = load(path, settings=made.overrides, scenario=made.scenario), True
+        now = renewed(opened.inputs, folder) if now is None else now
     except InputError as error:
         text = f"what the plan was made from was not found: {error.findings[0].text()}"
-        return Check(name="catalogs", result="not_checked", text=text)
+        return _undone("catalogs", text)
     what = f"{file} and what it names" if whole else "the catalogs and price books it names"
-    misread = unit_faults(now, opened.plan) if whole else ()
-    if misread:
+    if whole and (misread := unit_faults(now, opened.plan)):
         text = f"quantities of {file} and its catalogs are not read as written"
-        return Check(name="catalogs", result="fails", text=text, findings=misread)
+        return _check("catalogs", misread, text, "")
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
-        if inputs_to_text(now) == opened.carried:
-            return Check(name="catalogs", result="holds", text=f"{what} are unchanged")
+        same = inputs_to_text(now) == opened.carried
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"
-        return Check(name="catalogs", result="fails", text=text, findings=wrong)
-    found = recheck_from_outside(now, opened.plan)
-    differs = (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
-    if differs:
-        text = f"{what} say otherwise now{aside}"
-        return Check(name="catalogs", result="fails", text=text, findings=differs)
+        return _check("catalogs", () if same else wrong, text, f"{what} are unchanged")
     state = "were changed since; every figure is still theirs" if whole else "hold every figure"
-    return Check(name="catalogs", result="holds", text=f"{what} {state}{aside}")
+    differs = recheck(now, opened.plan).all
+    return _check("catalogs", differs, f"{what} say otherwise now{aside}", f"{what} {state}{aside}")
 
 
-def _named_now(opened: PlanFile, folder: Path) -> tuple[Inputs, bool]:
-    """Inputs as files hold them now, and whether the problem file is among these."""
-    made = opened.plan.provenance
-    for base in (folder, Path()):
-        for name in dict.fromkeys((made.problem_file, Path(made.problem_file).name)):
-            path = base / name
-            if name and path.is_file():
-                return load(path, settings=made.overrides, scenario=made.scenario), True
-    return renewed(opened.inputs, folder), False
+# The bound, proven by the other solver
 
 
 def _bound(
     opened: PlanFile, solver: SolverName, time_limit_s: float | None
-) -> tuple[Check, tuple[float | None, float | None]]:
-    plan = opened.plan
+) -> tuple[Check, float | None]:
+    """Ask the other solver for a plan that the stated gap or bound excludes; its bound if none."""
+    plan, goal, asked = opened.plan, opened.plan.objective, NAMES[solver]
+    allowed = (goal.gap_asked if goal.sense == "maximize" else -goal.gap_asked) * (goal.best or 0.0)
+    best = goal.bound if plan.status == "feasible" else goal.best and goal.best + allowed
     if faults(opened.inputs, plan):
-        text = "not solved again: the plan does not hold as it is"
-        return Check(name="bound", result="not_checked", text=text), (None, None)
-    if plan.status not in ("optimal", "feasible", "infeasible"):
-        text = f"a problem that is {plan.status} has none"
-        return Check(name="bound", result="not_checked", text=text), (None, None)
+        return _undone("bound", "not solved again: the plan does not hold as it is"), None
+    if plan.status != "infeasible" and best is None:
+        return _undone("bound", f"a problem that is {plan.status} has none"), None
     case = resolve(opened.inputs)
-    started = time.monotonic()
-    answer = optimise(case, gap=GAP, effort=Effort.within(time_limit_s))
-    best = None if answer.best is None else natural(case.objective, answer.best)
-    left_s = None if time_limit_s is None else time_limit_s - (time.monotonic() - started)
+    case = needed_products(case, _certificate(case, plan)) if plan.jobs else case
     try:
-        if answer.status == "optimal":
-            prove(case, answer, solver=solver, time_limit_s=left_s)
-        small = needed_products(case, answer)
-        second = prove_again(small, best, solver=solver, time_limit_s=left_s)
+        second = prove_again(case, best, solver=solver, time_limit_s=time_limit_s)
     except SolverError as error:
-        text = f"not proven again: {error}"
-        return Check(name="bound", result="not_checked", text=text), (None, None)
-    except VerificationError as error:
-        text = f"{NAMES[solver]}, asked again, disagrees"
-        wrong = error.disagreements
-        return Check(name="bound", result="fails", text=text, findings=wrong), (best, None)
-    value, bound = (best if second.better is None else second.better), second.bound
-    asked = NAMES[solver]
-    if plan.status == "infeasible":
-        return _none_either(asked, answer, second), (value, bound)
-    return _compared(plan, asked, answer, second, value), (value, bound)
+        return _undone("bound", f"not proven again: {error}"), None
+    if second.better is not None:
+        stated = f"{plan.status}, best value {_write_number(best)} {goal.unit}"
+        wrong = (f"status: {stated}, yet a plan is worth {_write_number(second.better)}",)
+        return _check("bound", wrong, f"{asked} found a plan that is better", ""), None
+    if second.open:
+        text = f"{asked} leaves open {', '.join(second.open[:3])}"
+        return _undone("bound", f"no bound of all plans proven: {text}"), None
+    unit, least = goal.unit, _write_number(second.bound)
+    text = "finds no plan either" if best is None else f"no plan is better than {least} {unit}"
+    return _check("bound", (), "", f"{asked}, asked again: {text}"), second.bound
 
 
-def _types(opened: PlanFile, time_limit_s: float | None) -> Check:
-    """Solve for each GPU type alone: none may have a better plan than the bound allows."""
-    plan, goal = opened.plan, opened.plan.objective
-    types = [sku for sku in plan.searched if opened.inputs.by_id[sku].category == "gpu_system"]
-    if not plan.jobs or goal.bound is None or len(types) < 2:
-        return Check(name="types", result="not_checked", text="no other GPU type to compare with")
-    effort, wrong, alone = Effort.within(time_limit_s), [], 0
-    for sku in types:
-        try:
-            case = resolve(changed(opened.inputs, "consider.gpu_systems", (sku,)))
-            answer = optimise(case, gap=ROUGH_GAP, effort=effort, ties=False)
-        except (InputError, SolverError):
-            continue
-        value = None if answer.value is None else natural(case.objective, answer.value)
-        if value is None:
-            continue
-        alone += 1
-        better = value - goal.bound if goal.sense == "maximize" else goal.bound - value
-        if better > TOLERANCE * max(abs(value), abs(goal.bound)):
-            worth = f"{_write_number(value)} {goal.unit}"
-            wrong.append(f"searched: {sku} alone is worth {worth}, beyond the bound")
-    if wrong:
-        text = "a GPU type was lost from the search"
-        return Check(name="types", result="fails", text=text, findings=tuple(wrong))
-    text = f"{alone} of {len(types)} GPU types have a plan alone, none beyond the bound"
-    return Check(name="types", result="holds", text=text)
-
-
-def _none_either(asked: str, answer: Certificate, second: SecondProof) -> Check:
-    if answer.status == "infeasible" and not second.open and second.better is None:
-        text = f"{asked}, asked again, finds no plan either"
-        return Check(name="bound", result="holds", text=text)
-    if answer.operation is None and second.better is None:
-        text = f"{asked} neither found a plan nor proved that there is none"
-        return Check(name="bound", result="not_checked", text=text)
-    wrong = ("status: infeasible, yet there is a plan",)
-    return Check(name="bound", result="fails", text=f"{asked} found a plan", findings=wrong)
-
-
-def _compared(
-    plan: Plan, asked: str, answer: Certificate, second: SecondProof, value: float | None
-) -> Check:
-    """Compare the plan's value, bound and status with the other solver's answer."""
-    goal, bound = plan.objective, second.bound
-    mine, unit = goal.value or 0.0, goal.unit
-    best = mine if goal.best is None else goal.best  # the plan may give something away on purpose
-    if answer.status in ("infeasible", "unbounded"):
-        wrong: tuple[str, ...] = (f"status: {plan.status}, yet {asked} says {answer.status}",)
-        return Check(name="bound", result="fails", text=f"{asked} disagrees", findings=wrong)
-
-    def ahead(one: float, other: float) -> float:
-        better = one - other if goal.sense == "maximize" else other - one
-        return better / max(abs(mine), 1e-12)
-
-    found = []
-    if bound is not None and ahead(best, bound) > TOLERANCE:
-        found.append(f"objective.best: {_write_number(best)} {unit}, better than any plan can be")
-    if value is not None and goal.bound is not None and ahead(value, goal.bound) > TOLERANCE:
-        stated = f"objective.bound: {_write_number(goal.bound)} {unit}"
-        found.append(f"{stated}, yet a plan is worth {_write_number(value)}")
-    optimal = plan.status == "optimal"
-    if value is not None and optimal and ahead(value, best) > goal.gap_asked + TOLERANCE:
-        worth = f"yet a plan is worth {_write_number(value)} {unit}"
-        found.append(f"status: optimal, {worth}, not {_write_number(best)}")
-    if found:
-        text = f"{asked}, asked again, disagrees"
-        return Check(name="bound", result="fails", text=text, findings=tuple(found))
-    if bound is None:
-        text = _left_open(asked, second)
-        return Check(name="bound", result="not_checked", text=text)
-    behind = max(0.0, ahead(bound, best))
-    text = (
-        f"no plan is better than {_write_number(bound)} {unit}; the best value stated is "
-        f"{100 * behind:.2g} % behind"
-    )
-    if behind > GAP:
-        text += f" (it may be {100 * goal.gap_asked:.2g} %)"
-    if optimal and behind > goal.gap_asked + GAP + TOLERANCE:
-        text = f"{asked} got no closer in the time given than this: {text}"
-        return Check(name="bound", result="not_checked", text=text)
-    return Check(name="bound", result="holds", text=f"{asked}, asked again: {text}")
-
-
-def _left_open(asked: str, second: SecondProof) -> str:
-    """Reason why no bound of all plans was proven."""
-    if not second.open:
-        return f"{asked} came to no bound in the time given"
-    names = ", ".join(second.open[:3])
-    more = f" and {len(second.open) - 3} more ways" if len(second.open) > 3 else ""
-    return (
-        f"{asked}, asked again, proves the bill, but no bound of all plans: it leaves open "
-        f"{names}{more}, where useful work is not concave"
-    )
-
-
-def _write_number(value: float) -> str:
+def _write_number(value: float | None) -> str:
     """A value of the objective with the digits that two solvers may differ in."""
-    return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
+    return "none" if value is None else f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
 
 
 def run(request: Request, *, solve_again: bool) -> Found:
@@ -425,11 +283,9 @@ def run(request: Request, *, solve_again: bool) -> Found:
     path = request.path
     if path.suffix.lower() == ".xlsx":
         return run_audit(request, solve_again=solve_again)
-    given = request.models.get(path)
+    given, limit_s = request.models.get(path), request.time_limit_s
     model = given if isinstance(given, Plan) else None
-    found = verify_file(
-        path, solve_again=solve_again, time_limit_s=request.time_limit_s, model=model
-    )
+    found = verify_file(path, solve_again=solve_again, time_limit_s=limit_s, model=model)
     return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
 
 
@@ -444,7 +300,7 @@ def run_audit(request: Request, *, solve_again: bool) -> Found:
     return Found((found,), ("infeasible" if broken else "optimal",))
 
 
-# The plan assembled again
+# The plan assembled, or searched, again
 
 
 def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -454,20 +310,25 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
         inputs: the inputs that the plan carries.
         plan: a plan whose figures hold.
     """
+    made, goal = plan.provenance, plan.objective
     try:
-        return tuple(_assembly_faults(inputs, plan))
+        case = resolve(inputs)
+        answer, gap = _certificate(case, plan), goal.gap_asked
+        again = assemble(inputs, case, answer, solver=made.solver, gap=gap, seconds=made.seconds)
+        if plan.storage_options is not None:  # has notes of its own, after all others
+            warnings = plan.warnings[: len(again.warnings)]
+            plan = plan.model_copy(update={"warnings": warnings})
+        return tuple(_differences(plan, again, _NOT_DERIVED))
     except (PlannerError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         return (f"jobs: the plan cannot be assembled again ({error})",)
 
 
-def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
-    case = resolve(inputs)
-    operation = operation_of(case, plan)
-    goal, notes = plan.objective, plan.warnings
-    cut = [each.text for each in plan.verdict if each.code == "search"]
-    answer = Certificate(
+def _certificate(case: Case, plan: Plan) -> Certificate:
+    """The answer of the search that a plan was assembled from."""
+    goal, cut = plan.objective, [each.text for each in plan.verdict if each.code == "search"]
+    return Certificate(
         status=plan.status,
-        operation=operation,
+        operation=operation_of(case, plan),
         value=goal.value if goal.log_value is None else goal.log_value,
         bound=None,
         gap=goal.gap,
@@ -476,17 +337,6 @@ def _assembly_faults(inputs: Inputs, plan: Plan) -> Iterator[str]:
         late=any(text.startswith("the time limit") for text in cut),
         ties_cut=bool(cut),
     )
-    again = assemble(
-        inputs,
-        case,
-        answer,
-        solver=plan.provenance.solver,
-        gap=goal.gap_asked,
-        seconds=plan.provenance.seconds,
-    )
-    if plan.storage_options is not None:  # has notes of its own, after all others
-        plan = plan.model_copy(update={"warnings": notes[: len(again.warnings)]})
-    yield from _differences(plan, again, _NOT_DERIVED)
 
 
 def search_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
@@ -514,26 +364,17 @@ def _compare(place: str, stated: Any, computed: Any) -> Iterator[str]:
     """Yield the places at which two values differ."""
     if isinstance(stated, dict) and isinstance(computed, dict):
         for name in stated | computed:
-            if name in _ELSEWHERE.get(place.split("[")[0], ()):
-                continue
-            if name == "source" and str(computed.get(name)).startswith("default"):
-                continue  # or a line of the problem file, which the plan does not carry
-            yield from _compare(f"{place}.{name}", stated.get(name), computed.get(name))
+            # a default, or a line of the problem file, which the plan does not carry
+            default = name == "source" and str(computed.get(name)).startswith("default")
+            if not default and name not in _ELSEWHERE.get(place.split("[")[0], ()):
+                yield from _compare(f"{place}.{name}", stated.get(name), computed.get(name))
     elif isinstance(stated, list) and isinstance(computed, list):
         for number, (one, other) in enumerate(zip(stated, computed, strict=False)):
             yield from _compare(f"{place}[{number}]", one, other)
         if len(stated) != len(computed):
             yield f"{place}: {len(stated)} entries, assembled again {len(computed)}"
-    elif not _is_close(stated, computed):
-        yield f"{place}: {_short(stated)}, assembled again {_short(computed)}"
-
-
-def _is_close(one: Any, other: Any) -> bool:
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
-    return bool(one == other)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    else:
+        numbers = isinstance(stated, float | int) and isinstance(computed, float | int)
+        same = numbers and math.isclose(stated, computed, rel_tol=CLOSE, abs_tol=CLOSE)
+        if not same and stated != computed:
+            yield f"{place}: {repr(stated)[:60]}, assembled again {repr(computed)[:60]}"

@@ -23,7 +23,7 @@ from planner.case.figures import it_power_kw
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
-from planner.inputs import Change, Inputs, changed
+from planner.inputs import Change, Inputs
 from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
 from planner.optimizer.checks import broken_limits
@@ -356,8 +356,7 @@ def _asked_item(solved: Solved, name: str) -> Item:
     case, variants = solved.case, solved.variants
     best = variants.best_of(case_with(case, name))
     if best.impossible:
-        because = _conflict(solved, name)
-        return _item(solved, name, "no_plan", reason=because, exact=True, asked=True)
+        return _item(solved, name, "no_plan", exact=True, asked=True)
     if best.run is None or best.value is None or best.bound is None:
         price = BreakEven(outcome="not_computed", reason=LATE)
         return _item(solved, name, "open", break_even=price, asked=True)
@@ -374,21 +373,6 @@ def _asked_item(solved: Solved, name: str) -> Item:
             extra_usd = spent_usd - (solved.plan.totals.capex_usd or 0.0)
     price = break_even(solved, name, best)
     return _placed(solved, name, least, most, extra_usd, break_even=price, asked=True)
-
-
-def _conflict(solved: Solved, name: str) -> str | None:
-    """The limits that conflict with an item; a GPU system is made the only one."""
-    inputs, path, value = solved.inputs, f"items.{name}.required", True
-    change: tuple[str, Any] = path, value
-    if name in {system.id for system in solved.case.systems}:
-        change = "consider.gpu_systems", (name,)
-    inputs = changed(inputs, *change)
-    try:
-        resolve(inputs)
-    except InputError:
-        return None
-    found = api.why_infeasible(inputs, replace(solved.variants.options, keep=(change[0],)))
-    return found.summary.removeprefix("no plan meets every limit; ")
 
 
 # Changed cases

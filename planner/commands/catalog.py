@@ -9,6 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.figures import ITEM_UNITS
@@ -31,14 +33,7 @@ from planner.loader.prices import (
 )
 from planner.removed import successor
 from planner.report.words import money
-from planner.schema.catalog import (
-    Achieved,
-    Item,
-    Port,
-    PortGroup,
-    Ports,
-    Source,
-)
+from planner.schema.catalog import Item, PortGroup
 from planner.schema.prices import Price, SupportShare
 
 _HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}
@@ -170,7 +165,7 @@ def _group(group: PortGroup) -> str:
 
 
 def _details(items: Sequence[Item], catalogs: Catalogs, prices: Prices, *, as_json: bool) -> str:
-    """Every figure of items with its source and confidence."""
+    """Every field of items; figures with confidence, source and note."""
     if not as_json:
         return "\n\n".join("\n".join(_item_lines(item, catalogs, prices)) for item in items)
     rows: list[dict[str, Any]] = []
@@ -181,80 +176,62 @@ def _details(items: Sequence[Item], catalogs: Catalogs, prices: Prices, *, as_js
     return json.dumps(rows[0] if len(rows) == 1 else rows, indent=2)
 
 
+_HEAD = ("id", "category", "vendor", "model", "lifecycle", "description", "notes")
+
+
 def _item_lines(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[str]:
-    sources, price = catalogs.sources[item.id], prices.prices.get(item.id)
     yield f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"
     if item.description:
         yield item.description
-    if item.part_number:
-        yield f"  part number {item.part_number}"
-    for label, figure in catalog_figures(item):
-        unit = f" {ITEM_UNITS[label]}" if ITEM_UNITS.get(label) else ""
-        yield f"  {label} = {figure.value}{unit}{_from(figure, sources)}"
-    yield from _rate_lines(item, sources)
-    yield from _port_lines(item, sources)
-    yield from (f"  made of {part.quantity} x {part.id}" for part in item.components)
-    for row in item.sizes.rows if item.sizes is not None else ():
-        yield f"  {row.units} units: {row.read:g}/{row.write:g} GB/s"
+    titles = {name: source.title for name, source in catalogs.sources[item.id].items()}
+    yield from _lines_of(item, "", titles, leave_out=_HEAD)
+    price = prices.prices.get(item.id)
     if price is not None:
-        yield from _price_lines(price, prices.sources[item.id][price.source].title)
+        titles = {name: source.title for name, source in prices.sources[item.id].items()}
+        yield from _price_lines(price, titles[price.source])
     yield from (f"  note: {note}" for note in item.notes)
 
 
-def _from(figure: Any, sources: Mapping[str, Source]) -> str:
-    """Confidence, source and note of a figure."""
-    note = f"; {figure.note}" if getattr(figure, "note", None) else ""
-    return f"  [{figure.confidence}] {sources[figure.source].title}{note}"
+def _lines_of(
+    part: Any, path: str, titles: Mapping[str, str], leave_out: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield the stated fields of a part of an item, one a line, nested ones by their path."""
+    if isinstance(part, BaseModel):
+        stated = part.model_dump(exclude_defaults=True).keys() - {*leave_out}
+        source = getattr(part, "source", None)
+        if source is None:
+            for name in type(part).model_fields:
+                if name in stated:
+                    yield from _lines_of(getattr(part, name), f"{path}.{name}", titles)
+            return
+        fields = [name for name in type(part).model_fields if name in stated and name not in _BASIS]
+        values = {name: _plain(getattr(part, name)) for name in fields}
+        label, value = path.removeprefix("."), values.pop("value", "")
+        unit = f" {ITEM_UNITS[label]}" if ITEM_UNITS.get(label) else ""
+        more = "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in values.items())
+        shown = "; ".join(filter(None, (f"{value}{unit}", more, part.note)))  # type: ignore[attr-defined]
+        yield f"  {label} = {shown}  [{part.confidence}] {titles[source]}"  # type: ignore[attr-defined]
+    elif isinstance(part, Mapping):
+        for name, inside in part.items():
+            yield from _lines_of(inside, f"{path}.{name}", titles)
+    elif isinstance(part, tuple) and part and isinstance(part[0], BaseModel):
+        for inside in part:
+            yield from _lines_of(inside, path, titles)
+    else:
+        yield f"  {path.removeprefix('.')} = {_plain(part)}"
 
 
-def _rate_lines(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the power set points of a GPU system and its measured rates."""
-    for point in item.power_points:
-        low, high = point.low or point.throughput, point.high or point.throughput
-        span = f" ({low:.4g} to {high:.4g})" if low != high else ""
-        power = "" if point.power is None else f", {point.power:.4g} of the system's power"
-        only = f" in {point.precision}" if point.precision else ""
-        yield (
-            f"  {point.of} with GPUs capped at {point.gpu_cap:.4g}{only}: "
-            f"{point.throughput:.4g} of the rate{span}{power}{_from(point, sources)}"
-        )
-    for row in item.achieved:
-        yield (
-            f"  achieved: {row.model} in {row.precision} on {row.gpus:,} GPUs: "
-            f"{row.rate_tflops:,.0f} TFLOP/s a GPU{_span(row)}{_from(row, sources)}"
-        )
+_BASIS = ("source", "confidence", "note")
 
 
-def _span(row: Achieved) -> str:
-    if row.low_tflops is None or row.high_tflops is None:
-        return ""
-    return f" ({row.low_tflops:,.0f} to {row.high_tflops:,.0f})"
-
-
-def _port_lines(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield the ports of an item, and the links of each port group of a switch."""
-    for name in Ports.model_fields:
-        port: Port | None = getattr(item.ports, name)
-        if port is not None:
-            rails = f" on {port.rails} rails" if port.rails > 1 else ""
-            protocol = f" {port.protocol}" if port.protocol else ""
-            yield (
-                f"  {name.replace('_', '-')} ports: {port.count} x {port.speed_gbit_per_s:g} Gb/s"
-                f"{protocol}{rails}{_from(port, sources)}"
-            )
-    if item.switch is None:
-        return
-    yield f"  {item.switch.protocol} ports, one or the other{_from(item.switch, sources)}"
-    for group in item.switch.ports:
-        yield f"    {_group(group)} Gb/s{_link(group)}"
-
-
-def _link(group: PortGroup) -> str:
-    if group.link is None:
-        return ""
-    ends = (("switch", group.link.switch_end), ("system", group.link.system_end))
-    fitted = [f"{end.item} at the {side}" for side, end in ends if end is not None]
-    return f": {', '.join([group.link.cable, *fitted])}"
+def _plain(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, BaseModel):
+        stated = value.model_dump(exclude_defaults=True)
+        return ", ".join(f"{name} {_plain(getattr(value, name))}" for name in stated)
+    if isinstance(value, tuple):
+        return "; ".join(map(_plain, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _price_lines(price: Price, title: str) -> Iterator[str]:
@@ -268,7 +245,7 @@ def _price_lines(price: Price, title: str) -> Iterator[str]:
         yield f"  {price.note}"
     support = price.support_per_year
     if isinstance(support, SupportShare):
-        yield f"  support {support.share:.3%} of the price a year".replace(".000%", " %")
+        yield f"  support {100.0 * support.share:g} % of the price a year"
     elif support is not None:
         yield f"  support {money(support.usd)} a year"
     if price.lead_time is not None:

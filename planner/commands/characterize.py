@@ -220,9 +220,9 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> None:
-    from planner.report import telemetry_files as files
+    from planner.report import table_files as files
     from planner.report.charts.telemetry import trace as trace_chart
-    from planner.report.views.fleet import charts
+    from planner.report.views.telemetry import charts
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

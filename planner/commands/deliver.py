@@ -13,7 +13,7 @@ from planner.analysis.request import stem_of
 from planner.atomic_files import write_all
 from planner.errors import InputError, StoppedError
 from planner.loader.prices import today
-from planner.report.blocks import Block, Heading
+from planner.report.blocks import Heading
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
 from planner.schema.analysis import Comparison, Frontier, Sweep
@@ -158,14 +158,14 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
 
     found = {}
     for chart in (each for each in charts if each.panels):
-        own = "" if stem.name.endswith(f".{chart.name}") else f".{chart.name}"
+        own = "" if f".{chart.name}" in stem.name else f".{chart.name}"
         found[stem.with_name(f"{stem.name}{own}.png")] = png(chart)
         found[stem.with_name(f"{stem.name}{own}.svg")] = svg(chart)
     return found
 
 
 def study_sheet(record: Any, pictures: Sequence[bytes] = ()) -> Sheet:
-    """The sheet of a record and the one with all its figures."""
+    """The sheet of a record, and of a sweep one with all its rows."""
     from planner.workbook import tables
 
     stated, beside = shown_in_currency(record, MOST_ROWS)
@@ -174,12 +174,9 @@ def study_sheet(record: Any, pictures: Sequence[bytes] = ()) -> Sheet:
 
     def add(book: Book) -> None:
         tables.add(book, name, view.blocks(stated, **beside), pictures)
-        keys = [side.key for side in getattr(record, "sides", ())]
-        data: list[Block] = [*tables.tables_of(stated, keys)]
         if "rows" in beside:
-            data = [tables.sweep_table(stated, beside["rows"])]
-        if data:
-            tables.add(book, f"{name} data", [Heading(f"{name}: every figure"), *data])
+            rows = tables.sweep_table(stated, beside["rows"])
+            tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
 
     return add
 
@@ -209,7 +206,7 @@ def _page(path: Path, records: Sequence[Any]) -> dict[Path, bytes]:
         except InputError as error:
             say(f"planner: no page with sliders: {error}", err=True)
         return {}
-    return {path: report(_title(records[0]), (), [shown_study(r) for r in records]).encode()}
+    return {path: report(_title(records[0]), None, [shown_study(r) for r in records]).encode()}
 
 
 def shown_study(record: Any) -> Any:
@@ -223,7 +220,7 @@ def shown_study(record: Any) -> Any:
 
 def _write_table(record: Any, stem: Path) -> None:
     """Write the rows of a sweep as Parquet and CSV."""
-    from planner.report import sweep_files
+    from planner.report import table_files
 
     parquet, csv = (stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv"))
-    sweep_files.write_files(parquet, csv, record.columns, record.types, record.table)
+    table_files.write_files(parquet, csv, record.columns, record.types, record.table)

@@ -77,16 +77,16 @@ def write_plan(
         if kind in also
     }
     if html:
-        contents[file("html")] = page(opened.plan, target.stem, edition)
+        contents[file("html")] = page(opened.plan, edition)
     write_all(contents | cables)
 
 
-def page(plan: Plan, name: str, edition: Edition) -> bytes:
+def page(plan: Plan, edition: Edition) -> bytes:
     """The page of a plan in an edition."""
-    from planner.report.page import ShownPlan, report
+    from planner.report.page import report
 
-    shown = ShownPlan(name, for_audience(plan, edition.audience, edition.prices))
-    return report(shown.plan.problem, [shown], ()).encode()
+    shown = for_audience(plan, edition.audience, edition.prices)
+    return report(shown.problem, shown, ()).encode()
 
 
 def _cable_files(

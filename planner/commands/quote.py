@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planner import shipped
 from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
@@ -19,9 +20,9 @@ from planner.inputs import Inputs
 from planner.limits import SUPPLIES
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
-from planner.quotes.answers import catalog_text, one_line, yaml_text
-from planner.quotes.importing import QuoteOptions, read_quote
-from planner.quotes.products import unlikely_prices
+from planner.loader.yaml12 import dump
+from planner.quotes import QuoteOptions, read_quote
+from planner.quotes.products import catalog_text, one_line, unlikely_prices, yaml_text
 from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, size, years
 from planner.schema.bill import Quote, Quoted, QuoteMap
@@ -107,82 +108,75 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
             )
 
 
-# The files, each as somebody would write it by hand.
+# The files
 
 
 def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
-    """A price book of a quote, with yearly costs of the book that it does not have.
-
-    The yearly costs are written out, so that the file can be read alone.
-    """
-    return "\n".join(_price_lines(quote, book)) + "\n"
-
-
-def _price_lines(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
+    """A price book of a quote, with yearly costs of the book that it does not have."""
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
-    who = one_line(quote.vendor)
-    yield f"# Net prices per unit, as quoted by {who}. Laid over the other books:"
-    yield "#   prices: [estimates_2026, this file]"
-    yield f"price_book: {yaml_text(f'{quote.vendor}, quote of {quote.date}')}"
-    yield "currency: USD"
-    yield "sources:"
-    yield "  quote:"
     title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
-    yield f"    title: {yaml_text(title)}"
-    if any(_kept(price, book.get(price.item)) for price in quote.prices):
-        yield '  book: {title: "The price book below this one: not quoted"}'
-    yield "prices:"
-    for price in quote.prices:
-        yield from _price(price, quote)
-        kept = _kept(price, book.get(price.item))
-        yield from (f"    {name}: {text}" for name, text in kept.items())
-    yield "discounts:   # these prices are net: no discount of another book comes off them"
-    yield from (f"  - {{item: {price.item}, discount: 0 %}}" for price in quote.prices)
+    sources = {"quote": {"title": one_line(title)}}
+    kept = {price.item: _kept(price, book.get(price.item)) for price in quote.prices}
+    if any(kept.values()):
+        sources["book"] = {"title": "The price book below this one: not quoted"}
+    data = {
+        "price_book": one_line(f"{quote.vendor}, quote of {quote.date}"),
+        "currency": "USD",
+        "sources": sources,
+        "prices": {each.item: _price(each, quote) | kept[each.item] for each in quote.prices},
+        "discounts": [{"item": each.item, "discount": "0 %"} for each in quote.prices],
+    }
+    head = (
+        f"# Net prices per unit, as quoted by {one_line(quote.vendor)}; laid over other books:\n"
+        "#   prices: [estimates_2026, this file]\n"
+        "# The prices are net: no discount of another book comes off them.\n"
+    )
+    return head + dump(data)
 
 
-def _price(price: Quoted, quote: Quote) -> Iterator[str]:
-    yield f"  {price.item}:"
-    yield f"    list: {price.net_usd:.2f} USD"
-    yield f"    date: {yaml_text(quote.date)}"
-    if quote.valid_until:
-        yield f"    valid_until: {yaml_text(quote.valid_until)}"
-    yield "    source: quote"
-    yield "    confidence: high"
-    if price.support_usd_per_year is not None:
-        yield f"    support_per_year: {price.support_usd_per_year:.2f} USD"
-        yield "    support_source: quote"
-        yield "    support_confidence: high"
-    if price.support_included_years is not None:
-        yield f"    support_included_years: {price.support_included_years:g}"
-    if price.lead_time is not None:
-        yield f"    lead_time: {yaml_text(price.lead_time)}"
+def _price(price: Quoted, quote: Quote) -> dict[str, Any]:
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
     cells = ", ".join(price.cells)
-    yield f"    note: {yaml_text(f'{price.quantity:g} quoted, cells {cells}{listed}')}"
+    fields: dict[str, Any] = {
+        "list": f"{price.net_usd:.2f} USD",
+        "date": quote.date,
+        "valid_until": quote.valid_until,
+        "source": "quote",
+        "confidence": "high",
+        "support_included_years": price.support_included_years,
+        "lead_time": price.lead_time,
+        "note": one_line(f"{price.quantity:g} quoted, cells {cells}{listed}"),
+    }
+    if price.support_usd_per_year is not None:
+        fields |= {
+            "support_per_year": f"{price.support_usd_per_year:.2f} USD",
+            "support_source": "quote",
+            "support_confidence": "high",
+        }
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _kept(price: Quoted, book: Price | None) -> dict[str, str]:
+def _kept(price: Quoted, book: Price | None) -> dict[str, Any]:
     """The book's support and subscription of a product where a quote has none."""
     if book is None:
         return {}
-    kept: dict[str, str] = {}
+    kept: dict[str, Any] = {}
     quoted = price.support_usd_per_year is not None or price.support_included_years is not None
     support = None if quoted else book.support_per_year
     if support is not None:
-        kept["support_per_year"] = (
-            f"{100.0 * support.share:.12g} %" if isinstance(support, SupportShare)
-            else f"{support.usd:.2f} USD"
-        )  # fmt: skip
-        kept["support_source"] = "book"
-        if book.support_confidence is not None:
-            kept["support_confidence"] = book.support_confidence
-        if book.support_included_years:
-            kept["support_included_years"] = f"{book.support_included_years:g}"
+        kept = {
+            "support_per_year": f"{100.0 * support.share:.12g} %"
+            if isinstance(support, SupportShare)
+            else f"{support.usd:.2f} USD",
+            "support_source": "book",
+            "support_confidence": book.support_confidence,
+            "support_included_years": book.support_included_years or None,
+        }
     for name in ("per_year", "per_year_low", "per_year_high"):
         usd = getattr(book, f"{name}_usd")
         if usd is not None and book.per_year_usd:
             kept[name] = f"{usd:.2f} USD"
-    return kept
+    return {name: value for name, value in kept.items() if value is not None}
 
 
 def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
@@ -194,30 +188,30 @@ def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
 
 
 def map_text(quote: Quote, mapping: QuoteMap) -> str:
-    """The mapping that was used, for the vendor's next quote."""
-    lines = [
-        f"quote_map: {yaml_text(f'{quote.vendor}, as in {quote.file}')}",
-        f"currency: {quote.currency}",
-        f"decimal: {quote.decimal}",
-        "columns:",
-        *(f"  {field}: {yaml_text(text)}" for field, text in quote.columns.items()),
-    ]
-    if mapping.sheets:
-        lines.append(f"sheets: [{', '.join(yaml_text(name) for name in mapping.sheets)}]")
-    if mapping.leave_out:
-        lines.append(f"leave_out: [{', '.join(yaml_text(name) for name in mapping.leave_out)}]")
-    if mapping.quantities:
-        lines += ["quantities:", *(f"  {yaml_text(n)}: {q}" for n, q in mapping.quantities.items())]
+    """The layout that was used, for the vendor's next quote."""
     items = dict(mapping.items)
     for line in quote.lines:
         if line.item is not None and (line.part_number or line.description):
             items.setdefault(line.part_number or line.description, line.item)
-    if items:
-        lines += ["items:", *(f"  {yaml_text(key)}: {item}" for key, item in items.items())]
-    for product in quote.asked:
-        key = yaml_text(product.part_number or product.description)
-        lines.append(f"# not known; name the item here: items: {{{key}: ...}}")
-    return "\n".join(lines) + "\n"
+    fields = {
+        "quote_map": one_line(f"{quote.vendor}, as in {quote.file}"),
+        "currency": quote.currency,
+        "decimal": quote.decimal,
+        "columns": dict(quote.columns),
+        "sheets": list(mapping.sheets),
+        "leave_out": list(mapping.leave_out),
+        "quantities": dict(mapping.quantities),
+        "items": items,
+    }
+    unknown = "".join(
+        "# not known; name the item here: items: "
+        f"{{{yaml_text(each.part_number or each.description)}: ...}}\n"
+        for each in quote.asked
+    )
+    return dump({name: value for name, value in fields.items() if value}) + unknown
+
+
+# The request
 
 
 _TERMS = (
@@ -260,19 +254,27 @@ def write_rfq(
 
 def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
     """The request for quotes of a problem, with the needs of its best plan."""
-    asked = [
-        Asked("GPU systems", tuple(_systems(inputs, job))),
-        Asked("Storage", tuple(_storage(inputs, plan, job))),
-        *_fabrics(inputs),
-        *_hall(inputs),
-        Asked("Services", tuple(_services(inputs))),
+    term = inputs.problem.term
+    supported = None if term is None else term.support_years or term.years
+    services = ["Freight, installation, commissioning and acceptance test, each on its own line."]
+    if supported:
+        words = f"Support for {years(supported)}, per product: response time, parts, software."
+        services.insert(0, words)
+    parts = {
+        "GPU systems": [*_systems(inputs, job)],
+        "Storage": [*_storage(inputs, plan, job)],
+        "Network, optics and cables": [*_fabrics(inputs)],
+        "Racks, power and cooling": [*_hall(inputs)],
+        "Services": services,
+    }
+    facts = [
+        *_facts(inputs, plan, job),
+        ("Answer by", "(date)"),
+        ("Validity", f"prices hold for {VALID_DAYS} days from the date of the quote"),
     ]
-    facts = [*_facts(inputs, plan, job)]
-    facts.append(("Answer by", "(date)"))
-    facts.append(("Validity", f"prices hold for {VALID_DAYS} days from the date of the quote"))
-    return Inquiry(
-        clean(f"Request for quotes: {plan.problem}", 200), tuple(facts), tuple(asked), _TERMS
-    )
+    asked = tuple(Asked(name, tuple(needs)) for name, needs in parts.items() if needs)
+    title = clean(f"Request for quotes: {plan.problem}", 200)
+    return Inquiry(title, tuple(facts), asked, _TERMS)
 
 
 def two_figures(value: float) -> str:
@@ -290,23 +292,18 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
         if asked.training.tokens:
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
         yield "What it is for", f"{words}, in {_precisions(inputs)}"
-    goes_on = "written while the job goes on" if job.mode == "async" else "the job waits"
-    yield (
-        "Checkpoints",
-        (
-            f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}; "
-            f"{goes_on}"
-        ),
-    )
+    waits = "written while the job goes on" if job.mode == "async" else "the job waits"
+    each = f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}"
+    yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
     limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
         yield "Limits", f"{listed(limits)} for everything together"
     if site.rack is not None and site.racks is not None:
         yield "Racks", _positions(site.rack, site.racks)
-    weeks = inputs.problem.targets.max_lead_time_days
-    if weeks is not None:
-        yield "Delivery", f"within {weeks:,.4g} days from the order"
+    days = inputs.problem.targets.max_lead_time_days
+    if days is not None:
+        yield "Delivery", f"within {days:,.4g} days from the order"
 
 
 def _precisions(inputs: Inputs) -> str:
@@ -328,13 +325,8 @@ def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
         "same work; type and number are open. Say the price of one, and from how many on it falls."
     )
     if job.replica_gpus:
-        words = f"{job.replica_gpus} GPUs hold a replica of the model"
-        if job.tensor_gpus:
-            words += (
-                f", of which groups of {job.tensor_gpus} exchange data within one NVLink or like "
-                "domain"
-            )
-        yield words + "."
+        groups = f", of which groups of {job.tensor_gpus} exchange data within one NVLink domain"
+        yield f"{job.replica_gpus} GPUs hold a replica{groups if job.tensor_gpus else ''}."
     yield f"Dense {_precisions(inputs)} FLOP/s and memory of each GPU."
 
 
@@ -358,39 +350,24 @@ def _storage(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[str]:
     yield "Raw capacity, type of flash, smallest order and step of growth of what is offered."
 
 
-def _fabrics(inputs: Inputs) -> Iterator[Asked]:
+def _fabrics(inputs: Inputs) -> Iterator[str]:
     network = inputs.problem.network
-    needs = []
     if network.compute is not None:
         ratio = min(network.compute.oversubscriptions)
-        needs.append(
-            f"Compute fabric between all GPUs at {ratio:g}:1, with the ports of the systems."
-        )
+        yield f"Compute fabric between all GPUs at {ratio:g}:1, with the ports of the systems."
     for name, fabric in (("Storage", network.storage), ("In-band", network.in_band)):
         if fabric is not None:
-            needs.append(f"{name} fabric at {fabric.oversubscription:g}:1, at least "
-                         f"{fabric.min_switches} switches.")  # fmt: skip
+            ratio, least = fabric.oversubscription, fabric.min_switches
+            yield f"{name} fabric at {ratio:g}:1, at least {least} switches."
     if network.out_of_band is not None:
-        needs.append("Out-of-band network for every management port.")
-    if needs:
-        needs.append("Transceivers and cables for every link, with their lengths left open.")
-        yield Asked("Network, optics and cables", tuple(needs))
+        yield "Out-of-band network for every management port."
+    if network.compute or network.storage or network.in_band or network.out_of_band:
+        yield "Transceivers and cables for every link, with their lengths left open."
 
 
-def _hall(inputs: Inputs) -> Iterator[Asked]:
+def _hall(inputs: Inputs) -> Iterator[str]:
     site = inputs.problem.site
-    needs = []
     if site.rack is not None and site.rack.item is not None:
-        needs.append("Racks as stated on top, with rack PDUs.")
+        yield "Racks as stated on top, with rack PDUs."
     if site.cooling.cdu is not None:
-        needs.append(f"Coolant distribution units, redundancy {site.cooling.redundancy}.")
-    if needs:
-        yield Asked("Racks, power and cooling", tuple(needs))
-
-
-def _services(inputs: Inputs) -> Iterator[str]:
-    term = inputs.problem.term
-    supported = None if term is None else term.support_years or term.years
-    if supported:
-        yield f"Support for {years(supported)}, per product: response time, parts, software."
-    yield "Freight, installation, commissioning and acceptance test, each on a line of its own."
+        yield f"Coolant distribution units, redundancy {site.cooling.redundancy}."

@@ -224,7 +224,7 @@ class Variable:
         if not math.isfinite(number):
             return str(number)
         exact = Decimal(f"{number:.15g}")
-        return f"x{exact:f}" if factors else written(exact, self.first.slot, self.first.standing)
+        return f"x{exact:f}" if factors else written(exact, self.first.slot, self.first.value)
 
     def choose_display(self, texts: Iterable[str]) -> Display:
         """The form of a column that fits all of its values."""
@@ -248,9 +248,9 @@ class Variable:
             return None if reading.faults else number_of(self._value(reading))
         return None if self._value(reading) is None and not reading.faults else reading.text
 
-    def standing(self, display: Display) -> Cell:
+    def unchanged(self, display: Display) -> Cell:
         """The unchanged value in a column."""
-        value = self.first.standing
+        value = self.first.value
         if display.unit == FACTOR:
             return 1.0
         return number_of(value) if value is None or display.number else short(value)
@@ -285,10 +285,10 @@ class Variable:
 
 def _times(place: Place, share: Decimal) -> str | None:
     """A factor of the value at a place, as a file has it."""
-    standing = number_of(place.standing)
+    standing = number_of(place.value)
     if standing is None:
         return None
-    return written(_rounded(Decimal(repr(standing)) * share), place.slot, place.standing)
+    return written(_rounded(Decimal(repr(standing)) * share), place.slot, place.value)
 
 
 def _read_at(place: Place, text: str, rates: units.Rates) -> Change | tuple[Finding, ...]:
@@ -465,7 +465,7 @@ def of_table(inputs: Inputs, table: ScenarioTable) -> Axis:
         readings, faults = _read_row(variables, table, index)
         pairs = zip(variables, readings, columns, strict=False)
         cells = tuple(
-            variable.standing(column.display)
+            variable.unchanged(column.display)
             if reading is None
             else variable.cell(reading, column.display)
             for variable, reading, column in pairs

@@ -203,7 +203,7 @@ class Place:
 
     path: str
     slot: Slot
-    standing: Any
+    value: Any
     parent: str = ""
     made: tuple[type[BaseModel], str] | None = None
 
@@ -235,7 +235,7 @@ def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
     found, rest = _roots(inputs, steps)
     for step in rest:
         found = [below for place in found for below in _below(inputs, place, step, several)]
-    found = [place for place in found if not several or place.standing is not None]
+    found = [place for place in found if not several or place.value is not None]
     if not found:
         raise NoPlaceError(f"nothing states '{path[:80]}'")
     return tuple(map(_ended, found))
@@ -271,7 +271,7 @@ def _entries(
 
 
 def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
-    value = place.standing
+    value = place.value
     if isinstance(value, BaseModel):
         yield _in_model(place, value, step)
     elif isinstance(value, (Mapping, tuple)):
@@ -300,7 +300,7 @@ def _in_model(place: Place, model: BaseModel, step: str) -> Place:
 
 
 def _in_mapping(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tuple[str, object]]:
-    entries: Mapping[str, Any] = place.standing
+    entries: Mapping[str, Any] = place.value
     if step == ALL:
         return entries.items()
     known = list(entries)
@@ -314,7 +314,7 @@ def _in_mapping(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[
 
 
 def _in_list(_inputs: Inputs, place: Place, step: str, _: Any) -> Iterable[tuple[str, object]]:
-    entries: tuple[Any, ...] = place.standing
+    entries: tuple[Any, ...] = place.value
     names = [getattr(entry, "name", None) for entry in entries]
     if step == ALL:
         return [(str(index), entry) for index, entry in enumerate(entries)]
@@ -336,7 +336,7 @@ def _in_nothing(place: Place, step: str) -> Place:
             continue
         needed = [key for key, field in model.model_fields.items() if field.is_required()]
         if place.made is not None or needed not in ([], [name]):
-            is_now = "not given" if place.standing is None else f"'{place.standing}'"
+            is_now = "not given" if place.value is None else f"'{place.value}'"
             message = f"'{place.path}' is {is_now}, so it has no '{step}'"
             raise NoPlaceError(message, _how_to_give(model))
         path, slot = f"{place.path}.{_key(model, name)}", slot_of(model, name)
@@ -348,7 +348,7 @@ def _in_nothing(place: Place, step: str) -> Place:
 
 def _ended(place: Place) -> Place:
     """The place at the end of a path; a figure is its value."""
-    value = place.standing
+    value = place.value
     if isinstance(value, Figure):
         return Place(place.path, slot_of(type(value), "value"), value.value)
     if value is None and any(issubclass(model, Figure) for model in place.slot.models):

@@ -40,7 +40,6 @@ from planner.schema.prices import (
     Price,
     PriceBook,
     Rate,
-    SupportShare,
 )
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
@@ -58,14 +57,14 @@ Rates = Mapping[str, Currency]
 class Entry(NamedTuple):
     """The price of an item in a book, with the sources that it may cite.
 
-    ``terms`` are those kept from earlier books: text and book by label.
+    ``terms`` are those kept from earlier books: the book by label.
     """
 
     price: Price
     book: str
     sources: dict[str, Source]
     place: FileLine
-    terms: Mapping[str, tuple[str, str]] = {}
+    terms: Mapping[str, str] = {}
 
 
 @dataclass
@@ -321,40 +320,25 @@ def _stacked(entries: list[Entry]) -> Entry:
 def _over(entry: Entry, below: Entry) -> Entry:
     price, stated, known = entry.price, entry.price.model_fields_set, below.price
     values: dict[str, object] = {}
-    sources, terms = dict(entry.sources), {}
+    sources, labels = dict(entry.sources), []
     if known.levels and price.support_level != NO_SUPPORT and not stated & _SUPPORT_TERMS:
         values |= {name: getattr(known, name) for name in _SUPPORT if name not in stated}
         values["support_source"] = _cite(sources, known.support_source or known.source, below)
         values["support_confidence"] = known.support_confidence or known.confidence
-        terms["support"] = _support_text(known)
+        labels.append("support")
     if known.per_year_usd and "per_year_usd" not in stated and not price.parts:
         values |= {name: getattr(known, name) for name in _SUBSCRIPTION if name not in stated}
-        terms["subscription"] = f"{known.per_year_usd:,.0f} USD a year"
+        labels.append("subscription")
     for name, label in _SINGLE.items():
-        value = getattr(known, name)
-        if name not in stated and value != Price.model_fields[name].default:
-            values[name] = value
-            terms[label] = str(value)
-    kept = {
-        label: (text, below.terms[label][1] if label in below.terms else below.book)
-        for label, text in terms.items()
-    }
+        if name not in stated and getattr(known, name) != Price.model_fields[name].default:
+            values[name] = getattr(known, name)
+            labels.append(label)
+    kept = {label: below.terms.get(label, below.book) for label in labels}
     if kept:
-        books = ", ".join(dict.fromkeys(f"'{book}'" for _, book in kept.values()))
+        books = ", ".join(dict.fromkeys(f"'{book}'" for book in kept.values()))
         note = f"{', '.join(kept)} as in {books}"
         values["note"] = f"{price.note}; {note}" if price.note else note
     return entry._replace(price=price.model_copy(update=values), sources=sources, terms=kept)
-
-
-def _support_text(price: Price) -> str:
-    if price.support_levels:
-        return f"levels {', '.join(price.support_levels)}"
-    support, years = price.support_per_year, price.support_included_years
-    if isinstance(support, SupportShare):
-        text = f"{100.0 * support.share:.6g} % a year"
-    else:
-        text = f"{0.0 if support is None else support.usd:,.0f} USD a year"
-    return f"{text}, {years:g} years included" if years else text
 
 
 def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
@@ -375,11 +359,7 @@ def kept_terms(entries: Mapping[str, Entry]) -> Iterator[Finding]:
         if entry.terms:
             books.setdefault(entry.book, []).append(name)
     for book, names in books.items():
-        texts = []
-        for name in names[:_MOST_NAMES]:
-            kept = entries[name].terms.items()
-            terms = ", ".join(f"{label} {text} as in '{other}'" for label, (text, other) in kept)
-            texts.append(f"{name} ({terms})")
+        texts = [f"{name} ({', '.join(entries[name].terms)})" for name in names[:_MOST_NAMES]]
         more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         message = f"'{book}' keeps terms of earlier books for {', '.join(texts)}{more}"
         fix = "state what differs, for example support_per_year: none"

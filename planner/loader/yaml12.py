@@ -68,7 +68,11 @@ def read_text(
         content = contents(path, most_bytes=most_bytes, what=what, missing=f"no such {what}")
         text = content.decode("utf-8-sig")
     except InputError as error:
-        raise InputError([replace(finding, file=name) for finding in error.findings]) from None
+        (finding,) = error.findings
+        fix = finding.fix
+        if finding.code == "not-found" and what == "problem file":
+            fix = "planner init writes one"
+        raise InputError(replace(finding, file=name, fix=fix)) from None
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:

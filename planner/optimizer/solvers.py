@@ -202,41 +202,6 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
     return solved
 
 
-class Relaxation:
-    """A problem to minimise without whole numbers, solved by HiGHS again from where it ended.
-
-    Args:
-        problem: the `pulp.LpProblem` as it is now.
-    """
-
-    def __init__(self, problem: Any) -> None:
-        variables = problem.variables()
-        self.highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
-        for option, value in (("output_flag", False), ("threads", 1), ("time_limit", LONGEST_S)):
-            _accepted(self.highs.setOptionValue(option, value), option)
-        asked = _Asked(0.0, LONGEST_S, True, TOLERANCE, True, None)
-        arrays, self.scale = _arrays(problem, variables, asked)
-        _accepted(self.highs.passModel(arrays), "the model")
-        self.column = {variable.name: n for n, variable in enumerate(variables)}
-        self.ends = {v.name: (_end(v.lowBound, -1), _end(v.upBound, 1)) for v in variables}
-        self.fixed: dict[str, float] = {}
-
-    def least(self, fixed: Mapping[str, float]) -> float | None:
-        """Return the least objective with variables fixed: inf without a solution, None unknown."""
-        for name in self.fixed.keys() - fixed.keys():
-            self.highs.changeColBounds(self.column[name], *self.ends[name])
-        for name, value in fixed.items():
-            self.highs.changeColBounds(self.column[name], value, value)
-        self.fixed = dict(fixed)
-        self.highs.run()
-        status = self.highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible:
-            return math.inf
-        if status != highspy.HighsModelStatus.kOptimal:
-            return None
-        return float(self.highs.getInfo().objective_function_value / self.scale)
-
-
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
     """A PuLP problem as HiGHS takes it, and by what its objective is scaled."""
     column_of = {variable.name: column for column, variable in enumerate(variables)}

@@ -24,15 +24,16 @@ from planner.portfolio.schema import (
 from planner.schema.catalog import Item
 from planner.schema.job import FixedInterval, OptimalInterval
 from planner.verifier.basis import Basis
-from planner.verifier.goodput import Times, goodput
 from planner.verifier.job import (
     BYTES_PER_PARAMETER,
     CLIENT_GB_PER_S_PER_GPU,
     DEFAULT_FAILURES,
     FAILURES_PER_GPU_DAY,
+    measured_rate,
+    peak_tflops,
+    usable_gpus,
 )
-from planner.verifier.limits import unit_endurance
-from planner.verifier.rates import measured_rate, peak_tflops, replica_gpus, usable_gpus
+from planner.verifier.physics import Times, goodput
 
 NEAR = 2e-6
 """Shares and floors may be missed by so much, as a share: the solver's tolerance."""
@@ -88,12 +89,11 @@ class _Check:
     def _rule(self, item: Item) -> MarketRule:
         return self.portfolio.rule(item.id, item.category)
 
-    def _price(self, site: str, item: Item, period: int) -> tuple[float, ...]:
-        """Return the net prices that rounding leaves open for an order in a period."""
+    def _price(self, site: str, item: Item, period: int) -> float:
+        """Return the net price of an order in a period, before rounding to cents."""
         years = (period - 1) * self.portfolio.periods.months / 12.0
-        factor = (1.0 + self._rule(item).price_trend) ** years
-        net = self.basis[site].sale(item).net_usd
-        return tuple(each * factor for each in net)
+        factor: float = (1.0 + self._rule(item).price_trend) ** years
+        return (self.basis[site].sale(item).net_usd or 0.0) * factor
 
     def orders(self) -> Iterator[str]:
         """Prices, dates, packs and minimum orders."""
@@ -108,9 +108,9 @@ class _Check:
                 yield f"{name}: arrives in {order.arrives}, lead is {rule.lead} periods"
             if order.period < rule.available_from:
                 yield f"{name}: cannot be ordered before period {rule.available_from}"
-            known = self._price(order.site, item, order.period) or (0.0,)
-            if all(abs(order.unit_net_usd - each) > CENTS for each in known):
-                yield f"{name}: unit price {order.unit_net_usd:,.2f}, {known[0]:,.2f} by the book"
+            known = self._price(order.site, item, order.period)
+            if abs(order.unit_net_usd - known) > CENTS:
+                yield f"{name}: unit price {order.unit_net_usd:,.2f}, {known:,.2f} by the book"
             if abs(order.extended_usd - order.unit_net_usd * order.quantity) > CENTS:
                 yield f"{name}: {order.quantity} units do not come to {order.extended_usd:,.2f}"
             if order.quantity % sale.pack or order.quantity < sale.min_order:
@@ -301,7 +301,7 @@ class _Check:
             yield f"job {job.name}: serves fewer than {job.tokens_per_s:g} tokens per second"
 
     def _replica(self, job: TrainingJob) -> int | None:
-        return replica_gpus(job.parallelism) if len(job.options) == 1 and job.parallelism else None
+        return job.parallelism.replica_gpus if len(job.options) == 1 and job.parallelism else None
 
     def shares(self) -> Iterator[str]:
         """Write shares add up to what is delivered; reads, capacity, endurance."""
@@ -350,7 +350,7 @@ class _Check:
         need = math.fsum(self._capacity_tb(self._training(run)) for run in here)
         if need > usable * (1 + NEAR):
             yield f"{name} in period {period}: {need:,.1f} TB to keep, {usable:,.1f} TB usable"
-        ends = {sku: unit_endurance(basis, sku) for sku in stored}
+        ends = {sku: basis.unit_endurance(sku) for sku in stored}
         if stored and None not in ends.values():
             endured = math.fsum(stored[sku] * (each or 0.0) for sku, each in ends.items())
             shares = math.fsum(run.endured_tb_per_day or 0.0 for run in here)

@@ -320,21 +320,6 @@ class Program(Rows):
                     most = float(place.tops[sku] * len(new)) * lpSum([*runs])
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
-    def choices(self) -> list[list[dict[Any, float]]]:
-        """Return the columns that each job may run in, in each period of one that may move.
-
-        Each is the values of the job's variables; jobs with the most columns come first.
-        """
-        groups: dict[tuple[int, int], dict[Any, None]] = {}
-        for (column, period), runs in self.placed.items():
-            moves = self.portfolio.jobs[column.job].moves
-            groups.setdefault((column.job, period if moves else 0), {})[runs] = None
-        found = []
-        for (job, _), columns in groups.items():
-            chosen = [*columns, *([None] if self.portfolio.jobs[job].optional else [])]
-            found.append([{v: float(v is one) for v in columns} for one in chosen])
-        return sorted(found, key=lambda options: -len(options))
-
     def runs_of(self, column: Column) -> None:
         """Variables of a training job in a column, and what limits them."""
         if column.work is None:
@@ -724,12 +709,8 @@ class Program(Rows):
 
     # Equal periods
 
-    def block_starts(self) -> Iterator[tuple[int, ...]]:
-        """Yield starts of blocks of periods, few first, where these leave periods that are equal.
-
-        A block starts where a job, a limit or an item begins or ends, and where money comes by
-        period.
-        """
+    def block_starts(self) -> tuple[int, ...]:
+        """Periods in which a job, a limit or an item begins or ends, or money of its own comes."""
         starts = {0, *range(len(self.portfolio.budget.capex.per_period_usd))}
         for number in range(len(self.portfolio.jobs)):
             window = self.instance.window(number)
@@ -738,11 +719,7 @@ class Program(Rows):
             starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
         for place in self.instance.places:
             starts |= {self.instance.first_arrival(place, sku) for sku in place.offers}
-        few = starts & {*self.periods}
-        more = few | {*self.periods[::2]}
-        for blocks in (few, more) if more > few else (few,):
-            if len(blocks) <= 0.75 * len(self.periods):
-                yield tuple(sorted(blocks))
+        return tuple(sorted(starts & {*self.periods}))
 
     def equal_periods(self, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
         """Return what makes the periods of each block equal: variables that are 0, and equal ones.

@@ -1,22 +1,19 @@
-"""A portfolio solved: rounds of the integer program, tangents where work is overstated, a bound.
+"""The search for the best plan of a portfolio: rounds of its integer program, and a bound.
 
 Each round solves the program, fixes its whole numbers and finds the best shares for them (polish),
-adding tangents until useful work is what it is. Large problems branch on who runs where, by
-relaxations, and solve the program of each assignment that may be better. Priority classes are
-solved in order; last, the cheapest plan within the tolerance of the best work.
+adding tangents until useful work is not overstated. Large problems begin with a plan of few
+periods. Priority classes are solved in order; last, the cheapest plan within the tolerance.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from itertools import product
+from typing import Any, Literal
 
 from pulp import LpInteger, lpSum
 
@@ -29,7 +26,7 @@ from planner.portfolio.model import Program, Run
 GAP = 1e-6
 """Gap to which a small problem is solved."""
 LARGE = 400
-"""From so many whole numbers on, plans of few periods and of each assignment come first."""
+"""From this number of whole numbers on a problem is large: a plan of few periods comes first."""
 LARGE_GAP = 0.005
 """Gap to which a large problem is solved, unless another is asked for."""
 FINE = 1e-4
@@ -45,18 +42,15 @@ cheapest plan."""
 MOST_CPU_S = 90.0
 """A large problem stops after so much time of the processor where no time limit is given, so that a
 busy machine decides alike."""
-FIRST_TRY, LONGER = 0.2, 2.0
-"""Share of the time left for the program of an assignment, and how much longer the next try is."""
-FOR_ASSIGNMENTS = 0.8
-"""Share of the time left for assignments one after another."""
 MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
-NEAR_UNITS, NEAR_SHARE = 4.0, 0.1
-"""GPU systems by which a plan may buy more or fewer at a time than the skeleton does in fractions;
-fewer by a share, too, as what comes with them is rounded up."""
+MOST_BLOCKS = 0.75
+"""Equal periods are tried where so large a share of all periods are starts, at most."""
 FOR_BLOCKS, FOR_MENDING = 0.25, 0.1
 """Shares of the time left for plans of equal periods each, and to mend one."""
-ROUNDS, RELAXED, POLISHED = 40, 12, 40
+ROUNDS, RELAXED, POLISHED = 40, 30, 40
+PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
+"""First tangents of each job and period, as shares of the most GPUs and bandwidth."""
 
 
 @dataclass
@@ -89,16 +83,6 @@ class Found:
         if not math.isfinite(self.worth) or not math.isfinite(self.bound):
             return math.inf
         return max(0.0, self.worth - self.bound) / max(abs(self.worth), 1e-9)
-
-
-class Node(NamedTuple):
-    """An assignment of some jobs: its bound, and the share of time for its program."""
-
-    bound: float
-    number: int
-    fixed: Mapping[Any, float] = MappingProxyType({})
-    depth: int = 0
-    share: float = FIRST_TRY
 
 
 class Search:
@@ -204,8 +188,6 @@ class Search:
         if not self._relaxed(found, goal, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
-        if self.large and not start and self.solver == "highs" and found.gap > self.gap:
-            self._assignments(found, goal, least=least)
         for _ in range(ROUNDS):
             if found.gap <= self.gap or found.infeasible or self._late():
                 break
@@ -213,83 +195,16 @@ class Search:
                 break
         return found
 
-    def _assignments(self, found: Found, goal: Expression, *, least: bool) -> None:
-        """Branch on who runs where, the best bound first; solve the program of whole assignments.
-
-        One whose program does not end in its time comes again, for longer, when its bound is the
-        best. Where nothing is left that is better by more than the gap, that is proven.
-        """
-        choices, tree = self.program.choices(), solvers.Relaxation(self.program.problem)
-        whole, self.deadline = self.deadline, self._until(FOR_ASSIGNMENTS)
-        nodes = [Node(found.bound, 0)]
-        made, settled = count(1), math.inf
-        while nodes and nodes[0].bound < self._enough(found) and not self._late():
-            node = heapq.heappop(nodes)
-            if node.depth < len(choices):
-                for option in choices[node.depth]:
-                    fixed = {**node.fixed, **option}
-                    bound = tree.least({v.name: value for v, value in fixed.items()})
-                    bound = node.bound if bound is None else max(bound, node.bound)
-                    if bound < math.inf:
-                        heapq.heappush(nodes, Node(bound, next(made), fixed, node.depth + 1))
-                continue
-            bound = self._of_assignment(found, goal, node, least=least)
-            if bound < self._enough(found):
-                heapq.heappush(nodes, node._replace(bound=bound, share=LONGER * node.share))
-            else:
-                settled = min(settled, bound)
-        bound = min([settled, *(node.bound for node in nodes[:1])])
-        if bound < math.inf:
-            found.bound = max(found.bound, bound)
-        else:
-            found.infeasible = not found.values
-        self.deadline = whole
-
-    def _of_assignment(self, found: Found, goal: Expression, node: Node, *, least: bool) -> float:
-        """Look for a plan of an assignment that is better by the gap; return the bound."""
-        known = self._enough(found) if found.values else None
-        with self._fixed(node.fixed):
-            share = min(node.share, 1.0)
-            solved = self._ask(goal, gap=self.gap / 2, share=share, known=known)
-        self.rounds += 1
-        if solved.status == "infeasible":
-            return math.inf if known is None else max(known, node.bound)
-        if solved.values:
-            self._take(found, goal, solved.values, least=least)
-            self._tighten(solved.values)
-        return node.bound if solved.bound is None else max(solved.bound, node.bound)
-
-    def _enough(self, found: Found) -> float:
-        """Return the bound that proves the best plan to the gap."""
-        return found.worth - (1.0 - MET) * self.gap * abs(found.worth) if found.values else math.inf
-
     def _coarse(self, found: Found, goal: Expression, *, least: bool) -> None:
-        """Find plans that change at few starts of periods only, then at more.
-
-        Periods between are equal, which leaves a small program; floors are passed by a margin, so
-        that plans hold when work is computed anew.
-        """
-        for starts in self.program.block_starts():
-            fixed, same = self.program.equal_periods(starts)
-            with self._fixed(dict.fromkeys(fixed, 0.0)):
-                if not found.values:
-                    if not self._relaxed(found, goal, RELAXED, same):
-                        continue
-                    self._take(found, goal, self._rounded(goal, same, least=least), least=least)
-                solved = self._passing(goal, same, found.values or None, least=least)
-            self._take(found, goal, solved.values, least=least)
-
-    def _rounded(
-        self, goal: Expression, same: Mapping[str, str], *, least: bool
-    ) -> dict[str, float]:
-        """Return a plan for who runs where as in the skeleton; empty if none is found."""
-        keep = {id(v) for v in self.skeleton}
-        with self._continuous([v for v in self.whole if id(v) not in keep]):
-            solved = self._ask(goal, gap=self.gap, share=FOR_BLOCKS, same=same)
-        if not solved.values:
-            return {}
-        with self._near(solved.values):
-            return self._passing(goal, same, None, least=least).values
+        """Find a plan of equal periods: few change, which leaves a small program."""
+        starts = self.program.block_starts()
+        if len(starts) > MOST_BLOCKS * len(self.program.periods):
+            return
+        fixed, same = self.program.equal_periods(starts)
+        with self._fixed(dict.fromkeys(fixed, 0.0)):
+            if self._relaxed(found, goal, RELAXED, same):
+                solved = self._passing(goal, same, None, least=least)
+                self._take(found, goal, solved.values, least=least)
 
     def _passing(
         self,
@@ -322,7 +237,7 @@ class Search:
                 return False
             if solved.status == "optimal" and same is None and solved.objective is not None:
                 found.bound = max(found.bound, solved.objective)
-            if not solved.values or self._tighten(solved.values) < 1e-4:
+            if not solved.values or self._tighten(solved.values) < 1e-3:
                 break
         return True
 
@@ -492,42 +407,14 @@ class Search:
             for variable, low, high in kept:
                 variable.lowBound, variable.upBound = low, high
 
-    @contextmanager
-    def _near(self, values: Mapping[str, float]) -> Iterator[None]:
-        """Hold who runs where, and GPU systems bought near their values, meanwhile."""
-        systems = self.program.gpu_systems()
-        kept = [(v, v.lowBound, v.upBound) for v in systems]
-        for variable, low, high in kept:
-            here = math.floor(values[variable.name] + MET)
-            variable.lowBound = max(low, math.floor(here * (1.0 - NEAR_SHARE)) - NEAR_UNITS)
-            variable.upBound = max(variable.lowBound, min(high, here + NEAR_UNITS))
-        try:
-            with self._fixed({v: values[v.name] for v in self.skeleton}):
-                yield
-        finally:
-            for variable, low, high in kept:
-                variable.lowBound, variable.upBound = low, high
-
-    @contextmanager
-    def _continuous(self, variables: list[Any]) -> Iterator[None]:
-        for variable in variables:
-            variable.cat = "Continuous"
-        try:
-            yield
-        finally:
-            for variable in variables:
-                variable.cat = LpInteger
-
     # Tangents
 
     def _first_tangents(self) -> None:
         for run in self.program.runs:
-            most = run.most
-            for part in (1.0, 0.5):
-                write = max(most.write * part, run.least * (1 + 1e-9))
-                gpus = max(most.gpus * part, 1.0)
-                at = most._replace(gpus=gpus, write=write, safe_write=write, read=most.read * part)
-                self._cut(run, at)
+            for part, share in product(PARTS_OF_GPUS, PARTS_OF_STORAGE):
+                write = max(run.most.write * share, run.least * (1 + 1e-9))
+                at = run.most._replace(gpus=max(run.most.gpus * part, 1.0), write=write)
+                self._cut(run, at._replace(safe_write=write, read=run.most.read * share))
 
     def _cut(self, run: Run, at: Any) -> None:
         work = run.column.work

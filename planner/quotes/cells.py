@@ -140,14 +140,20 @@ def term_years(text: str) -> float | None:
     return length / 12.0 if match[2].lower().startswith(("mo", "mt")) else length
 
 
-_MONTHS = {
-    name: month
-    for month, names in enumerate(
-        ("jan january januar", "feb february februar", "mar march märz", "apr april",
-         "may mai", "jun june juni", "jul july juli", "aug august", "sep sept september",
-         "oct october okt oktober", "nov november", "dec december dez dezember"), 1)
-    for name in names.split()
-}  # fmt: skip
+_MONTHS = (
+    ("january", "januar"),
+    ("february", "februar"),
+    ("march", "märz"),
+    ("april",),
+    ("may", "mai"),
+    ("june", "juni"),
+    ("july", "juli"),
+    ("august",),
+    ("september",),
+    ("october", "oktober"),
+    ("november",),
+    ("december", "dezember"),
+)
 
 
 def date_of(text: str) -> datetime.date | None:
@@ -159,8 +165,13 @@ def date_of(text: str) -> datetime.date | None:
         days = {_date(year, two, one)} | ({_date(year, one, two)} if match[2] != "." else set())
         days.discard(None)
         return days.pop() if len(days) == 1 else None
-    words = re.findall(r"[^\W\d_]+|\d+", text.lower())
-    months = [_MONTHS[word] for word in words if word in _MONTHS]
+    words = re.findall(r"[^\W\d_]{3,}|\d+", text.lower())
+    months = [
+        month
+        for word in words
+        for month, names in enumerate(_MONTHS, 1)
+        if any(name.startswith(word) for name in names)
+    ]
     digits = [int(word) for word in words if word.isdecimal()]
     years = [each for each in digits if 1990 <= each <= 2100]
     days_named = [each for each in digits if 1 <= each <= 31]
@@ -247,31 +258,29 @@ def read(path: Path) -> Grid:
         InputError: another kind of file, too large, empty or unreadable.
     """
     kind = path.suffix.lower()
-    pdf_fix = "request the .xlsx behind it, or copy its table into a spreadsheet"
-    pdf = InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=pdf_fix))
-    if kind == ".pdf":
-        raise pdf
+    message = f"'{path.suffix}' is no kind of quote that is read"
+    fix = "give an .xlsx or .csv file: request it, or copy the table into a spreadsheet"
     if kind not in (".xlsx", ".xlsm", ".csv", ".txt", ".tsv"):
-        message = f"'{path.suffix}' is no kind of quote that is read"
-        fix = "give an .xlsx or .csv file; save others as one of them"
         raise InputError(Finding("quote", message, str(path), fix=fix))
     raw = contents(path, most_bytes=_MOST_BYTES, what="quote")
     if raw.startswith(b"%PDF"):
-        raise pdf
-    digest = hashlib.sha256(raw).hexdigest()
+        raise InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=fix))
+    sheets: dict[str, list[Row]] = {}
+    hidden: dict[str, frozenset[int]] = {}
     if kind in (".xlsx", ".xlsm"):
         book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
-        sheets = {sheet.title: _sheet_rows(sheet, path) for sheet in book.worksheets}
-        hidden = {sheet.title: _hidden_columns(sheet) for sheet in book.worksheets}
+        for sheet in book.worksheets:
+            sheets[sheet.title] = _sheet_rows(sheet, path)
+            hidden[sheet.title] = _hidden_columns(sheet)
     else:
         try:
-            sheets, hidden = {"": _text_rows(_decoded(raw), path)}, {}
+            sheets[""] = _text_rows(_decoded(raw), path)
         except csv.Error as error:
             message, fix = f"cannot be read as rows: {error}", "save it again as .csv or .xlsx"
             raise InputError(Finding("quote", message, str(path), fix=fix)) from None
     if not any(sheets.values()):
         raise InputError(Finding("quote", "the file is empty", str(path)))
-    return Grid(str(path), digest, sheets, hidden)
+    return Grid(str(path), hashlib.sha256(raw).hexdigest(), sheets, hidden)
 
 
 def _too_long(path: Path) -> InputError:

@@ -42,7 +42,7 @@ COUNTED = frozenset({"item", "service", "support", "freight", "discount"})
 
 _FIGURES: tuple[QuoteField, ...] = ("quantity", "unit_list", "discount", "unit_net", "amount")
 _OF_ALL = (
-    r"prices?|amounts?|costs?|values?|sums?|due|payable|net|gross|incl\w*|excl\w*|ex|before|after|"
+    r"prices?|amounts?|costs?|values?|sums?|due|payable|net|gross|in[ck]l\w*|ex[ck]l\w*|ex|before|after|"
     r"in|of|for (this|the) (quote|offer|order)|quote|quotation|offer|order|project|contract|"
     r"invoice|netto|brutto"
 )
@@ -154,7 +154,7 @@ class Line:
 
     def record(self) -> QuoteLine:
         """The line as a record."""
-        known = self.figures
+        figures = {name: self.figures.get(name) for name in _FIGURES}
         return QuoteLine(
             sheet=self.row.sheet,
             row=self.row.number,
@@ -163,11 +163,7 @@ class Line:
             part_number=self.part,
             description=self.texts.get("description", ""),
             section=self.section,
-            quantity=known.get("quantity"),
-            unit_list=known.get("unit_list"),
-            discount=known.get("discount"),
-            unit_net=known.get("unit_net"),
-            amount=known.get("amount"),
+            **figures,
             term_years=self.term_years,
             lead_time=self.texts.get("lead_time", ""),
             item=self.item,
@@ -198,42 +194,27 @@ def read_lines(
         line.kind = "option" if line.row.number in superseded.get(line.row.sheet, ()) else (
             _kind(line))  # fmt: skip
     _mark_services_by_term(lines)
-    _mark_last_total(lines)
     _include_bundle_parts(lines)
     return lines
 
 
 def find_decimal(grid: Grid, tables: Sequence[Table]) -> Decimal:
-    """Return the decimal mark of numbers that are texts.
+    """Decimal mark of numbers that are texts.
 
-    "1.234" alone may be either: the mark under which more lines multiply out is right; where none
-    does, groups of three digits are thousands.
+    "1.234" alone may be either: groups of three digits are thousands.
     """
     texts = [
         cell.text
         for row, table in body(grid, tables)
         for name in _FIGURES
         if name != "discount" and (cell := row.cells.get(table.fields.get(name, -1))) is not None
-        and isinstance(cell.value, str)
-    ]  # fmt: skip
+        if isinstance(cell.value, str)
+    ]
     mark = decimal_mark(texts)
     if mark is not None:
         return mark
-    point, comma = (sum(map(_multiplies, _rows(grid, tables, way))) for way in _MARKS)
-    if point != comma:
-        return "point" if point > comma else "comma"
-    commas = any("," in text and "." not in text for text in texts)
-    return "comma" if any("." in text for text in texts) and not commas else "point"
-
-
-_MARKS: tuple[Decimal, Decimal] = ("point", "comma")
-
-
-def _multiplies(line: Line) -> bool:
-    known = line.figures
-    if not {"quantity", "unit_net", "amount"} <= known.keys():
-        return False
-    return math.isclose(known["quantity"] * known["unit_net"], known["amount"], rel_tol=1e-6)
+    only_points = any("." in text for text in texts) and not any("," in text for text in texts)
+    return "comma" if only_points else "point"
 
 
 def _rows(grid: Grid, tables: Sequence[Table], decimal: Decimal) -> Iterator[Line]:
@@ -304,39 +285,13 @@ def _take_figure(
 
 
 def _scale_discounts(lines: Sequence[Line]) -> None:
-    """Turn discounts into shares: a column with one above 1 is in percent, its 0.5 is 0.5 %.
-
-    Otherwise the prices decide: 1 is 1 % where 99 stands beside 100.
-    """
+    """Turn discounts into shares: a column with one above 1 is in percent, its 0.5 is 0.5 %."""
     plain = [line for line in lines if line.figures.get("discount") and not line.in_percent]
     for sheet in {line.row.sheet for line in plain}:
         column = [line for line in plain if line.row.sheet == sheet]
-        shares = [sum(_is_discounted(line, whole) for line in column) for whole in (1.0, 100.0)]
-        if any(abs(line.figures["discount"]) > 1.0 for line in column) or shares[1] > shares[0]:
+        if any(abs(line.figures["discount"]) >= 1.0 for line in column):
             for line in column:
                 line.figures["discount"] /= 100.0
-        elif not any(shares):
-            for line in column:
-                share = line.figures["discount"]
-                taken = f"is taken as {100.0 * share:.6g} %"
-                if share == 1.0:
-                    del line.figures["discount"]
-                    taken = "is 1 % or 100 %, and not taken off"
-                line.remarks.append(f"a discount of {share:g} {taken}")
-
-
-def _is_discounted(line: Line, whole: float) -> bool:
-    """Whether the figures of a line agree with its discount, as parts of ``whole``."""
-    known = line.figures
-    share, listed = 1.0 - known["discount"] / whole, known.get("unit_list", known.get("unit_net"))
-    quantity, amount = known.get("quantity"), known.get("amount")
-    if listed is None:
-        return False
-    if "unit_list" in known and "unit_net" in known:
-        return abs(listed * share - known["unit_net"]) <= CENT
-    if not quantity or amount is None:
-        return False
-    return abs(quantity * listed * share - amount) <= CENT * max(1.0, abs(quantity))
 
 
 def _choose_price_breaks(
@@ -358,10 +313,9 @@ def _choose_price_breaks(
         many = quantities.get(key, quantities.get(tiers[0][1].label))
         fitting = [each for each in tiers if many is not None and each[0] <= many]
         chosen = max(fitting, key=lambda each: each[0])[1] if fitting else None
+        reason = f"its {len(tiers)} prices depend on the quantity" if tiers[1:] else "no quantity"
         for first_unit, line in tiers:
             if chosen is None or many is None:
-                reason = f"its {len(tiers)} prices depend on the quantity" if tiers[1:] else (
-                    "no quantity")  # fmt: skip
                 line.remarks.append(f"{reason}: add to the mapping quantities: {{{key}: ...}}")
             elif line is chosen:
                 line.figures["quantity"] = float(many)
@@ -494,17 +448,6 @@ def _mark_services_by_term(lines: Sequence[Line]) -> None:
             line.kind = "support"
 
 
-def _mark_last_total(lines: Sequence[Line]) -> None:
-    """Where no line is called a total, the last subtotal is one."""
-    if any(line.kind == "total" for line in lines):
-        return
-    for line in reversed(lines):
-        if line.kind == "subtotal":
-            line.kind = "total"
-        if line.counts or line.kind == "total":
-            return
-
-
 def _include_bundle_parts(lines: Sequence[Line]) -> None:
     """Count a bundle once: parts numbered under it that add up to its price are included in it."""
     for at, line in enumerate(lines):
@@ -527,8 +470,7 @@ def _include_bundle_parts(lines: Sequence[Line]) -> None:
 
 def settle_lines(lines: Sequence[Line]) -> None:
     """Count options, or leave out hidden rows, where only that gives the quote's last totals."""
-    totals = [line for line in {line.currency: line for line in lines
-              if line.kind == "total" and line.amount is not None}.values()]  # fmt: skip
+    totals = [line for line in lines if line.kind == "total" and line.amount is not None][-1:]
     options = [line for line in lines if line.kind == "option"]
     hidden = [line for line in lines if line.row.hidden and line.counts]
     ways: tuple[tuple[list[Line], LineKind, str], ...] = (
@@ -597,7 +539,7 @@ def _subtotalled(line: Line, since: Sequence[Line], before: Sequence[Line]) -> S
 def _compare(
     line: Line, held: Sequence[Line], counts: Callable[[Line], bool] = lambda each: each.counts
 ) -> QuoteSum:
-    """A total beside the sum of lines: without taxes, with them, or of the total's own currency."""
+    """A total beside the sum of lines, without taxes or with them."""
 
     def added(lines: Iterable[Line]) -> float:
         return math.fsum(each.amount or 0.0 for each in lines)
@@ -607,8 +549,6 @@ def _compare(
     taxes = [each for each in held if each.kind == "tax"]
     sums = [added(counted)]
     sums += [added([*counted, *taxes])] if taxes else []
-    if line.currency:
-        sums.append(added(each for each in counted if each.currency == line.currency))
     room = CENT * max(1, len(held)) + 1e-9 * abs(stated)
     read = min(sums, key=lambda each: abs(each - stated))
     agrees = abs(read - stated) <= room

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from openpyxl.utils import get_column_letter
-
 from planner.errors import Finding, InputError
 from planner.quotes.cells import Grid, Row, currency_of, multiple_of
 from planner.schema.bill import QuoteField
@@ -80,7 +78,6 @@ class Table:
         currency: of the header, None without one.
         multiples: of a column's amounts, where not 1.
         width: the last column of the header.
-        hidden_amounts: headers of hidden amounts by column letter; they are not read.
     """
 
     sheet: str
@@ -91,7 +88,6 @@ class Table:
     currency: str | None
     multiples: dict[QuoteField, float]
     width: int
-    hidden_amounts: dict[str, str]
 
 
 def find_tables(grid: Grid, mapping: Mapping[QuoteField, str]) -> list[Table]:
@@ -164,12 +160,6 @@ def _table(
         currencies.pop() if len(currencies) == 1 else None,
         _multiples(texts, rows[:at]),
         max(columns, default=0),
-        {
-            get_column_letter(column): text
-            for column in sorted(hidden - {*fields.values()})
-            if (text := _joined(taken, column))
-            and _field_of(plain_words(taken[-1].header(column)), {}) in AMOUNTS
-        },
     )
 
 
@@ -186,9 +176,9 @@ def _multiples(texts: Mapping[QuoteField, str], above: Sequence[Row]) -> dict[Qu
     """Multiples of the currency in the amounts' headers, otherwise in a note above the table."""
     found = {field: multiple_of(texts[field]) for field in AMOUNTS if field in texts}
     if all(each == 1.0 for each in found.values()):
-        notes = (cell.text for row in above for cell in row.cells.values()
-                 if isinstance(cell.value, str) and _ABOUT_AMOUNTS.search(cell.text))  # fmt: skip
-        found = dict.fromkeys(found, max(map(multiple_of, notes), default=1.0))
+        cells = (cell.text for row in above for cell in row.cells.values())
+        notes = [multiple_of(text) for text in cells if _ABOUT_AMOUNTS.search(text)]
+        found = dict.fromkeys(found, max(notes, default=1.0))
     return {field: each for field, each in found.items() if each != 1.0}
 
 
@@ -222,27 +212,12 @@ def _fields(
             if field is not None and column not in found.values():
                 if not (field in AMOUNTS and column in hidden):
                     found[field] = column
-    _prefer_price(found, below, hidden)
     called: dict[QuoteField, tuple[str, ...]] = {"part": ("model", "product"), "line": ("item",)}
     for field, words in called.items():  # other headers of a description
         if "description" not in found and field in found:
             if plain_words(texts[found[field]]) in words:
                 found["description"] = found.pop(field)
     return found
-
-
-def _prefer_price(
-    found: dict[QuoteField, int], texts: Mapping[int, str], hidden: frozenset[int]
-) -> None:
-    """Where one column is called a cost and another a price, the price is the unit price."""
-    if "unit_net" not in found or "cost" not in texts[found["unit_net"]].lower():
-        return
-    for column, text in texts.items():
-        free = column not in found.values() and column not in hidden
-        if free and "cost" not in text.lower():
-            if _MATCHERS["unit_net"].fullmatch(plain_words(text)):
-                found["unit_net"] = column
-                return
 
 
 def _field_of(text: str, found: Mapping[QuoteField, int]) -> QuoteField | None:

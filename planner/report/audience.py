@@ -13,12 +13,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from planner.limits import known
 from planner.schema.base import PlanModel, Prices, Visible
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    ObjectiveReport,
-    Plan,
-)
+from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan
 
 Audience = Literal["internal", "customer", "partner"]
 

@@ -1,14 +1,8 @@
 """The bill of materials for other programs: one row per line, with stable columns, as CSV and JSON.
 
-The JSON has a stable key order; what is not known is null. The CSV follows RFC 4180: one record per
-physical line, the same columns for every plan. It begins with a byte order mark. Excel takes a CSV
-without one for the code page of the machine and garbles every letter beyond ASCII when it is opened
-by a double click. Programs read it as ``utf-8-sig``; header names are not quoted, so one that does
-not know the mark still finds all columns but the first.
-
-Text is always quoted and numbers never are, so ``0012``, ``1E5`` and ``2026-11`` are text to every
-program that reads CSV by the book. Excel guesses all the same when it opens the file by a double
-click: import it with the columns as text, or take the JSON.
+What is not known is null. The CSV (RFC 4180) begins with a byte order mark, without which Excel
+garbles letters beyond ASCII. Text is quoted and numbers are not; Excel guesses all the same where a
+file is opened by a double click: import it with the columns as text, or take the JSON.
 """
 
 from __future__ import annotations
@@ -137,43 +131,23 @@ _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
     price_note = line.price.note if line.price is not None else None
     notes = (*line.public_notes, *line.notes, *([price_note] if price_note and money else []))
+    same = {name: getattr(line, name) for name in COLUMNS if hasattr(line, name)}
+    texts = ("site", "sku", "model", "unit")
+    known = ("part_number", "description", "lead_time", "role")
+    changes = {
+        "line": number,
+        "parent_line": parent,
+        "manufacturer": _text(line.vendor),
+        "notes": tuple(text for note in notes if (text := _text(note))),
+        "length_m": None,
+        "category": line.category or None,
+        "lifecycle": line.lifecycle or "available",
+        **{name: _text(same[name]) for name in texts},
+        **{name: _known(same[name]) for name in known},
+    }
     return BillLine.model_validate(
-        {
-            "line": number,
-            "section": line.section,
-            "site": _text(line.site),
-            "period": line.period,
-            "parent_line": parent,
-            "sku": _text(line.sku),
-            "manufacturer": _text(line.vendor),
-            "part_number": _known(line.part_number),
-            "model": _text(line.model),
-            "description": _known(line.description),
-            "unit": _text(line.unit),
-            "quantity": line.quantity,
-            "spares": line.spares,
-            "installed": line.installed,
-            "pack": line.pack,
-            "purchased": line.purchased,
-            **money,
-            "lead_time": _known(line.lead_time),
-            "lead_time_days": line.lead_time_days,
-            "heat_btu_per_h": line.heat_btu_per_h,
-            "racks": line.racks,
-            **{each: getattr(line, each) for name in _PHYSICAL for each in (f"unit_{name}", name)},
-            "role": _known(line.role),
-            "length_m": None,
-            "notes": tuple(text for note in notes if (text := _text(note))),
-            "category": line.category or None,
-            "lifecycle": line.lifecycle or "available",
-            "min_order": line.min_order,
-            "typical_power_kw": line.typical_power_kw,
-            **{name: getattr(line, name) for name in _TRADE},
-        }
+        same | dict.fromkeys(MONEY_OF_LINES & same.keys()) | changes | dict(money)
     )
-
-
-_TRADE = ("country_of_origin", "hs_code", "export_class", "warranty_years")
 
 
 def _money(line: Line, code: str) -> dict[str, object]:

@@ -16,16 +16,11 @@ import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.report.bill import harmless
 from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.layout import (
-    Cable,
-    CableEnd,
-    CableSchedule,
-    RackGroup,
-)
+from planner.schema.layout import Cable, CableSchedule, RackGroup
 from planner.schema.plan import Line, Plan
 
 SITE = "planned hall"
@@ -57,16 +52,15 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The columns of each file; every one is a field of its form."""
 
 COLORS = {"gpu_system": "4caf50", "storage": "2196f3", "switch": "ff9800", "pdu": "9e9e9e"}
-"""What NetBox paints a role with; others are grey."""
+"""Colours of roles in NetBox; others are grey."""
 _CLASSES = {"gpu": "4caf50", "storage": "2196f3", "network": "ff9800"}
 _MOST_NAME = 64
 
 Row = dict[str, object]
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A type of device: what stands in racks of one item, or an end that is no item."""
+class _Kind(NamedTuple):
+    """A type of device: an item in racks, or an end that is no item."""
 
     vendor: str
     model: str
@@ -76,8 +70,7 @@ class _Kind:
     weight_kg: float | None = None
 
 
-@dataclass(frozen=True)
-class _Placed:
+class _Placed(NamedTuple):
     """A device as it is imported."""
 
     name: str
@@ -127,23 +120,17 @@ def _devices(plan: Plan, cables: Sequence[Cable]) -> Iterator[_Placed]:
                 name = name or f"{device.sku}-r{rack:03d}-u{device.position_ru:g}"
                 kind = kinds[device.sku]
                 high = math.ceil(2 * device.rack_units - 1e-9) / 2
-                kind = _Kind(**{**vars(kind), "height_ru": high, "weight_kg": device.weight_kg})
+                kind = kind._replace(height_ru=high, weight_kg=device.weight_kg)
                 placed.add(name)
                 yield _Placed(name, kind, rack, device.position_ru if high else None)
     pdu = next((kinds[line.sku] for line in plan.lines if line.category == "pdu"), None)
     for name, end in ends.items():
-        if name not in placed:
-            yield _unplaced(name, end, kinds, pdu)
-
-
-def _unplaced(name: str, end: CableEnd, kinds: Mapping[str, _Kind], pdu: _Kind | None) -> _Placed:
-    """A connected end without height: a PDU, a device without rack, the customer's side."""
-    known = kinds.get(name.rpartition("-")[0])
-    if known is None and pdu is not None and name.startswith("pdu-"):
-        known = pdu
-    note = "" if known is not None else "an end that is not part of the bill"
-    kind = known or _Kind("generic", "end of a cable", "other")
-    return _Placed(name, _Kind(**{**vars(kind), "height_ru": 0.0}), end.rack, None, note)
+        if name in placed:  # others have no height: PDUs, devices without rack, customer's ends
+            continue
+        known = kinds.get(name.rpartition("-")[0]) or (pdu if name.startswith("pdu-") else None)
+        note = "" if known is not None else "an end that is not part of the bill"
+        kind = known or _Kind("generic", "end of a cable", "other")
+        yield _Placed(name, kind._replace(height_ru=0.0), end.rack, None, note)
 
 
 def _kind_of(line: Line) -> _Kind:
@@ -151,12 +138,8 @@ def _kind_of(line: Line) -> _Kind:
     return _Kind(line.vendor, line.model, line.category, number or "")
 
 
-def _types(kinds: Iterable[_Kind]) -> Iterator[Row]:
-    seen: dict[tuple[str, str], float] = {}
-    for kind in kinds:
-        if (kind.vendor, kind.model) in seen:
-            continue
-        seen[kind.vendor, kind.model] = kind.height_ru
+def _types(kinds: Sequence[_Kind]) -> Iterator[Row]:
+    for kind in {(kind.vendor, kind.model): kind for kind in reversed(kinds)}.values():
         yield {
             "manufacturer": kind.vendor,
             "model": kind.model,
@@ -271,35 +254,24 @@ def _cell(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else harmless(str(value))
 
 
+# The cable schedule.
+
+_END = ("device", "rack", "ru", "port")
 COLUMNS = (
-    "cable", "network", "from_device", "from_rack", "from_ru", "from_port", "to_device", "to_rack",
-    "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m",
-)  # fmt: skip
-"""The columns, in order."""
+    *("cable", "network", *(f"from_{name}" for name in _END), *(f"to_{name}" for name in _END)),
+    *("sku", "model", "part_number", "medium", "length_m"),
+)
+"""The columns of the schedule, in order."""
 
 Value = str | int | float | None
 
 
 def cells(cable: Cable) -> tuple[Value, ...]:
     """One link as the values of the columns."""
-    lower, upper = cable.lower, cable.upper
-    return (
-        cable.number,
-        cable.network,
-        lower.device,
-        lower.rack,
-        lower.position_ru,
-        lower.port,
-        upper.device,
-        upper.rack,
-        upper.position_ru,
-        upper.port,
-        cable.sku,
-        cable.model,
-        cable.part_number,
-        cable.medium,
-        cable.length_m,
-    )
+    ends = ((end.device, end.rack, end.position_ru, end.port) for end in (cable.lower, cable.upper))
+    low, high = ends
+    rest = (cable.sku, cable.model, cable.part_number, cable.medium)
+    return (cable.number, cable.network, *low, *high, *rest, cable.length_m)
 
 
 def schedule_csv(schedule: CableSchedule) -> bytes:

@@ -1,4 +1,4 @@
-"""Plans and studies in one HTML file: blocks laid out by Jinja2; it fetches nothing."""
+"""A plan and studies in one HTML file: blocks laid out by Jinja2; it fetches nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from planner.currency import bare
-from planner.figures import FIGURES, OBJECTIVES, capital, objective_label
+from planner.figures import FIGURES, capital
 from planner.report.audience import HIDDEN_OBJECTIVE
 from planner.report.blocks import (
     Bar,
@@ -30,10 +30,9 @@ from planner.report.blocks import (
 )
 from planner.report.charts.model import Chart
 from planner.report.restated import restated
-from planner.report.scope import binding_limits, decided_lines, own_lines
+from planner.report.scope import decided_lines, own_lines
 from planner.report.views.plan import (
     answer_lines,
-    bought_text,
     limit_bars,
     storage_alternatives,
     tiles,
@@ -41,15 +40,12 @@ from planner.report.views.plan import (
 from planner.report.words import (
     STATUS_WORDS,
     about,
-    amount_of,
     as_it_stands,
     clean,
     counted,
     duration,
     fitted,
-    gap,
     given_away,
-    listed,
     money,
     named,
     percent,
@@ -59,9 +55,10 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.analysis import Frontier, RulesTable, Study, Sweep
+from planner.schema.analysis import RulesTable, Study, Sweep
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
-from planner.schema.plan import Plan, Totals
+from planner.schema.plan import Line, Plan, Totals
 
 AnyStudy = Study | RulesTable
 Part = dict[str, Any]
@@ -70,13 +67,6 @@ _LONGEST, _MOST_ROWS = 240, 200
 _TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4
 _MINUTES_PER_DAY = 1440
 _STYLED = re.compile(' style="([^"]*)"')
-
-
-class ShownPlan(NamedTuple):
-    """A plan and its name."""
-
-    name: str
-    plan: Plan
 
 
 class ShownStudy(NamedTuple):
@@ -95,25 +85,24 @@ class ShownStudy(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of the page: its place, title and parts; ``of`` tells its tables from others'."""
+    """A part of the page: its place, title and parts; ``of`` names its study for its tables."""
 
     place: str
     title: str
     parts: tuple[Part, ...]
-    inside: tuple[Section, ...] = ()
     of: str = ""
 
 
-def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> str:
+def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """The page as one HTML text without scripts.
 
     Args:
         title: its heading.
-        plans: a single one is what the studies are about; several stand side by side first.
+        plan: what the studies are about; None for a page of studies alone.
         studies: in the order in which they are shown.
     """
     css = files("planner.report").joinpath("page.css").read_text("utf-8")
-    sections = _sections(plans, studies)
+    sections = _sections(plan, studies)
     text = str(_template().render(title=title, css=css, sections=sections, fragment=False))
     return _shared_styles(text)
 
@@ -152,50 +141,23 @@ def _template() -> Any:
 # Sections.
 
 
-def _sections(plans: Sequence[ShownPlan], studies: Sequence[ShownStudy]) -> list[Section]:
-    inputs = frozenset(shown.plan.provenance.input_sha256 for shown in plans)
-    found = [_study(at, each, inputs) for at, each in enumerate(studies, 1)]
-    if not plans:
+def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]:
+    found = [_study(at, each, plan) for at, each in enumerate(studies, 1)]
+    if plan is None:
         return found
-    if len(plans) == 1:
-        first, *rest = _plan(plans[0])
-        curve = [one for one, each in zip(found, studies, strict=True) if _is_curve(each.record)]
-        others = [one for one in found if one not in curve]
-        return [first, *curve, *rest[:-2], *others, *rest[-2:]]
-    shown_in = plans[0].plan.shown_in
-    side = _side_by_side([(each.name, restated(each.plan, shown_in)) for each in plans])
-    currencies = Text((_currencies(plans),), style="muted")
-    whole = [Section("plans", "Plans side by side", tuple(_parts([side, currencies])))]
-    for number, shown in enumerate(plans, 1):
-        place = f"plan-{number}"
-        whole.append(Section(place, shown.name, (), tuple(_plan(shown, f"{place}-"))))
-    return [*whole, *found]
+    first, *rest = (
+        Section(place, title, tuple(_parts(blocks)))
+        for place, title, blocks in plan_sections(restated(plan))
+    )
+    return [first, *rest[:-2], *found, *rest[-2:]]
 
 
-def _is_curve(study: AnyStudy) -> bool:
-    return isinstance(study, Frontier) and study.x_name == "storage"
-
-
-def _currencies(plans: Sequence[ShownPlan]) -> str:
-    """The currencies of plans side by side; empty where they share one."""
-    first, *others = (shown.plan.shown_in for shown in plans)
-    if all(money.code == first.code for money in others):
-        return ""
-    rates = {
-        money.rate_text() for money in (first, *others) if money.source and money.code != "USD"
-    }
-    words = f"Amounts side by side are in {first.code}, the currency of the first plan"
-    words += f" ({', '.join(sorted(rates))})" if rates else ""
-    each = ", ".join(f"{shown.name} in {shown.plan.shown_in.code}" for shown in plans)
-    return f"{words}. Below, each plan is in its own: {each}."
-
-
-def _study(number: int, shown: ShownStudy, inputs: frozenset[str]) -> Section:
+def _study(number: int, shown: ShownStudy, plan: Plan | None) -> Section:
     """A study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
     parts = list(_parts(shown.blocks))
     finding = Text((_finding(parts) or _ended(study),), style="note")
-    remark = Text((_about(study, inputs),), style="muted")
+    remark = Text((_about(study, plan),), style="muted")
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
     found = (*_parts([finding, remark]), *drawn, *parts)
@@ -219,17 +181,17 @@ def _ended(study: AnyStudy) -> str:
     return message or capital(STATUS_WORDS.get(getattr(study, "status", ""), "No result"))
 
 
-def _about(study: AnyStudy, inputs: frozenset[str]) -> str:
+def _about(study: AnyStudy, plan: Plan | None) -> str:
     """The problem of a study and its objective, and whether the plan beside it has other inputs."""
-    if not isinstance(study, AnyStudy):  # of no single problem
+    if not isinstance(study, AnyStudy):
         return ""
     text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
     # A sweep need not have been asked for the problem as it stands.
     if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
         text += f" {as_it_stands(study)}"
     made_of = getattr(study, "input_sha256", None)
-    if made_of and inputs and made_of not in inputs:
-        text += f" Made from other inputs than {'the plan' if len(inputs) == 1 else 'any plan'}."
+    if made_of and plan is not None and made_of != plan.provenance.input_sha256:
+        text += " Made from other inputs than the plan."
     return text
 
 
@@ -279,13 +241,6 @@ def _table(block: Table) -> Part:
 
 
 # A plan: the blocks of its screen, shares of money, power and time, the whole bill.
-
-
-def _plan(shown: ShownPlan, before: str = "") -> list[Section]:
-    return [
-        Section(before + place, title, tuple(_parts(blocks)), of=shown.name if before else "")
-        for place, title, blocks in plan_sections(restated(shown.plan))
-    ]
 
 
 def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
@@ -377,7 +332,7 @@ def _bill(plan: Plan) -> Table:
     kws = [line.it_power_kw for line in lines]
     columns = [
         words("item", map(product, lines), foot="Total"),
-        words("part number, else id", (line.part_number or line.sku for line in lines)),
+        words("part number", map(_part_number, lines)),
         words("section", (line.section for line in lines)),
         figures("quantity", (line.quantity for line in lines), 0),
     ]
@@ -394,6 +349,10 @@ def _bill(plan: Plan) -> Table:
     columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
     notes = [f"{product(line)}: {note}" for line in lines for note in line.public_notes]
     return Table("Bill", tuple(columns), notes=(*plan.public_notes, *notes))
+
+
+def _part_number(line: Line) -> str:
+    return "on request" if line.part_number in (None, "", NO_PART_NUMBER) else str(line.part_number)
 
 
 def _paid(label: str, amounts: Sequence[float | None], foot: str = "") -> Column:
@@ -413,33 +372,3 @@ def _facts_of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Changed", ", ".join(made.overrides)
     if plan.shown_in.source:  # outside nobody is told whose rate it is
         yield "Currency", plan.shown_in.rate_text()
-
-
-# Several plans.
-
-
-def _side_by_side(plans: Sequence[tuple[str, Plan]]) -> Table:
-    """The figures of several plans, a column for each, by name."""
-    found = [_of_plan_by_name(plan) for _, plan in plans]
-    rows = list(dict.fromkeys(name for each in found for name in each))
-    columns = (
-        Column(name, tuple(each.get(row, "") for row in rows))
-        for (name, _), each in zip(plans, found, strict=True)
-    )
-    return Table("Figures", (words("figure", map(capital, rows)), *columns))
-
-
-def _of_plan_by_name(plan: Plan) -> dict[str, str]:
-    goal = plan.objective
-    found = {"problem": plan.problem, "status": STATUS_WORDS[plan.status]}
-    if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
-        name = f"{goal.sense} {objective_label(goal.name)}"
-        found[name] = f"{amount_of(goal.name, goal.value)} (gap {gap(goal.gap)})"
-    if plan.totals is None or not plan.jobs:
-        return found
-    goal_figure = OBJECTIVES[goal.name].figure.label if goal.name in OBJECTIVES else ""
-    shown = tiles(plan.totals, plan.jobs[0], _TILES)
-    found |= {"purchase": bought_text(plan)}
-    found |= {label: value for value, label in shown if label != goal_figure}
-    binding = [limit.label for limit in binding_limits(plan) if not limit.exact]
-    return found | {"binding limits": listed(binding) or "none"}

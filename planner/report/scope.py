@@ -1,15 +1,19 @@
-"""What a plan's bill covers: its lines in order, numbered, and which figures say something."""
+"""The bill of a plan: its lines in order, numbered; which figures are worth showing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-from planner.schema.plan import LimitReport, Line, Plan, Section
+from planner.schema.plan import (
+    LimitReport,
+    Line,
+    Plan,
+    Section,
+)
 
 
 class Entry(NamedTuple):
-    """A line of its own with its number, and the components it is made of."""
+    """A line with its number and its components."""
 
     number: int
     line: Line
@@ -25,8 +29,7 @@ class Entry(NamedTuple):
         return f"{self.number}.{index + 1}"
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """One section of the bill of materials."""
 
     section: Section
@@ -52,8 +55,9 @@ def blocks(plan: Plan) -> list[Block]:
         entries: list[Entry] = []
         for line in lines:
             number += 1
-            known = parts.get(_key(line, line.sku), ()) if line.parent is None else ()
-            entries.append(Entry(number, line, tuple(known)))
+            alone = line.parent is not None
+            known = () if alone else tuple(parts.get(_key(line, line.sku), ()))
+            entries.append(Entry(number, line, known))
         if entries:
             result.append(Block(section, tuple(entries)))
     return result
@@ -64,7 +68,7 @@ def _key(line: Line, sku: str) -> tuple[str, str, int]:
 
 
 CORE_SECTIONS = ("Compute", "Storage", "Components")
-"""Sections of what the optimiser counts; all others hold what must come with it."""
+"""Sections of what the optimiser counts; all others hold dependent items."""
 
 
 def own_lines(plan: Plan) -> list[Line]:
@@ -73,7 +77,7 @@ def own_lines(plan: Plan) -> list[Line]:
 
 
 def decided_lines(plan: Plan, *sections: str) -> list[Line]:
-    """The lines of GPU systems, then of storage, that stand in place; or of one section."""
+    """The lines of GPU systems, then of storage, that are in use; or of one section."""
     return [
         line
         for section in sections or ("Compute", "Storage")
@@ -87,14 +91,10 @@ def complete(plan: Plan) -> bool:
     return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
 
 
-def limited(plan: Plan, name: str) -> bool:
-    """Whether the plan has a limit of this name."""
-    return any(limit.name == name for limit in plan.limits)
-
-
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Whether to state money per useful work: the bill is complete, or it was asked for."""
-    return complete(plan) or limited(plan, limit) or plan.objective.name == f"usd_{limit}"
+    """Whether to state money per useful work: the bill is complete, or the problem names it."""
+    limited = any(each.name == limit for each in plan.limits)
+    return complete(plan) or limited or plan.objective.name == f"usd_{limit}"
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
@@ -108,39 +108,32 @@ def two_pues(plan: Plan) -> bool:
 
 
 def subscribed(plan: Plan) -> bool:
-    """Whether anything is paid by the year besides support."""
+    """Whether there are subscriptions."""
     return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:
-    """Whether money counts by when it is paid: it is discounted, or support is not for all
-    of the term."""
+    """Whether money is discounted, or support is paid for less than the term."""
     years = plan.site.years
     if years is None:
         return False
-    paid = [line for line in own_lines(plan) if line.support_usd_per_year]
-    shorter = any(
-        line.support_years is not None and abs(line.support_years - years) > 1e-9 for line in paid
-    )
+    spans = [line.support_years for line in own_lines(plan) if line.support_usd_per_year]
+    shorter = any(span is not None and abs(span - years) > 1e-9 for span in spans)
     return plan.site.discount_rate > 0 or shorter
 
 
 def binding_limits(plan: Plan) -> list[LimitReport]:
-    """The limits that bind; how the problem is put, only where nothing is short."""
+    """The limits that bind; of those that are no supply only where nothing else does."""
     found = [limit for limit in plan.limits if limit.binding]
     return [limit for limit in found if can_run_short(limit)] or found
 
 
 def can_run_short(limit: LimitReport) -> bool:
-    """Whether a limit is of something that there can be too little of."""
+    """Whether there can be too little of a limit's quantity."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
 
 
-def may_have_taxes(plan: Plan) -> bool:
-    """Whether some line may be a tax or a duty: those are services."""
-    return any(line.section == "Services" for line in own_lines(plan))
-
-
 def taxes(plan: Plan) -> str:
-    """The taxes in all amounts."""
-    return "with no taxes but those listed" if may_have_taxes(plan) else "without taxes"
+    """The taxes in all amounts: those that are lines, as services."""
+    services = any(line.section == "Services" for line in own_lines(plan))
+    return "with no taxes but those listed" if services else "without taxes"

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
-from planner.schema.plan import (
-    Line,
-    NextStep,
-    ObjectiveReport,
-    Plan,
-)
+from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan
 
 if TYPE_CHECKING:
     from planner.schema.analysis import RulesTable, Study
@@ -276,11 +271,8 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
 
 
 def exact_amount(value: float, unit: str) -> str:
-    """A figure with its unit, of seven digits at most."""
-    written = scale([value], unit.replace("1/", "per "))
-    size = abs(value / written.size)
-    before = math.floor(math.log10(size)) + 1 if size > 0 and math.isfinite(size) else 0
-    return written._replace(digits=min(written.digits, max(0, 7 - before))).with_unit(value)
+    """A figure with its unit, in as many decimals as give it exactly or nearly."""
+    return scale([value], unit.replace("1/", "per ")).with_unit(value)
 
 
 def breach_text(breach: Breach) -> str:
@@ -402,21 +394,17 @@ def proof(goal: ObjectiveReport) -> str:
 
 
 def program_proof(goal: ObjectiveReport) -> str:
-    """Bound and least capex by the integer program; empty where none was run."""
+    """Bound by the integer program; empty where none was run."""
     found = goal.program
     if found is None:
         return ""
     solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
     text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
     if found.form == "demands":
-        text += "demands of the operating point, no bound on useful work"
-    elif found.bound is None:
-        text += "no bound within the time limit"
-    else:
-        text += f"bound {amount_of(goal.name, found.bound)} for the operating point and spares"
-    if found.capex_bound_usd is None:
-        return text
-    return f"{text}; least capex {money(found.capex_bound_usd)} for these demands"
+        return text + "demands of the operating point, no bound on useful work"
+    return text + (
+        "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
+    )
 
 
 def given_away(plan: Plan) -> str:

@@ -97,7 +97,6 @@ class RulesTable(Shown, InCurrency):
     objective: str
     measure: Measure
     rows: tuple[RuleRow, ...]
-    argument: tuple[str, ...]
     input_sha256: str | None = None
 
 
@@ -304,7 +303,7 @@ class Sweep(Study):
 
     @property
     def exact(self) -> bool:
-        """Whether rows state the plans that `solve` gives."""
+        """True if rows are the plans of `solve`."""
         return self.gap_asked <= EXACT_GAP
 
 
@@ -432,16 +431,6 @@ class Percentiles(Record):
     most: InItsUnit
 
 
-class BreakRate(Record):
-    """Frequency of a limit broken by the nominal plan; ``worst``: largest excess as a share."""
-
-    limit: str
-    label: str
-    breaks: int
-    share: float
-    worst: float | None = None
-
-
 class CandidatePlan(Record):
     """A plan that is best somewhere, kept in every scenario; only its operation is decided again.
 
@@ -473,26 +462,21 @@ class Index(Record):
 
 
 class Uncertain(Study):
-    """Best plans, broken limits and regret where inputs are not known exactly.
+    """Best plans and regret of purchases where inputs are not known exactly.
 
-    ``outcomes``: of the best plan of each scenario; ``nominal_outcomes``: of the plan of the
-    unchanged problem. ``least_regret`` and ``best_worst_case``: places in ``candidates``.
+    ``outcomes``: of the best plan of each scenario; ``least_regret``: place in ``candidates``.
     """
 
     kind: Literal["uncertain"] = "uncertain"
     status: Status
-    method: Literal["lhs", "sobol"]
     seed: int
     samples: int
     statuses: dict[str, int]
     inputs: tuple[UncertainInput, ...]
     outcomes: tuple[Percentiles, ...]
-    breaks: tuple[BreakRate, ...] = ()
     candidates: tuple[CandidatePlan, ...] = ()
     least_regret: int | None = None
-    best_worst_case: int | None = None
     indices: tuple[Index, ...] = ()
     indices_note: str = ""
     message: str | None = None
-    nominal_outcomes: tuple[Percentiles, ...] = ()
     largest_gap: float | None = None

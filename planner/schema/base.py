@@ -134,7 +134,7 @@ InItsUnit = Annotated[float, InUnit()]
 
 
 def _in_calendar(text: str) -> str:
-    """Return a date that there is: a month of a year, a day of a month; 0000 says no date."""
+    """A date of the calendar, or 0000 for no date."""
     year, month, day = (*map(int, text.split("-")), 1, 1)[:3]
     exists = year >= 1 and 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
     if not exists and text != "0000":
@@ -182,18 +182,18 @@ class Shown:
         return str(import_module(_SHOWS).text(self))
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        """Yield the same as wide as the console, for `rich.print`; nothing in it is a mark."""
+        """Yield the screen as wide as the console, for `rich.print`."""
         from rich.text import Text
 
         screen = import_module(_SHOWS).fitted(self, options.max_width)
         yield Text(screen, no_wrap=True, overflow="ignore")
 
     def _repr_html_(self) -> str:
-        """Return the page that a notebook shows."""
+        """The page of a notebook."""
         return str(import_module(_SHOWS).html(self))
 
     def to_frame(self, part: str = "") -> pd.DataFrame:
-        """Return one of its tables as a pandas frame; not known is NaN, ``a.b`` is b of a.
+        """One of its tables as a pandas frame; not known is NaN, ``a.b`` is b of a.
 
         Columns are named as in the JSON, where names end in their unit.
 

@@ -270,7 +270,6 @@ MONEY_OF_LINES, MONEY_OF_TOTALS = (
     for record in (BillLine, BillTotals)
 )
 """Fields of a line and of a sum that the customer's edition does not have."""
-Quantities = Literal["quoted", "free"]
 BidState = Literal["meets", "breaks", "open"]
 PricedBy = Literal["quote", "more", "book"]
 LackKind = Literal["units", "more_units", "support", "subscription"]
@@ -288,23 +287,14 @@ class BidMeasure(Record):
 
 
 class BidFigures(Record):
-    """Figures of a bid's plan; ``years_usd`` is ``tco_usd`` less ``capex_usd``. None: not known."""
+    """Figures of a bid's plan on the problem; None where not known."""
 
     capex_usd: float
     tco_usd: float | None
-    years_usd: float | None
-    gpus_used: int
     useful_gpus: float
     useful_pflops: float | None
     goodput: float
     usd_per_useful_gpu_hour: float | None
-    usd_per_million_tokens: float | None
-    days_to_train: float | None
-    facility_power_kw: float | None
-    racks: int | None
-    restore_s: float
-    interval_s: float
-    lead_time_days: float | None
 
 
 class BidLine(Record):
@@ -350,25 +340,6 @@ class Lack(Record):
     high_usd: float
 
 
-class TraceRow(Record):
-    """A line of a bid's file, and the figure it became; ``usd`` is ``amount`` times the rate."""
-
-    bid: str
-    file: str
-    row: int
-    cells: dict[str, str]
-    kind: str
-    description: str
-    item: str | None
-    quantity: float | None
-    unit_net: float | None
-    amount: float | None
-    currency: str
-    usd_per_unit: float
-    usd: float | None
-    became: str
-
-
 class BreakEven(Record):
     """Break-even price of a whole bid: share of its quote, and USD.
 
@@ -379,21 +350,6 @@ class BreakEven(Record):
     usd: float | None
     not_at: float | None
     reason: str = ""
-
-
-class Remedy(Record):
-    """Quantities of a bid's own products with which it meets every limit."""
-
-    counts: dict[str, int]
-    measured: InMeasure | None
-
-
-class Holding(Record):
-    """Robustness of a bid's rank to unquoted items: share of draws ranked first."""
-
-    first: float
-    best_rank: int
-    worst_rank: int
 
 
 class Bid(Record):
@@ -428,8 +384,6 @@ class Bid(Record):
     lacks: tuple[Lack, ...] = ()
     lacks_usd: float = 0.0
     break_even: BreakEven | None = None
-    remedy: Remedy | None = None
-    holding: Holding | None = None
     unread: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -463,20 +417,13 @@ class Mix(Record):
 
 
 class Bids(Study):
-    """Bids evaluated on one problem, ranked.
-
-    ``settled``: the first stays first within the ranges of the book's prices, by ``draws`` draws.
-    """
+    """Bids evaluated on one problem, ranked."""
 
     kind: Literal["bids"] = "bids"
-    quantities: Quantities
     measure: BidMeasure
     money: Literal["tco", "capex"]
     bids: tuple[Bid, ...]
-    trace: tuple[TraceRow, ...]
     mix: Mix | None = None
     mix_reason: str = ""
-    settled: bool | None = None
-    draws: int = 0
     message: str | None = None
     status: str = "optimal"

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 NO_PART_NUMBER = "none public"
-"""What an item says in place of a part number where its vendor publishes none."""
+"""Part number of an item whose vendor publishes none."""
 
 
 class Source(Model):
@@ -142,7 +142,7 @@ class LinkEnd(Model):
 
 
 class PortSplit(Model):
-    """Each port as several of a share of its speed, one to each plane of a fabric of so many."""
+    """Each port as ``into`` ports of a share of its speed, one to each plane of a fabric."""
 
     into: Annotated[int, Field(ge=2, le=16)]
     transceiver: LinkEnd | None = None
@@ -336,7 +336,7 @@ class ClientFactor(Model):
 
 
 class SizeRow(Model):
-    """One published configuration: so many units deliver so much in total."""
+    """One published configuration: total bandwidth of a number of units."""
 
     units: PositiveWhole
     read: Bandwidth
@@ -449,7 +449,7 @@ class Item(Model):
 
     @property
     def is_bulk(self) -> bool:
-        """Whether it is storage of the bulk tier."""
+        """True for storage of the bulk tier."""
         return self.tier == "bulk"
 
     @property

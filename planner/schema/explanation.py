@@ -15,7 +15,7 @@ from planner.schema.base import (
 from planner.schema.plan import LimitReport, Plan
 
 VERIFICATION_SCHEMA_VERSION = 1
-CheckName = Literal["file", "figures", "limits", "catalogs", "bound", "types"]
+CheckName = Literal["file", "figures", "limits", "catalogs", "bound"]
 CheckResult = Literal["holds", "fails", "not_checked"]
 AUDIT_SCHEMA_VERSION = 1
 
@@ -294,7 +294,6 @@ class Marginal(Record):
     unit: str
     value: InItsUnit
     text: str
-    step_text: str
     binding: bool
     looser: Moved
     tighter: Moved

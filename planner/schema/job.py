@@ -113,7 +113,7 @@ Every = (
     | Annotated[tuple[OneIn, ...], Field(min_length=1, max_length=MOST_EVERY)]
 )
 OPEN_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""What is tried where ``k`` is open: close enough that the next value costs less than 0.1 %."""
+"""Tried values of an open ``k``; the next value costs less than 0.1 %."""
 
 
 class LocalLevel(Model):
@@ -134,7 +134,7 @@ class LocalLevel(Model):
 
     @property
     def every(self) -> tuple[int, ...]:
-        """Return the values of k that may be chosen, in order."""
+        """The values of k to choose from, in order."""
         if self.k == "open":
             return OPEN_EVERY
         return (self.k,) if isinstance(self.k, int) else tuple(sorted(set(self.k)))
@@ -226,7 +226,7 @@ class Parallelism(Model):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is said but degrees."""
+        """True if only degrees are given."""
         return (
             self.min_replicas == 1
             and self.factor == 1.0
@@ -451,7 +451,7 @@ class Checkpoint(Model):
 
 
 class Restore(Model):
-    """How a job comes back after an interruption."""
+    """Return to computing after an interruption."""
 
     max_time_s: Seconds | None = Field(default=None, alias="max_time")
     fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
@@ -479,12 +479,12 @@ class GpuRange(Model):
     max_types: PositiveWhole = 1
 
     def most_of(self, sku: str) -> int | None:
-        """Return the most GPUs of one system of a type that the job uses, None where all."""
+        """Most GPUs of one system of a type that the job uses, None for all."""
         return self.per_system.get(sku) if isinstance(self.per_system, dict) else self.per_system
 
     @property
     def hot(self) -> tuple[int, float]:
-        """Return hot spares as (systems, share of the systems in use); one of them is 0."""
+        """Hot spares as (systems, share of the systems in use); one of them is 0."""
         if isinstance(self.hot_spares, int):
             return self.hot_spares, 0.0
         return 0, units.parse(self.hot_spares, units.SHARE)
@@ -557,7 +557,7 @@ class Job(Model):
 
     @property
     def in_bulk(self) -> bool:
-        """Whether data set, milestones and exports are on the bulk tier."""
+        """True if data set, milestones and exports are on the bulk tier."""
         return self.tiered.tier == "bulk"
 
     @property
@@ -575,12 +575,12 @@ class Job(Model):
 
     @property
     def parallelism(self) -> Parallelism | None:
-        """How a replica is spread; of several options the first."""
+        """Spread of a replica; of several options the first."""
         given = self.parallelisms
         return given[0] if isinstance(given, tuple) else given
 
     def spread(self, option: Parallelism | None) -> Self:
-        """Return the job with one of its options alone."""
+        """The job with one of its options alone."""
         return self if option is None else self.model_copy(update={"parallelisms": option})
 
     @property
@@ -617,7 +617,7 @@ class Job(Model):
 
     @property
     def whole_replicas(self) -> bool:
-        """Whether only whole replicas run: always, unless systems are asked for."""
+        """True if only whole replicas run: always, unless systems are asked for."""
         return self.parallelism is not None and self.gpus.whole != "systems"
 
     @model_validator(mode="after")

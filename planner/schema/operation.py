@@ -12,7 +12,7 @@ from pydantic import Field
 
 from planner.currency import USD, Currency
 from planner.schema.base import Customer, PlanModel, Shown
-from planner.schema.catalog import Confidence, Precision
+from planner.schema.catalog import Precision
 
 
 def _is_none(value: object) -> bool:
@@ -155,14 +155,11 @@ class WayPlan(PlanModel):
     throughput_low: Customer[float]
     throughput_high: Customer[float]
     curve: str | None = None
-    curve_confidence: Confidence | None = None
-    curve_note: str | None = None
     rate_tflops: Customer[float | None] = None
     rate_low_tflops: Customer[float | None] = None
     rate_high_tflops: Customer[float | None] = None
     rate_gpus: Customer[int | None] = None
     rate_source: str | None = None
-    rate_confidence: Confidence | None = None
     rate_note: str | None = None
     tensor: Customer[int | None] = None
     pipeline: Customer[int | None] = None
@@ -286,7 +283,7 @@ class JobPlan(PlanModel):
 
     @property
     def spares_move(self) -> bool:
-        """Whether spares of a common pool stand by, whose number the plan decided."""
+        """True if the plan decided the number of spares of a common pool."""
         repair = self.repair
         return repair is not None and repair.decided and not repair.in_rack
 
@@ -302,11 +299,11 @@ class JobPlan(PlanModel):
 
     @property
     def to_storage_s(self) -> float:
-        """The interval at which storage gets checkpoints: with a local level each so many-th."""
+        """Interval between checkpoints to storage."""
         return self.interval_s if self.local is None else self.local.remote_interval_s
 
     def most_gpus(self, sku: str, systems: int) -> int:
-        """Return the most GPUs that the job can use of so many systems of a type."""
+        """Most GPUs that the job can use of a number of systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
         return systems * self.usable_gpus_by_type[sku] // step * step
 
@@ -439,7 +436,6 @@ class ApplianceRow:
     racks: int | None = None
     net_usd: float | None = None
     power_equivalent_gpus: int | None = None
-    whole_systems_gpus: int | None = None
     reason: str | None = None
 
 

@@ -267,12 +267,12 @@ class Line(PlanModel):
 
     @property
     def is_percentage(self) -> bool:
-        """Whether it counts every 100 USD of hardware, so that its price is no amount of cents."""
+        """True if it counts every 100 USD of hardware, so that its price is not in cents."""
         return self.unit.startswith("100 USD")
 
     @property
     def working(self) -> int:
-        """Units in the cluster: those in place without owned ones that stand idle."""
+        """Units in the cluster: those in place without idle owned ones."""
         return self.quantity - self.idle
 
 

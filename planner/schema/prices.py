@@ -148,19 +148,19 @@ Weeks = Annotated[str, Field(pattern=LEAD_TIME, examples=["12 weeks", "8-16 week
 
 
 class RateUse(Model):
-    """A rate as a part of a price: so many units of it."""
+    """A rate as a part of a price, ``count`` units of it."""
 
     rate: Identifier
     count: Number = 1.0
 
 
 _FOLLOW = ("list", "date", "source", "confidence", "low", "high")
-"""What follows from the parts of a price that has any: the schema has it stated until then."""
+"""Keys that follow from the parts of a price."""
 _UNTIL_BUILT = {"list": "0 USD", "date": "0000", "source": "parts", "confidence": "low"}
 
 
 def _either_way(schema: dict[str, Any]) -> None:
-    """Tell editors that a price is either stated or built."""
+    """JSON Schema: a price is either stated or built."""
     stated = schema.pop("required")
     schema["anyOf"] = [{"required": stated}, {"required": ["parts"]}]
 

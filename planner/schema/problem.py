@@ -143,7 +143,7 @@ class Floor(Model):
 
 
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room."""
+    """Place of the cluster: power feed, overhead, room."""
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
@@ -370,7 +370,7 @@ class Objective(Model):
 
     @property
     def sense(self) -> Literal["maximize", "minimize"]:
-        """Whether more of it is better, or less."""
+        """Direction of improvement."""
         return "minimize" if self.maximize is None else "maximize"
 
     @property
@@ -485,7 +485,7 @@ class Network(Model):
 
 
 class Extra(Model):
-    """Something else the cluster needs: a fixed count, or one per so many of something."""
+    """An additional item: a fixed count, or one per ``every`` units of something."""
 
     count: PositiveWhole | None = None
     per: Literal["gpu_system", "gpu", "storage_unit", "rack", "switch"] | None = None
@@ -563,7 +563,7 @@ class Problem(Model):
         return USD if rate is None or self.currency is None else rate.of(self.currency)
 
     def spare_share(self, item_id: str, category: Category) -> float:
-        """Return the share of an item that lies in store besides: its own, or its category's."""
+        """The share of cold spares of an item: its own, or its category's."""
         own = self.items[item_id].spares if item_id in self.items else None
         return self.spares.get(category, 0.0) if own is None else own
 

@@ -146,7 +146,7 @@ class Simulation(Shown, Record):
 
 TELEMETRY_SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
-"""How likely the truth lies within a measured figure's range."""
+"""Probability that the truth lies within a measured figure's range."""
 CHECKPOINT_COLUMNS: dict[str, str] = {
     "cluster": "",
     "job": "",
@@ -192,8 +192,8 @@ class JobFound(Record):
     ``inferred``: checkpoints told apart from others written at the same time; ``missed``: expected
     by the rhythm and not seen. ``interval_s`` is start to start. ``drain_s`` is an upper bound
     where it is not ``resolved`` by the sampling. ``restarts``: interruptions of the rhythm,
-    ``confirmed`` by a restoring read; ``contested`` reads may belong to another job. ``parameters``
-    follow from the size at ``bytes_per_parameter``.
+    ``confirmed`` by a restoring read. ``parameters`` follow from the size at
+    ``bytes_per_parameter``.
     """
 
     name: str
@@ -216,7 +216,6 @@ class JobFound(Record):
     parameters: Measured
     restarts: int = 0
     confirmed: int = 0
-    contested: int = 0
     observed_s: float
     mtti_s: Measured | None = None
     restore_gb: Measured | None = None

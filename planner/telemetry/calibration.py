@@ -265,9 +265,6 @@ def _failures(found: JobFound, known: Known) -> Override | str:
     mtti, source = found.mtti_s, f"telemetry, {_many(found.restarts, 'restart')}"
     if known.log is not None and known.log.mtti_s is not None:
         mtti, source = known.log.mtti_s, f"job log, {_many(known.log.failures, 'failure')}"
-    elif found.contested and mtti is not None:
-        reads = _many(found.contested, "restoring read")
-        return f"failures: {reads} may be this job's or another's; a job log decides (--log)"
     if mtti is None:
         return f"failures: none seen in {found.observed_s / HOUR_S:.1f} h"
     if known.gpus is None:

@@ -177,7 +177,6 @@ def job_of(
         confirmed=int(found.attempts[found.confirmed].sum()),
         observed_s=float(track.end_s - track.start_s),
         mtti_s=mtti(track, found),
-        contested=found.contested,
         aborted=aborted,
         notes=notes,
         **restored,

@@ -1,9 +1,8 @@
 """Interruptions of a job: breaks of its rhythm that no missing samples explain, and their restores.
 
 Every restore of a job reads the same: a checkpoint, or a multiple of it where each replica reads
-its own. It lies in a break of the job's rhythm, and the rhythm starts anew at its end. A read is
-one job's only; one that suits several equally well is counted as contested, since neither's rate
-is sure then.
+its own. It lies in a break of the job's rhythm, and the rhythm starts anew at its end. A read is of
+one job only.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ class Breaks:
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful, possible: number of interruptions that may be none or another job's, and of
-            further ones that may exist.
-        contested: reads that suit another job as well.
+        doubtful, possible: number of interruptions that may be none, and of further ones that may
+            exist.
     """
 
     start_s: Numbers
@@ -67,7 +65,6 @@ class Breaks:
     reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     doubtful: int = 0
     possible: int = 0
-    contested: int = 0
 
     @property
     def kept(self) -> Flags:
@@ -224,18 +221,9 @@ _LEAST = 0.3
 _ALIKE = 0.06
 """Restores of one job are alike within this share."""
 
-_CLEARLY = 0.02
-"""A read is rather the job's whose usual restore is nearer to its size by so much."""
-
-_WHOLE = 0.03
-"""A multiple of the checkpoint's size within this share is a plausible fan-out."""
-
-_ROUNDS = 3
-_OTHERS = 0.1
-"""Weight, for a job's usual size, of a read that is rather another job's."""
-
-_FAN_OUT = 0.5
-"""Weight of a plausible fan-out, in reads."""
+_WHOLE, _FAN_OUT = 0.03, 0.5
+"""A multiple of the checkpoint's size within this share, and its weight in reads: replicas that
+read their own."""
 
 
 class _Pairs(NamedTuple):
@@ -264,28 +252,24 @@ def _confirm(
     so is one beside a checkpoint that was separated from others', where reads confirm any.
     """
     pairs = _pairs(tracks, found, reads)
-    owner = np.full(len(reads), -1)
-    for _ in range(_ROUNDS):
-        usual = np.array(
-            [
-                _usual_ratio(job, found[job], reads.size_gb / track.size_gb, pairs, owner, lasts_s)
-                for job, track in enumerate(tracks)
-            ]
-        )
-        rows, won, lost = _owned(pairs, usual)
-        owner[:] = -1
-        owner[pairs.read[rows]] = pairs.job[rows]
+    usual = np.array(
+        [
+            _usual_ratio(job, found[job], reads.size_gb / track.size_gb, pairs, lasts_s)
+            for job, track in enumerate(tracks)
+        ]
+    )
+    rows = _owned(pairs, usual)
+    owned = np.isin(pairs.read, pairs.read[rows])
     large = (usual > 0)[pairs.job] & (pairs.ratio >= (1 - _ALIKE) * usual[pairs.job])
-    larger = np.flatnonzero(large & (owner[pairs.read] < 0))
+    larger = np.flatnonzero(large & ~owned)
     result = []
     for job, gaps in enumerate(found):
         own, hiding = (each[pairs.job[each] == job] for each in (rows, larger))
         count = np.bincount(pairs.gap[own], minlength=len(gaps.steps))
         hidden = np.bincount(pairs.gap[hiding], minlength=len(gaps.steps)) > 0
-        doubtful, possible = (int(np.sum(pairs.job[each] == job)) for each in (won, lost))
         seen = count > 0
         if not seen.any():
-            result.append(replace(gaps, possible=gaps.possible + possible, contested=possible))
+            result.append(gaps)
             continue
         sure = np.sum(seen & gaps.broken) >= _MOSTLY * gaps.broken.sum()
         broken = seen | (gaps.broken & (hidden | (gaps.exact & ~sure)))
@@ -296,9 +280,8 @@ def _confirm(
                 attempts=np.where(broken, np.maximum(count, 1), 0),
                 confirmed=seen,
                 reads=np.sort(pairs.read[own]),
-                doubtful=doubtful,
-                possible=possible,
-                contested=doubtful + possible,
+                doubtful=0,
+                possible=0,
             )
         )
     return result
@@ -320,29 +303,24 @@ def _pairs(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> _
     return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _usual_ratio(
-    job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, owner: Places, lasts_s: float
-) -> float:
+def _usual_ratio(job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, lasts_s: float) -> float:
     """Read volume of a job's restore over its checkpoint size; 0 without restores.
 
     The size that lies in its breaks more often than by chance. A read behind which the rhythm
-    starts anew counts twice, one that is rather another job's hardly at all.
+    starts anew counts twice.
 
     Args:
         every: size of every read over the job's checkpoint.
     """
-    mine = np.flatnonzero(pairs.job == job)
-    if not len(mine):
+    mine = pairs.job == job
+    if not mine.any():
         return 0.0
-    whose = owner[pairs.read[mine]]
-    weight = np.where((whose < 0) | (whose == job), 1.0, _OTHERS) * (1 + pairs.anew[mine])
     ratio = pairs.ratio[mine]
     tried = gaps.broken | gaps.open
     share = float(np.sum((gaps.end_s - gaps.start_s)[tried])) / lasts_s
     chance = share * _within(every, np.ones(len(every)), ratio)
-    nearest = np.maximum(np.round(ratio), 1.0)
-    plausible = np.abs(ratio / nearest - 1) <= _WHOLE
-    score = _within(ratio, weight, ratio) - chance + _FAN_OUT * plausible
+    whole = np.abs(ratio / np.maximum(np.round(ratio), 1.0) - 1) <= _WHOLE
+    score = _within(ratio, 1.0 + pairs.anew[mine], ratio) - chance + _FAN_OUT * whole
     near = np.abs(np.log(ratio / ratio[np.argmax(score)])) <= _ALIKE
     return float(np.median(ratio[near]))
 
@@ -357,9 +335,8 @@ def _within(values: Numbers, weight: Numbers, around: Numbers) -> Numbers:
     return np.asarray(total[last] - total[first])
 
 
-def _owned(pairs: _Pairs, usual: Numbers) -> tuple[Places, Places, Places]:
-    """Rows of pairs that hold, one for each read; and where a read suits a second job as well, the
-    row that holds and the second's.
+def _owned(pairs: _Pairs, usual: Numbers) -> Places:
+    """Rows of pairs that hold, one for each read.
 
     Where a read is as large as several jobs' restores, it is the one's whose rhythm starts anew
     behind it, else the one's whose usual restore is nearest.
@@ -368,8 +345,4 @@ def _owned(pairs: _Pairs, usual: Numbers) -> tuple[Places, Places, Places]:
     off = np.abs(np.log(pairs.ratio / np.where(known, usual[pairs.job], 1.0)))
     fits = np.flatnonzero(known & (off <= _ALIKE))
     order = fits[np.lexsort((off[fits], ~pairs.anew[fits], pairs.read[fits]))]
-    first = np.diff(pairs.read[order], prepend=-1) > 0
-    second = np.flatnonzero(~first & np.roll(first, 1))
-    won, lost = order[second - 1], order[second]
-    alike = (pairs.anew[won] == pairs.anew[lost]) & (off[lost] - off[won] <= _CLEARLY)
-    return order[first], won[alike], lost[alike]
+    return order[np.diff(pairs.read[order], prepend=-1) > 0]

@@ -9,7 +9,7 @@ event that is found predicts the next; at last doubtful ones are placed where th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -31,7 +31,7 @@ from planner.telemetry.rhythm import (
 from planner.telemetry.signal import Bursts, Flags, Places, scatter
 from planner.telemetry.tables import Numbers
 
-_SCALES = (0.008, 0.02, 0.05)
+_SCALES = (0.008, 0.05)
 """Scatter of sizes that is tried, the narrowest first, as a share."""
 
 _SPREADS = 4.0
@@ -90,7 +90,7 @@ def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     ]
     found.sort(key=lambda track: (track.start_s, track.size_gb))
     found = separate_overlapping(found, bursts, sample_s)
-    return join_interleaved([track for track in found if track.is_steady()])
+    return [track for track in found if track.is_steady()]
 
 
 def _without_doubtful(track: Track, bursts: Bursts) -> Track:
@@ -241,10 +241,6 @@ _STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.15, 20.0
 _MOST_TIMES = 3
 """Every so many of a job's checkpoints may look like another's; more are one by chance."""
 
-_BETWEEN, _LOCKED, _TOGETHER = 0.25, 0.9, 0.6
-"""Two jobs are one where so many of the one's checkpoints lie so near to the middle between two of
-the other's, and the other has one before and behind for so many."""
-
 
 def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     """Jobs, those joined that are one: of one size, and never too near in time.
@@ -253,38 +249,26 @@ def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     in turn every second of its checkpoints.
     """
 
-    def join(track: Track, other: Track) -> Track | None:
-        if _one_job(track, other):
-            joined = track.with_events(other.times, other.places, other.kinds)
-            return joined.refitted(sample_s)
-        return track if _stray(track, other) else None
-
-    return _fold(sorted(found, key=lambda one: -len(one.times)), join)
-
-
-def _fold(found: Sequence[Track], join: Callable[[Track, Track], Track | None]) -> list[Track]:
-    """Jobs, each taken into the first one before it that it can be joined to."""
     result: list[Track] = []
-    for track in found:
+    for track in sorted(found, key=lambda one: -len(one.times)):
         for place, other in enumerate(result):
-            joined = join(other, track)
-            if joined is not None:
-                result[place] = joined
+            if _one_job(other, track):
+                joined = other.with_events(track.times, track.places, track.kinds)
+                result[place] = joined.refitted(sample_s)
+                break
+            if _stray(other, track):
                 break
         else:
             result.append(track)
     return result
 
 
-def _alike(track: Track, other: Track) -> bool:
-    """True if the checkpoints of two jobs have one size."""
-    reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
-    return abs(other.size_gb / track.size_gb - 1) <= reach
-
-
 def _one_job(track: Track, other: Track) -> bool:
+    reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
     ratio = other.interval_s / track.interval_s
-    if not _alike(track, other) or round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
+    if abs(other.size_gb / track.size_gb - 1) > reach:
+        return False
+    if round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
         return False
     apart = other.start_s >= track.end_s or other.end_s <= track.start_s
     if round(ratio) > 1 and apart:  # another interval from some day on is another job
@@ -303,31 +287,6 @@ def _stray(track: Track, other: Track) -> bool:
     ratio = other.interval_s / track.interval_s
     times = min(max(round(ratio), 1), _MOST_TIMES)
     return few and near and during and abs(ratio / times - 1) <= _ALIKE
-
-
-def join_interleaved(found: Sequence[Track]) -> list[Track]:
-    """Jobs, those joined that are one whose interval is short and long in turn.
-
-    Of one size and one interval, each writes between two checkpoints of the other, never near one:
-    the restarts of two jobs would shift one against the other.
-    """
-
-    def join(track: Track, other: Track) -> Track | None:
-        if not _alike(track, other) or abs(other.interval_s / track.interval_s - 1) > _ALIKE:
-            return None
-        before, after = neighbours(track.times, other.times)
-        kept = np.abs(after - before - track.interval_s) <= track.tolerance_s
-        if np.mean(kept) < _TOGETHER:
-            return None
-        off = np.abs((other.times - before)[kept] / (after - before)[kept] - 0.5)
-        if np.mean(off <= _BETWEEN) < _LOCKED:
-            return None
-        half = track.interval_s / 2
-        tolerance_s = 2 * float(np.median(off)) * half + track.tolerance_s / 2
-        joined = track.with_events(other.times, other.places, other.kinds)
-        return replace(joined, interval_s=half, tolerance_s=tolerance_s)
-
-    return _fold(found, join)
 
 
 # Several checkpoints in a burst

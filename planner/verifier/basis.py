@@ -1,52 +1,47 @@
-"""Comparison of a plan with its recomputation, and the figures of one unit of each item."""
+"""Problem, catalogs and prices as the verifier reads them: figures of one unit, and comparison."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.currency import Currency
-from planner.figures import DRAW, STATED, UNSTATED
+from planner.figures import STATED
 from planner.schema.catalog import Item
 from planner.schema.job import Job
-from planner.schema.prices import Price, SupportMoney, SupportShare
-from planner.schema.problem import Problem, Quantity
+from planner.schema.prices import Price
+from planner.schema.problem import Network, Problem, Quantity
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
 
-T = TypeVar("T")
-RackClassName = Literal["gpu", "storage", "network"]
 RELATIVE = 1e-9
 """Above the noise of summing floats in another order, below any real difference."""
 NEARLY_ZERO = 1e-12
 DECIDED = ("gpu_system", "storage")
 """Categories whose counts a plan decides; all other counts follow."""
 DRAWLESS = ("cable", "rack", "pdu", "software", "service")
-BTU_PER_H_PER_KW = 3412.14
-RACK_UNIT_M = 1.75 * 0.0254
-HALF_CENT_NOISE = 1e-6
 
 
 class Either(tuple[Any, ...]):
-    """Values of which each is right, such as both neighbours of half a cent."""
+    """Values of which each is right."""
 
     __slots__ = ()
 
 
-class Difference(NamedTuple):
-    """A value of which rounding leaves ``noise``, such as a small difference of large values."""
+NONE = Either((None, 0, False, "", (), {}))
+"""Values of a figure that is not there."""
+
+
+class Near(NamedTuple):
+    """A value that rounding leaves open by ``noise``."""
 
     value: float
     noise: float
-
-    @classmethod
-    def of(cls, share: float, scale: float) -> Difference:
-        """Return a share found as a difference of shares near 1, times ``scale``."""
-        return cls(scale * share, scale * NEARLY_ZERO)
 
 
 class Recheck(NamedTuple):
@@ -54,6 +49,11 @@ class Recheck(NamedTuple):
 
     disagreements: tuple[str, ...]
     breaches: tuple[tuple[str, str], ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every finding as one text."""
+        return (*self.disagreements, *(f"{name}: {text}" for name, text in self.breaches))
 
 
 class Findings:
@@ -63,18 +63,11 @@ class Findings:
         self.disagreements: list[str] = []
         self.breaches: list[tuple[str, str]] = []
 
-    def fail(self, text: str) -> None:
-        """Add a difference."""
-        self.disagreements.append(text)
-
-    def require(self, holds: bool, text: str) -> None:
+    def require(self, holds: bool, text: str) -> bool:
         """Add a difference unless ``holds``."""
         if not holds:
-            self.fail(text)
-
-    def require_all(self, rules: Mapping[str, bool]) -> None:
-        """Add the text of each rule that does not hold."""
-        self.disagreements += [text for text, holds in rules.items() if not holds]
+            self.disagreements.append(text)
+        return holds
 
     def breach(self, name: str, text: str) -> None:
         """Add a broken limit."""
@@ -85,30 +78,29 @@ class Findings:
 
         ``own`` may be a mapping: of fields of a record, or of the keys of a mapping.
         """
-        if stated is own or stated == own:
-            return
         if isinstance(own, dict) and stated is not None:
-            keyed = isinstance(stated, dict)
-            values = stated if keyed else vars(stated)
-            if keyed and stated.keys() != own.keys():
-                self.fail(f"{path}: plan says {sorted(stated)}, recomputed {sorted(own)}")
+            if isinstance(stated, dict) and stated.keys() != own.keys():
+                text = f"plan says {sorted(stated)}, recomputed {sorted(own)}"
+                self.disagreements.append(f"{path}: {text}")
                 return
+            values = stated if isinstance(stated, dict) else vars(stated)
             for name, value in own.items():
                 self.expect(f"{path}.{name}", values[name], value)
         elif not agrees(stated, own):
-            self.fail(f"{path}: plan says {write(stated)}, recomputed {write(own)}")
+            self.disagreements.append(f"{path}: plan says {write(stated)}, recomputed {write(own)}")
 
     def at_most(self, path: str, stated: float, most: float | None) -> None:
         """Require that a value is at most another one, within ``RELATIVE``."""
         if most is not None and not stated <= most + RELATIVE * max(abs(stated), abs(most)):
-            self.fail(f"{path}: plan says {write(stated)}, at most {write(most)} possible")
+            text = f"plan says {write(stated)}, at most {write(most)} possible"
+            self.disagreements.append(f"{path}: {text}")
 
 
 def agrees(stated: Any, own: Any) -> bool:
     """Whether two values are the same; an unknown figure (None) equals an unknown one only."""
     if isinstance(own, Either):
         return any(agrees(stated, each) for each in own)
-    if isinstance(own, Difference):
+    if isinstance(own, Near):
         near = isinstance(stated, float | int) and abs(stated - own.value) <= own.noise
         return near or agrees(stated, own.value)
     if isinstance(stated, float | int) and isinstance(own, float | int):
@@ -119,10 +111,10 @@ def agrees(stated: Any, own: Any) -> bool:
 
 
 def write(value: Any) -> str:
-    """Return a value as messages show it."""
+    """A value as messages show it."""
     if isinstance(value, Either):
-        return " or ".join(map(write, value))
-    if isinstance(value, Difference):
+        return "nothing" if value is NONE else " or ".join(map(write, value))
+    if isinstance(value, Near):
         return write(value.value)
     if value is None:
         return "not known"
@@ -130,57 +122,55 @@ def write(value: Any) -> str:
 
 
 def round_up(amount: float) -> int:
-    """Return the least whole number that is not less, but for float noise."""
+    """The least whole number that is not less, but for float noise."""
     return math.ceil(amount - RELATIVE * max(1.0, abs(amount)))
 
 
 def value(figure: Any) -> Any:
-    """Return the value of a catalog figure, None where it is not stated."""
+    """Value of a catalog figure, None where it is not stated."""
     return None if figure is None else figure.value
 
 
 def times(figure: float | None, factor: float | None) -> float | None:
-    """Return a product, None where a factor is not known."""
+    """A product, None where a factor is not known."""
     return None if figure is None or factor is None else figure * factor
 
 
 def total(parts: Iterable[float | None]) -> float | None:
-    """Return a sum, None where a part is not known."""
+    """A sum, None where a part is not known."""
     found = list(parts)
     return None if None in found else sum(each for each in found if each is not None)
 
 
-class Space(NamedTuple):
-    """Capacity of one rack; None is no limit."""
-
-    height_ru: float
-    power_kw: float | None
-    weight_kg: float | None
+def cent_usd(money: Currency) -> float:
+    """The smallest amount of a currency, USD."""
+    return money.usd / float(10**money.decimals)
 
 
-@dataclass(frozen=True)
-class Sale:
-    """How an item is bought; prices have every value that rounding half a cent leaves open.
+def present_years(start: float, end: float, rate: float) -> float:
+    """Present value of 1 per year from ``start`` to ``end``, each paid at its end."""
+    years = range(1, math.ceil(end) + 1)
+    return sum(max(0.0, min(y, end) - max(y - 1, start)) / (1 + rate) ** y for y in years)
 
-    ``net_usd`` is empty without a price. Support is paid from ``start`` to ``end`` years of the
-    term (no ``end`` without a term).
+
+class Sale(NamedTuple):
+    """How an item is bought; support is paid from ``start`` to ``end`` years of the term.
+
+    ``net_usd`` is before it is rounded to cents, None without a price.
     """
 
     price: Price | None
     discount: float
-    listed_usd: tuple[float, ...]
-    net_usd: tuple[float, ...]
-    pack: int
-    min_order: int
+    net_usd: float | None
     owned: int
     spare_share: float
-    support_level: str | None
-    support: SupportShare | SupportMoney | None
+    pack: int
+    min_order: int
     start: float
     end: float | None
 
     def order(self, count: int) -> int:
-        """Return the units to buy so that ``count`` are there, owned ones included."""
+        """Units to buy so that ``count`` are there, owned ones included."""
         wanted = count - self.owned
         return 0 if wanted <= 0 else -(-max(wanted, self.min_order) // self.pack) * self.pack
 
@@ -189,83 +179,70 @@ class Sale:
 class Basis:
     """Problem, items and prices that a plan is judged by.
 
-    ``power_share`` is the share of its rated power at which a GPU system of the job is provisioned.
+    ``job`` and ``network`` have the options that the plan chose; ``power_share`` is the share of
+    its rated power at which a GPU system of the job is provisioned.
     """
 
-    problem: Problem
-    items: Mapping[str, Item]
     inputs: Inputs
-    memo: dict[Any, Any]
+    job: Job
+    network: Network
     power_share: Mapping[str, float]
 
     @classmethod
     def of(cls, inputs: Inputs) -> Basis:
-        """Return the basis of inputs."""
-        memo: dict[Any, Any] = inputs.once("verify", inputs.problem, dict)
-        return cls(inputs.problem, inputs.by_id, inputs, memo, {})
-
-    def with_job(self, job: Job, power_share: Mapping[str, float]) -> Basis:
-        """Return the basis with the job's chosen option and set points."""
-        problem = self.problem.model_copy(update={"jobs": (job,)})
-        return replace(self, problem=problem, power_share=power_share)
+        """The basis of inputs, no option chosen."""
+        return cls(inputs, inputs.problem.jobs[0], inputs.problem.network, {})
 
     @property
-    def job(self) -> Job:
-        """The job."""
-        return self.problem.jobs[0]
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.inputs.problem
 
-    def once(self, name: str, item: Item | None, work: Callable[[], T]) -> T:
-        """Return a figure that follows from the inputs, computed at its first use."""
-        key = name, None if item is None else item.id
-        if key not in self.memo:
-            self.memo[key] = work()
-        found: T = self.memo[key]
-        return found
+    @property
+    def items(self) -> Mapping[str, Item]:
+        """Items of the catalogs by SKU."""
+        return self.inputs.by_id
 
     def rule(self, sku: str) -> Quantity:
-        """Return the problem's rule for the count of an item."""
+        """The problem's rule for the count of an item."""
         return self.problem.items.get(sku, Quantity())
 
     def of_kind(self, counts: Mapping[str, int], category: str) -> dict[str, int]:
-        """Return the counts of one category."""
+        """Counts of one category."""
         return {s: n for s, n in counts.items() if n and self.items[s].category == category}
 
     def flash(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return the counts of storage that checkpoints may be on."""
+        """Counts of storage that checkpoints may be on."""
         stored = self.of_kind(counts, "storage")
         return {sku: count for sku, count in stored.items() if not self.items[sku].is_bulk}
 
-    # Power, heat, size.
+    # Power, heat, size of one unit.
 
     def of_unit(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
-        """Return a figure of one unit; of a bundle the sum over its components."""
+        """A figure of one unit; of a bundle the sum over its components."""
         if not item.components:
             return own(item)
         parts = ((self.of_unit(self.items[c.id], own), c.quantity) for c in item.components)
         return total(times(each, quantity) for each, quantity in parts)
 
     def rated_kw(self, item: Item) -> float | None:
-        """Return the maximum draw of one unit at full power, kW; None if not known."""
+        """Maximum draw of one unit at full power, kW; None if not known."""
         if item.category in DRAWLESS:
             return 0.0
-        return self.once("rated", item, lambda: self.of_unit(item, self._own_kw))
-
-    def _own_kw(self, item: Item) -> float | None:
-        own: float | None = value(item.consumes.it_power)
-        return own
+        return self.of_unit(item, lambda part: value(part.consumes.it_power))
 
     def draw_kw(self, item: Item) -> float | None:
-        """Return the draw of one unit at its set point, kW; None if not known."""
+        """Draw of one unit at its set point, kW; None if not known."""
         return times(self.rated_kw(item), self.power_share.get(item.id, 1.0))
 
     def typical_kw(self, item: Item) -> float | None:
-        """Return the typical draw of one unit, kW; the maximum where no typical one is known."""
+        """Typical draw of one unit, kW; the maximum where no typical one is known."""
         if item.category in DRAWLESS:
             return 0.0
 
         def own(part: Item) -> float | None:
-            typical = part.consumes.typical_power
-            return self._own_kw(part) if typical is None else typical.value
+            typical: float | None = value(part.consumes.typical_power or part.consumes.it_power)
+            return typical
 
         typical, most = self.of_unit(item, own), self.draw_kw(item)
         if item.id in self.power_share and typical is not None and most is not None:
@@ -273,7 +250,7 @@ class Basis:
         return typical
 
     def liquid_share(self, item: Item) -> float:
-        """Return the share of a unit's heat that goes to liquid, by its components' draw."""
+        """Share of a unit's heat that goes to liquid, by its components' draw."""
         if not self.rated_kw(item):
             return 0.0
         if not item.components:
@@ -284,38 +261,20 @@ class Basis:
         return sum(self.liquid_share(part) * kw for (part, _), kw in each) / sum(draws)
 
     def pue(self, item: Item) -> float:
-        """Return facility power per IT power of a unit, by where its heat goes."""
+        """Facility power per IT power of a unit, by where its heat goes."""
         liquid, site = self.liquid_share(item), self.problem.site
         return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
 
     def stated(self, item: Item, figure: str) -> float | None:
-        """Return a figure of the table ``STATED`` for one unit at its set point."""
-        row = STATED[figure]
-        if item.category in row.none_of:
+        """A figure of the table ``STATED`` for one unit."""
+        (path,), none_of = STATED[figure].paths, STATED[figure].none_of
+        if item.category in none_of:
             return 0.0
-
-        def own(part: Item) -> float | None:
-            known = {path: value(_at(part, path)) for path in row.paths}
-            factors = [UNSTATED.get(p) if own is None else own for p, own in known.items()]
-            if DRAW in row.paths:
-                factors[row.paths.index(DRAW)] = self._own_kw(part)
-            if 0.0 in factors:
-                return 0.0
-            return None if None in factors else math.prod(f for f in factors if f is not None)
-
-        rated = self.once(figure, item, lambda: self.of_unit(item, own))
-        return times(rated, self.power_share.get(item.id, 1.0) if row.follows_draw else 1.0)
-
-    def height_ru(self, item: Item) -> float | None:
-        """Return the height of one unit in rack units."""
-        return self.stated(item, "rack_units")
-
-    def weight_kg(self, item: Item) -> float | None:
-        """Return the weight of one unit in kg."""
-        return self.stated(item, "weight_kg")
+        known: Callable[[Item], Any] = attrgetter(path)
+        return self.of_unit(item, lambda part: value(known(part)))
 
     def in_rack_kw(self, item: Item) -> float | None:
-        """Return the draw of one device in its rack, kW: a switch with every transceiver."""
+        """Draw of one device in its rack, kW: a switch with every transceiver."""
         fitted = 0.0
         for group in item.switch.ports if item.switch else ():
             end = group.link.switch_end if group.link else None
@@ -324,29 +283,10 @@ class Basis:
                 fitted = max(fitted, -(-group.count // end.links) * each)
         return total((self.rated_kw(item), fitted))
 
-    # Racks and the hall.
-
-    def space(self, name: RackClassName) -> Space | None:
-        """Return the capacity of a rack of a class, None where racks have no size."""
-        site = self.problem.site
-        if site.rack is None:
-            return None
-        own = getattr(site.rack_classes, name)
-        height_ru, power_kw, weight_kg = (
-            getattr(site.rack, field) if getattr(own, field) is None else getattr(own, field)
-            for field in Space._fields
-        )
-        return Space(height_ru, power_kw, weight_kg)
-
-    def whole_rack_kw(self) -> float | None:
-        """Return the power limit of a product that is a rack of its own, None for none."""
-        rack = self.problem.site.rack
-        return None if rack is None else rack.whole_rack_power_kw or rack.power_kw
-
-    # Bandwidth.
+    # Bandwidth and endurance.
 
     def nameplate(self, sku: str, count: float) -> tuple[float, float]:
-        """Return the (read, write) nameplate bandwidth of ``count`` units, GB/s.
+        """(Read, write) nameplate bandwidth of ``count`` units, GB/s.
 
         A table of sizes is linear between rows, proportional below its first one.
         """
@@ -368,102 +308,55 @@ class Basis:
         last = rows[-1]
         return (last.read, last.write) if count == last.units else (0.0, 0.0)
 
+    def unit_endurance(self, sku: str) -> float | None:
+        """Write endurance of one unit, TB per day: as stated, or by the flash in it."""
+        item, asked = self.items[sku], self.problem.storage
+        stated: float | None = value(item.provides.endurance)
+        if asked.endurance == "off" or stated is not None or asked.endurance == "stated":
+            return None if asked.endurance == "off" else stated
+        parts = [(self.items[part.id], part.quantity) for part in item.components] or [(item, 1)]
+        endured = []
+        for kind in ("tlc", "qlc", "scm"):
+            raw_tb = sum(n * m.raw_tb for part, n in parts for m in part.media if m.type == kind)
+            if raw_tb > 0:
+                endured.append(getattr(asked.dwpd, kind) * raw_tb)
+        return min(endured, default=None)
+
     # Money.
 
-    def sale(self, item: Item) -> Sale:
-        """Return how an item is bought."""
-        return self.once("sale", item, lambda: self._sale(item))
+    def net(self, item: Item) -> Near | None:
+        """Net price of one unit, USD; in whole cents but for a percentage."""
+        net_usd, money = self.sale(item).net_usd, self.problem.shown_in
+        cents = 0.0 if item.is_percentage else 0.5 if money.code == "USD" else 1.0
+        return None if net_usd is None else Near(net_usd, (1 + 1e-6) * cents * cent_usd(money))
 
-    def _sale(self, item: Item) -> Sale:
-        price, asked = self.inputs.prices.get(item.id), self.rule(item.id)
-        term, money, discount = self.problem.term, self.problem.shown_in, self._discount(item)
-        listed: tuple[float, ...] = () if price is None else (price.list_usd,)
-        net: tuple[float, ...] = tuple(usd * (1 - discount) for usd in listed)
-        if price is not None and not is_percentage(item):
-            listed = listed if money.code == "USD" else cents(price.list_usd, money)
-            net = tuple(usd for one in listed for usd in cents(one * (1 - discount), money))
-        level, support, start = self._support(price, asked)
-        years = None
+    def sale(self, item: Item) -> Sale:
+        """How an item is bought."""
+        price, asked, term = self.inputs.prices.get(item.id), self.rule(item.id), self.problem.term
+        discount, end = 0.0, None
+        for key in ("category", "vendor", "item"):
+            wanted = item.id if key == "item" else getattr(item, key)
+            for entry in self.inputs.discounts:  # the most specific entry counts, then the last
+                discount = entry.discount if getattr(entry, key) == wanted else discount
         if term is not None:
             years = term.support_years if asked.support_years is None else asked.support_years
-            years = term.years if years is None else min(years, term.years)
-        share = self.problem.spares.get(item.category, 0.0)
+            end = term.years if years is None else min(years, term.years)
         return Sale(
-            price,
-            discount,
-            listed,
-            net,
-            pack=1 if price is None else price.pack,
-            min_order=0 if price is None else price.min_order,
-            owned=0 if asked.retire else asked.installed,
-            spare_share=share if asked.spares is None else asked.spares,
-            support_level=level,
-            support=support,
-            start=start,
-            end=years,
+            price=price,
+            discount=discount,
+            net_usd=price.list_usd * (1 - discount) if price else None,
+            owned=asked.in_place,
+            spare_share=self.problem.spare_share(item.id, item.category),
+            pack=price.pack if price else 1,
+            min_order=price.min_order if price else 0,
+            start=price.support_included_years if price else 0.0,
+            end=end,
         )
 
-    def _support(
-        self, price: Price | None, asked: Quantity
-    ) -> tuple[str | None, SupportShare | SupportMoney | None, float]:
-        """Return level and price per year of support, and the years included in the price."""
-        term = self.problem.term
-        everywhere = None if term is None else term.support_level
-        if price is None:
-            known = everywhere if everywhere == "none" else None
-            return asked.support_level or known, None, 0.0
-        level = price.support_level
-        if everywhere == "none" or everywhere in (*price.support_levels, level):
-            level = everywhere or level
-        level = asked.support_level or level
-        if level in price.support_levels:
-            offer = price.support_levels[level]
-            return level, offer.per_year, offer.included_years
-        per_year = None if level == "none" else price.support_per_year
-        return level, per_year, price.support_included_years
-
-    def _discount(self, item: Item) -> float:
-        """Return the share off the list price: the most specific entry counts, then the last."""
-        found = 0.0
-        for key, wanted in (
-            ("category", item.category),
-            ("vendor", item.vendor),
-            ("item", item.id),
-        ):
-            for entry in self.inputs.discounts:
-                found = entry.discount if getattr(entry, key) == wanted else found
-        return found
-
     def spares(self, item: Item, count: int) -> int:
-        """Return the cold spares beside ``count`` units; of a bundle components lie in store."""
+        """Cold spares beside ``count`` units; of a bundle components lie in store."""
         return 0 if item.components else round_up(self.sale(item).spare_share * count)
 
     def bought(self, item: Item, count: int) -> int:
-        """Return the units to buy so that ``count`` are in the cluster."""
+        """Units to buy so that ``count`` are in the cluster."""
         return self.sale(item).order(count + self.spares(item, count))
-
-
-def _at(item: Item, path: str) -> Any:
-    part, name = path.split(".")
-    return getattr(getattr(item, part), name)
-
-
-def is_percentage(item: Item) -> bool:
-    """Whether a price is per 100 USD of hardware, which no cents round."""
-    return item.service is not None and item.service.per == "hardware"
-
-
-def cents(amount_usd: float, money: Currency) -> Either:
-    """Return an amount in whole cents of a currency, in USD; both neighbours of half a cent."""
-    parts = 10**money.decimals
-    exact = amount_usd / money.usd * parts
-    below = math.floor(exact)
-    half = abs(exact - below - 0.5) <= max(HALF_CENT_NOISE, 1e-15 * exact)
-    near = (below, below + 1) if half else (round(exact),)
-    return Either(each / parts * money.usd for each in near)
-
-
-def present_years(start: float, end: float, rate: float) -> float:
-    """Return the present value of 1 per year from ``start`` to ``end``, each paid at its end."""
-    years = range(1, math.ceil(end) + 1)
-    return sum(max(0.0, min(y, end) - max(y - 1, start)) / (1 + rate) ** y for y in years)

@@ -5,34 +5,30 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from planner.figures import STATED
+from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import SupportShare
 from planner.verifier.basis import (
-    BTU_PER_H_PER_KW,
     DECIDED,
+    NONE,
     RELATIVE,
     Basis,
-    Difference,
     Either,
     Findings,
-    agrees,
-    cents,
-    is_percentage,
+    Near,
+    cent_usd,
     present_years,
     round_up,
     times,
     total,
     value,
 )
-from planner.verifier.fabric import MANAGED, Fabrics, UnbuildableError, by_speed
-from planner.verifier.job import HOURS_PER_YEAR
-from planner.verifier.racks import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
-from planner.verifier.rates import gpus_of
+from planner.verifier.fabric import MANAGED, Fabrics, by_speed
+from planner.verifier.hall import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
+from planner.verifier.job import HOURS_PER_YEAR, gpus_of
 
 HALF_A_CENT = 0.005
 MOST_PER_RACK = 10**6
@@ -47,30 +43,18 @@ SECTIONS = {
     "Services": ("service",),
 }
 SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
-NOT_OF_COMPONENTS = (
-    *("unit_list_usd", "unit_net_usd", "extended_list_usd", "extended_net_usd", "support_share"),
-    *("subscription_usd_per_year", "unit_subscription_list_usd", "support_years", "support_level"),
-    *("support_usd_per_year", "support_from_years", "min_order", "lead_time_days", "price", "idle"),
-    *("rack_class", "racks", "units_per_rack", "gpus", "read_gb_per_s", "write_gb_per_s"),
-    *("usable_tb", "bulk_tb", "spares", "discount", "installed", "lead_time"),
-)
-"""Figures that a bundle's line has, and the lines of its components have not."""
-PRICE_FIELDS = (
-    *("date", "confidence", "valid_until", "currency", "low_usd", "high_usd"),
-    *("per_year_low_usd", "per_year_high_usd"),
-)
+FREE = {"sku", "parent", "notes", "public_notes", "role", "unit", "price"}
+"""Fields of a line that follow from no figure."""
 
 
-@dataclass(frozen=True)
-class Bill:
+class Bill(NamedTuple):
     """Counts by item: ``cluster`` (GPU systems and storage), ``standing`` (idle owned ones
-    included), ``companions``; the racks of everything, and the fabrics."""
+    included), ``companions``; the racks of everything."""
 
     cluster: Mapping[str, int]
     standing: Mapping[str, int]
     companions: Mapping[str, int]
     room: Room
-    fabrics: Fabrics
 
     @property
     def in_place(self) -> dict[str, int]:
@@ -79,65 +63,50 @@ class Bill:
 
 
 def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: Plan) -> Bill:
-    """Return the units that GPU systems and storage of a cluster bring along.
+    """Units that GPU systems and storage of a cluster bring along; its fabrics are checked.
 
     The plan decides the trees of its fabrics and, if it has racks, those that devices share.
 
     Raises:
-        UnbuildableError: fabrics, cooling or licences cannot be counted.
+        ValueError: fabrics cannot be built.
     """
-    standing = dict(cluster)
-    for sku, rule in basis.problem.items.items():
-        if sku in basis.items and basis.items[sku].category in DECIDED and not rule.retire:
-            standing[sku] = max(standing.get(sku, 0), rule.installed)
-    standing = {sku: count for sku, count in standing.items() if count}
+    problem, standing = basis.problem, dict(cluster)
+    for sku, rule in problem.items.items():
+        if sku in basis.items and basis.items[sku].category in DECIDED and rule.in_place:
+            standing[sku] = max(standing.get(sku, 0), rule.in_place)
     own, fabrics = own_racks(basis, standing), Fabrics(found, basis, cluster, plan)
     for report in plan.fabrics:
         if report.network == "compute":
-            fabrics.compute(report.switch_sku, report.serves)
+            fabrics.compute(report)
     fabrics.storage()
-    clusters, parts = _of_clusters(basis, cluster), fabrics.parts
-    extras = _extras(basis, cluster, own, fabrics)
-    fabrics.managing(extras, clusters, own.pdus)
-    for counts in (extras, clusters, _cooling(basis, standing)):
-        parts.update(counts)
-    for sku in basis.problem.software:
-        parts[sku] += _licences(basis, sku, cluster)
-    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
-    joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
-    room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
-    _add_racks(basis, parts, room, own, fabrics)
-    before = Bill(cluster, standing, dict(+parts), room, fabrics)
-    services = {sku: _served(basis, sku, before) for sku in basis.problem.services}
-    parts.update(services)
-    return Bill(cluster, standing, dict(+parts), room, fabrics)
-
-
-def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
-    """Return what extras, licences and services are counted by, None of another measure."""
-    systems = basis.of_kind(cluster, "gpu_system")
-    match per:
-        case "gpu_system":
-            return sum(systems.values())
-        case "gpu":
-            return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
-        case "storage_unit":
-            return sum(basis.of_kind(cluster, "storage").values())
-        case "rack":
-            return room.racks
-    return None
-
-
-def _extras(
-    basis: Basis, cluster: Mapping[str, int], own: Room, fabrics: Fabrics
-) -> dict[str, int]:
-    counts = {}
-    for sku, extra in basis.problem.extras.items():
+    clusters, parts, extras = _of_clusters(basis, cluster), fabrics.parts, {}
+    for sku, extra in problem.extras.items():
         amount = _amount(basis, extra.per or "", cluster, own)
         if extra.per == "switch":
             amount = fabrics.switches("compute", "storage")
-        counts[sku] = extra.count or -(-(amount or 0) // extra.every)
-    return counts
+        extras[sku] = extra.count or -(-(amount or 0) // extra.every)
+    fabrics.managing(extras, clusters, own.pdus)
+    fabrics.finish()
+    for counts in (extras, clusters, _cooling(basis, standing), _licences(basis, cluster)):
+        parts.update(counts)
+    shared = [g.count for g in plan.racks if g.rack_class == "network" and not g.product]
+    joint = network_racks(basis, +parts, sum(shared) if plan.racks else None)
+    room = Room((*own.sets, *joint.sets), own.complete and joint.complete)
+    _add_racks(basis, parts, room, fabrics.switches(*MANAGED) + room.pdus - own.pdus)
+    before = Bill(cluster, standing, dict(+parts), room)
+    nets = {line.sku: line.unit_net_usd or 0.0 for line in plan.lines if line.parent is None}
+    parts.update({sku: _served(basis, sku, before, nets) for sku in problem.services})
+    return Bill(cluster, standing, dict(+parts), room)
+
+
+def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
+    """Count of what extras, licences and services follow, None of another measure."""
+    systems = basis.of_kind(cluster, "gpu_system")
+    if per == "gpu":
+        return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
+    stored = sum(basis.of_kind(cluster, "storage").values())
+    known = {"gpu_system": sum(systems.values()), "storage_unit": stored, "rack": room.racks}
+    return known.get(per)
 
 
 def _of_clusters(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
@@ -160,50 +129,43 @@ def _cooling(basis: Basis, standing: Mapping[str, int]) -> dict[str, int]:
     cooling = basis.problem.site.cooling
     if cooling.cdu is None:
         return {}
-    provides = basis.items[cooling.cdu].provides.cooling
-    if provides is None:
-        raise UnbuildableError(f"site.cooling: {cooling.cdu} states no cooling capacity")
-    least = round_up(_liquid_kw(basis, standing) / provides.value)
+    least = round_up(_liquid_kw(basis, standing) / value(basis.items[cooling.cdu].provides.cooling))
     factor, more = REDUNDANT[cooling.redundancy]
     return {cooling.cdu: factor * least + more if least else 0}
 
 
-def _licences(basis: Basis, sku: str, cluster: Mapping[str, int]) -> int:
-    licence = basis.items[sku].licence
-    if licence is None:
-        raise UnbuildableError(f"software.{sku}: states no licence metric")
-    vendors = licence.vendors
-    of = {s: n for s, n in cluster.items() if vendors is None or basis.items[s].vendor in vendors}
-    if licence.per != "usable_tb":
-        return _amount(basis, licence.per, of, Room((), True)) or 0
-    stored = [(value(basis.items[each].provides.usable), n) for each, n in basis.flash(of).items()]
-    return round_up(sum((usable or 0.0) * n for usable, n in stored))
+def _licences(basis: Basis, cluster: Mapping[str, int]) -> dict[str, int]:
+    counts = {}
+    for sku in basis.problem.software:
+        licence = basis.items[sku].licence
+        assert licence is not None
+        vendors = licence.vendors or {basis.items[s].vendor for s in cluster}
+        of = {s: n for s, n in cluster.items() if basis.items[s].vendor in vendors}
+        counts[sku] = _amount(basis, licence.per, of, Room((), True)) or 0
+        if licence.per == "usable_tb":
+            usable = {s: value(basis.items[s].provides.usable) or 0.0 for s in of}
+            counts[sku] = round_up(sum(usable[s] * n for s, n in basis.flash(of).items()))
+    return counts
 
 
-def _add_racks(basis: Basis, parts: Counter[str], room: Room, own: Room, fabrics: Fabrics) -> None:
-    """Add racks and PDUs to buy, and cables of consoles on reserved management ports."""
-    rack, oob = basis.problem.site.rack, basis.problem.network.out_of_band
+def _add_racks(basis: Basis, parts: Counter[str], room: Room, late: int) -> None:
+    """Add racks and PDUs to buy, and cables of ``late`` consoles on reserved management ports."""
+    rack, oob = basis.problem.site.rack, basis.network.out_of_band
     if rack is not None and rack.pdu is not None:
-        if any(each.pdus is None for each in room.sets):
-            raise UnbuildableError("site.rack.pdu: a load is not known")
         parts[rack.pdu.item] += room.pdus
     if rack is not None and rack.item is not None:
         parts[rack.item] += sum(each.racks for each in room.sets if not each.product)
     group = by_speed(basis.items[oob.switch])[0] if oob else None
     if group is not None and group.link is not None:
-        late = fabrics.switches(*MANAGED) + room.pdus - own.pdus
         parts[group.link.cable] += late
 
 
-def _served(basis: Basis, sku: str, bill: Bill) -> int:
+def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> int:
     service = basis.items[sku].service
-    if service is None:
-        raise UnbuildableError(f"services.{sku}: states no metric")
-    if service.per == "order":
-        return 1
+    assert service is not None
     amount = _amount(basis, service.per, bill.cluster, bill.room)
-    if amount is not None:
-        return amount
+    if amount is not None or service.per == "order":
+        return 1 if amount is None else amount
     if service.per == "liquid_kw":
         return round_up(_liquid_kw(basis, bill.standing))
     if service.per != "hardware":
@@ -211,16 +173,14 @@ def _served(basis: Basis, sku: str, bill: Bill) -> int:
     spent_usd = 0.0
     for each, count in bill.in_place.items():
         item = basis.items[each]
-        soft = item.category in ("software", "service")
-        if soft if service.of is None else item.category not in service.of:
-            continue
-        sale = basis.sale(item)
-        spent_usd += max(sale.net_usd, default=0.0) * max(0, count - sale.owned)
+        hard = item.category not in ("software", "service")
+        if hard if service.of is None else item.category in service.of:
+            spent_usd += nets.get(each, 0.0) * max(0, count - basis.sale(item).owned)
     return math.ceil((spent_usd - HALF_A_CENT) / 100)
 
 
-def spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
-    """Return the components that lie in store for the bundles of the cluster."""
+def _spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
+    """Components that lie in store for the bundles of the cluster."""
     counts: Counter[str] = Counter()
     for sku, count in cluster.items():
         bundle = basis.items[sku]
@@ -236,46 +196,45 @@ def spare_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
 
 def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
     """Recompute every line; require a line for everything needed and none else."""
-    needed, stored = bill.in_place, spare_parts(basis, bill.cluster)
+    needed, stored = bill.in_place, _spare_parts(basis, bill.cluster)
+    parents = {line.sku: line for line in plan.lines if line.parent is None}
     components = {
         (sku, part.id): part.quantity
         for sku in bill.standing
         for part in basis.items[sku].components
     }
-    parents = {line.sku: line for line in plan.lines if line.parent is None}
     for line in plan.lines:
         item, name = basis.items[line.sku], f"lines.{line.sku}"
-        own = {"section": SECTION_OF[item.category]} | _description(item)
-        own |= _consumption(basis, item, line.quantity)
+        own = _description(item) | _consumption(basis, item, line.quantity)
         if line.parent is not None:
-            per_unit = components.pop((line.parent, line.sku), None)
+            per_unit, parent = components.pop((line.parent, line.sku), 0), parents.get(line.parent)
             name = f"lines.{line.parent}.{line.sku}"
-            if per_unit is None or line.parent not in parents:
-                found.fail(f"{name}: no component of {line.parent}, or listed twice")
-                continue
-            found.expect(name, line, own | _of_component(parents[line.parent], per_unit))
-            for field in NOT_OF_COMPONENTS:
-                text = f"{name}.{field}: counted in the bundle's line"
-                found.require(not getattr(line, field), text)
+            real = per_unit > 0 and parent is not None
+            found.require(real, f"{name}: no component of {line.parent}, or listed twice")
+            bought = (parent.quantity, parent.purchased) if parent else (0, 0)
+            own |= {"section": "Components", "quantity": per_unit * bought[0]}
+            own |= {"purchased": per_unit * bought[1], "pack": 1}
+            rest = type(line).model_fields.keys() - own.keys() - FREE
+            found.expect(name, line, own | dict.fromkeys(rest, NONE))
             continue
         if item.category == "component":
-            count, in_place, working = stored.pop(line.sku, 0), 0, 0
+            count = stored.pop(line.sku, 0)
             own |= _counts(basis, item, 0, 0) | {"spares": count}
-            own |= {"purchased": basis.sale(item).order(count), "racks": Either((None, 0))}
+            own |= {"purchased": basis.sale(item).order(count), "racks": NONE}
         else:
-            in_place = working = needed.pop(line.sku, 0)
-            if item.category in DECIDED:
-                working = bill.cluster.get(line.sku, 0)
+            count = in_place = needed.pop(line.sku, 0)
+            decided = item.category in DECIDED
+            working = bill.cluster.get(line.sku, 0) if decided else in_place
             own |= _counts(basis, item, working, in_place) | _room(basis, item, in_place)
-            count = in_place or item.category in DECIDED
+            count += decided
         found.require(count > 0, f"lines.{line.sku}: not needed")
         found.expect(name, line, own | _money(basis, item, line))
-        if line.price is None and basis.sale(item).price is not None:
-            found.fail(f"{name}.price: no source of the price")
+        priced = line.price is not None or basis.sale(item).price is None
+        found.require(priced, f"{name}.price: no source of the price")
     for sku, count in {**needed, **stored}.items():
-        found.fail(f"lines.{sku}: missing, {count} needed")
-    for parent, sku in components:
-        found.fail(f"lines.{parent}.{sku}: component without a line")
+        found.require(False, f"lines.{sku}: missing, {count} needed")
+    for parent_sku, sku in components:
+        found.require(False, f"lines.{parent_sku}.{sku}: component without a line")
     idle = {sku: n - bill.cluster.get(sku, 0) for sku, n in bill.standing.items()}
     stated = sorted((each.sku, each.units) for each in plan.idle)
     found.expect("idle", stated, sorted((sku, n) for sku, n in idle.items() if n))
@@ -283,20 +242,18 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
 
 def _description(item: Item) -> dict[str, Any]:
     own = ("category", "vendor", "model", "part_number", "description")
+    trade = ("hs_code", "export_class", "warranty_years")
     return {
+        **{"section": SECTION_OF[item.category], "site": "site", "period": 0},
         **{name: getattr(item, name) for name in own},
+        **{name: value(getattr(item.trade, name)) for name in trade},
         "country_of_origin": value(item.trade.origin),
-        "hs_code": value(item.trade.hs_code),
-        "export_class": value(item.trade.export_class),
-        "warranty_years": value(item.trade.warranty_years),
         "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
-        "site": "site",
-        "period": 0,
     }
 
 
 def _consumption(basis: Basis, item: Item, count: int) -> dict[str, Any]:
-    """Return power, heat, height and weight, of one unit and of the line."""
+    """Power, heat, height and weight, of one unit and of the line."""
     draw_kw = basis.draw_kw(item)
     units = {
         "it_power_kw": draw_kw,
@@ -310,19 +267,8 @@ def _consumption(basis: Basis, item: Item, count: int) -> dict[str, Any]:
     return {**own, "liquid_share": basis.liquid_share(item)}
 
 
-def _of_component(parent: Line, per_unit: int) -> dict[str, Any]:
-    """Return the counts of a component: its money, room and bandwidth are in the bundle's line."""
-    return {
-        "section": "Components",
-        "quantity": per_unit * parent.quantity,
-        "purchased": per_unit * parent.purchased,
-        "pack": 1,
-        "public_notes": (),
-    }
-
-
 def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, Any]:
-    """Return the counts of a line, and what its working units provide."""
+    """Counts of a line, and what its working units provide."""
     sale, stored = basis.sale(item), item.category == "storage"
     read, write = basis.nameplate(item.id, working)
     capacity = times(value(item.provides.usable), working) if working else 0.0
@@ -344,198 +290,117 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
 
 
 def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
-    """Return the racks of a line; devices that share racks have none of their own."""
-    whole, found = item.consumes.racks, fits(basis, item)
+    """Racks of a line; devices that share racks have none of their own."""
+    whole, (racks, held) = item.consumes.racks, fits(basis, item) or (1, 0)
     if item.category not in DECIDED:
-        stands = basis.problem.site.rack is not None and (whole or basis.height_ru(item))
-        racks = None if whole is None else whole.value * in_place
-        return {"racks": racks, "rack_class": "network" if stands else None}
-    held = found is not None and found[1] > 0
-    alone = None if found is None or found[0] != 1 else min(found[1], MOST_PER_RACK)
+        stands = basis.problem.site.rack is not None and (whole or basis.stated(item, "rack_units"))
+        own = None if whole is None else whole.value * in_place
+        return {"racks": own, "rack_class": "network" if stands else None}
+    alone = racks == 1 and fits(basis, item) is not None
     return {
-        "racks": -(-in_place // found[1]) * found[0] if found is not None and held else None,
-        "units_per_rack": alone,
+        "racks": -(-in_place // held) * racks if held else None,
+        "units_per_rack": min(held, MOST_PER_RACK) if alone else None,
         "rack_class": rack_class(item),
     }
 
 
 def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
-    """Return prices, discounts, support and subscription of a line, by its units bought."""
-    sale, money, price = basis.sale(item), basis.problem.shown_in, basis.sale(item).price
-    notes = basis.rule(line.sku).public_note, None if price is None else price.public_note
-    public = {"public_notes": tuple(dict.fromkeys(filter(None, notes)))}
-    years = None if sale.end is None else max(0.0, sale.end - sale.start)
+    """Prices, discounts, support and subscription of a line, by its units bought."""
+    sale, bought, net = basis.sale(item), line.purchased, line.unit_net_usd or 0.0
+    price, years = sale.price, None
+    if sale.end is not None:
+        years = max(0.0, sale.end - sale.start)
     if price is None:
-        nothing = (
-            *("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share"),
-            *("support_level", "unit_subscription_list_usd", "min_order", "price"),
-        )
-        free = ("extended_list_usd", "extended_net_usd", "support_usd_per_year")
-        unpaid = dict.fromkeys((*free, "subscription_usd_per_year"), Either((None, 0.0)))
-        since = {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
-        return public | dict.fromkeys(nothing) | unpaid | since | {"discount": 0.0}
-    bought, net = line.purchased, line.unit_net_usd
-    net = net if net is not None and agrees(net, Either(sale.net_usd)) else sale.net_usd[0]
-    extended = [usd * bought for usd in sale.listed_usd]
-    if not is_percentage(item):
-        extended = [usd for each in extended for usd in cents(each, money)]
-    yearly, support = price.per_year_usd, sale.support
-    unit = support.share * net if isinstance(support, SupportShare) else support and support.usd
-    paid = cents((yearly or 0.0) * (1 - sale.discount), money)
-    included = sale.start if sale.end is None else min(sale.start, sale.end)
-    return public | {
+        own: dict[str, Any] = dict.fromkeys(
+            ("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share",
+             "unit_subscription_list_usd", "min_order", "extended_list_usd",
+             "extended_net_usd", "support_usd_per_year", "subscription_usd_per_year", "price",
+             "discount"), NONE
+        )  # fmt: skip
+        return own | {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
+    cent = 0.0 if item.is_percentage else cent_usd(basis.problem.shown_in)
+    each_cent = 0.5 if basis.problem.shown_in.code == "USD" else bought + 1
+    yearly, half = price.per_year_usd, (0.5 + 1e-6) * cent_usd(basis.problem.shown_in)
+    support = price.support_per_year
+    each = support.share * net if isinstance(support, SupportShare) else support and support.usd
+    rented = times((yearly or 0.0) * (1 - sale.discount), bought)
+    first = sale.start if sale.end is None else min(sale.start, sale.end)
+    own = {name: getattr(price, name) for name in ("lead_time", "lead_time_days")}
+    return own | {
         "unit_list_usd": price.list_usd,
         "discount": sale.discount,
-        "unit_net_usd": Either(sale.net_usd),
-        "extended_list_usd": Either(extended),
+        "unit_net_usd": basis.net(item),
+        "extended_list_usd": Near(price.list_usd * bought, cent * each_cent),
         "extended_net_usd": net * bought,
-        "support_usd_per_year": Either(usd * bought for usd in cents(unit or 0.0, money)),
-        "support_level": sale.support_level,
+        "support_usd_per_year": Near((each or 0.0) * bought, half * bought),
         "support_share": getattr(support, "share", None),
         "support_years": years,
-        "support_from_years": Either((sale.start, 0.0 if sale.end is None else included)),
+        "support_from_years": Either((sale.start, 0.0 if sale.end is None else first)),
         "unit_subscription_list_usd": yearly,
-        "subscription_usd_per_year": yearly and Either(usd * bought for usd in paid),
-        "lead_time": price.lead_time,
-        "lead_time_days": price.lead_time_days,
+        "subscription_usd_per_year": yearly and Near(rented or 0.0, half * bought),
         "min_order": price.min_order or None,
-        "price": {key: getattr(price, key) for key in PRICE_FIELDS},
     }
 
 
 # Totals.
 
 
-class Paid(NamedTuple):
-    """What is paid for an item: once, and per year; ``days`` until it is there if it is bought."""
-
-    item: Item
-    capex_usd: float
-    support_usd: float
-    subscription_usd: float
-    days: float | None
-
-
-def paid_by(basis: Basis, plan: Plan) -> list[Paid]:
-    """Return what the lines of a plan say is paid."""
-    return [
-        Paid(
-            basis.items[line.sku],
-            line.extended_net_usd or 0.0,
-            line.support_usd_per_year or 0.0,
-            line.subscription_usd_per_year or 0.0,
-            line.lead_time_days if line.purchased > 0 else None,
-        )
-        for line in plan.lines
-        if line.parent is None
-    ]
-
-
-def totals_of(
-    basis: Basis, bill: Bill, paid: Sequence[Paid], figures: Mapping[str, Any], used: int
-) -> dict[str, Any]:
-    """Return every total by name: sums over all in place, money over the term, ratios.
-
-    Args:
-        basis: the problem and the catalogs.
-        bill: units in place.
-        paid: what is paid for each.
-        figures: those of the job.
-        used: GPUs in use.
-    """
-    sums = _sums(basis, bill)
-    own = sums | _costs(basis, paid, sums)
-    own |= {"gpus_used": used, "usd_per_useful_gpu_hour": None, "usd_per_million_tokens": None}
-    term, active, tco_usd = basis.problem.term, figures["active_parameters"], own["tco_usd"]
-    if term is not None and tco_usd is not None and figures["useful_gpus"] > 0:
-        hours = term.years * HOURS_PER_YEAR
-        own["usd_per_useful_gpu_hour"] = tco_usd / (figures["useful_gpus"] * hours)
-        if active and figures["useful_pflops"]:
-            tokens = figures["useful_pflops"] * 1e15 * hours * 3600 / (6 * active)
-            own["usd_per_million_tokens"] = tco_usd / (tokens / 1e6)
-    return own
-
-
-def check_totals(found: Findings, plan: Plan, own: Mapping[str, Any], paid: Sequence[Paid]) -> None:
-    """Compare the totals, of sections and of the slowest deliveries too."""
-    if plan.totals is None:
-        found.fail("totals: missing")
-        return
+def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
+    """Compare the totals: sums over the lines, money over the term, ratios to the job's work."""
+    totals, lines = plan.totals, [line for line in plan.lines if line.parent is None]
+    names = ("it_power_kw", "facility_power_kw", "typical_power_kw", *STATED)
+    own: dict[str, Any] = {n: total(getattr(line, n) for line in lines) for n in names}
+    for name in ("gpus", "read_gb_per_s", "write_gb_per_s"):
+        own[name] = sum(getattr(line, name) for line in lines)
+    own["usable_tb"] = total(line.usable_tb for line in lines if line.category == "storage")
+    own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None
+    draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
+    air = None if draw is None or liquid is None else draw - liquid
+    for name, kw in (("heat_air", air), ("heat_liquid", liquid), ("heat", draw)):
+        noise = RELATIVE * (draw or 0.0) if name == "heat_air" else 0.0  # a difference
+        own[f"{name}_kw"] = kw if kw is None else Near(kw, noise)
+        btu = BTU_PER_H_PER_KW
+        own[f"{name}_btu_per_h"] = kw if kw is None else Near(kw * btu, noise * btu)
+    del own["heat_kw"]
     sections: Counter[str] = Counter()
-    for each in paid:
-        sections[SECTION_OF[each.item.category]] += each.capex_usd  # type: ignore[assignment]
-    found.expect("totals.capex_by_section_usd", plan.totals.capex_by_section_usd, dict(sections))
-    longest = own["lead_time_days"]
-    late = sorted(p.item.id for p in paid if longest is not None and p.days == longest)
-    found.expect("totals.critical_skus", sorted(plan.totals.critical_skus), late)
-    names = type(plan.totals).model_fields
-    values = {name: each for name, each in own.items() if name in names}
-    for all_heat, to_air in (
-        ("it_power_kw", "heat_air_kw"),
-        ("heat_btu_per_h", "heat_air_btu_per_h"),
-    ):
-        if own[to_air] is not None:  # all heat less that to liquid
-            values[to_air] = Difference(own[to_air], RELATIVE * own[all_heat])
-    found.expect("totals", plan.totals, values)
+    for line in lines:
+        sections[line.section] += line.extended_net_usd or 0.0  # type: ignore[assignment]
+    days = [x.lead_time_days for x in lines if x.purchased and x.lead_time_days is not None]
+    own["lead_time_days"] = longest = max(days, default=None)
+    late = [x.sku for x in lines if longest and x.purchased and x.lead_time_days == longest]
+    own |= {"critical_skus": tuple(dict.fromkeys(late)), "capex_by_section_usd": dict(sections)}
+    found.expect("totals", totals, own | _costs(basis, plan, lines, draw))
 
 
-def _sums(basis: Basis, bill: Bill) -> dict[str, Any]:
-    """Return sums over everything in place; None where a part is not known."""
-    units = [(_of_unit(basis, basis.items[sku]), n) for sku, n in bill.in_place.items()]
-    names = _of_unit(basis, next(iter(basis.items.values())))
-    sums: dict[str, Any] = {n: total(times(each[n], count) for each, count in units) for n in names}
-    for name in ("it_power_kw", "heat_air_kw", "heat_liquid_kw"):
-        heat = name.replace("it_power_kw", "heat_btu_per_h").replace("_kw", "_btu_per_h")
-        sums[heat] = times(sums[name], BTU_PER_H_PER_KW)
-    cluster, plates = bill.cluster, [basis.nameplate(sku, n) for sku, n in bill.cluster.items()]
-    usable = [(value(basis.items[s].provides.usable), n) for s, n in basis.flash(cluster).items()]
-    return sums | {
-        "gpus": _amount(basis, "gpu", cluster, bill.room),
-        "read_gb_per_s": sum(read for read, _ in plates),
-        "write_gb_per_s": sum(write for _, write in plates),
-        "usable_tb": total(times(each, count) for each, count in usable),
-        "racks": bill.room.racks if bill.room.complete else None,
-    }
-
-
-def _of_unit(basis: Basis, item: Item) -> dict[str, float | None]:
-    """Return what one unit adds to each sum."""
-    draw, typical, liquid = basis.draw_kw(item), basis.typical_kw(item), basis.liquid_share(item)
-    return {
-        "it_power_kw": draw,
-        "facility_power_kw": times(draw, basis.pue(item)),
-        "typical_power_kw": typical,
-        "typical_facility_kw": times(typical, basis.pue(item)),
-        "heat_liquid_kw": times(draw, liquid),
-        "heat_air_kw": times(draw, 1 - liquid),
-        **{figure: basis.stated(item, figure) for figure in STATED},
-    }
-
-
-def _costs(basis: Basis, paid: Sequence[Paid], sums: Mapping[str, Any]) -> dict[str, Any]:
-    """Return capex, yearly costs and TCO; energy and TCO only with a term and known draw."""
-    capex, support = sum(p.capex_usd for p in paid), sum(p.support_usd for p in paid)
-    yearly, term = sum(p.subscription_usd for p in paid), basis.problem.term
-    own: dict[str, Any] = {
-        "capex_usd": capex,
-        "support_usd_per_year": support,
-        "subscriptions_usd_per_year": yearly,
-        "lead_time_days": max((p.days for p in paid if p.days is not None), default=None),
-    }
+def _costs(
+    basis: Basis, plan: Plan, lines: Sequence[Line], draw_kw: float | None
+) -> dict[str, float | None]:
+    """Capex, yearly costs, TCO and cost of useful work; energy with a term and known draw."""
+    capex, support, rent = (
+        sum(getattr(line, name) or 0.0 for line in lines)
+        for name in ("extended_net_usd", "support_usd_per_year", "subscription_usd_per_year")
+    )
+    own: dict[str, float | None] = {"capex_usd": capex, "support_usd_per_year": support}
     names = ("energy_usd_per_year", "colocation_usd_per_year", "opex_usd_per_year", "tco_usd")
-    own |= dict.fromkeys(names)
-    if term is None:
+    own |= dict.fromkeys((*names, "usd_per_useful_gpu_hour", "usd_per_million_tokens"))
+    own["subscriptions_usd_per_year"], term, job = rent, basis.problem.term, plan.jobs[0]
+    if term is None or draw_kw is None:
         return own
-    typical = term.energy_basis == "typical"
-    meter_kw = sums["typical_facility_kw" if typical else "facility_power_kw"]
-    if meter_kw is None or sums["it_power_kw"] is None:
-        return own
+    basis_of = "typical_power_kw" if term.energy_basis == "typical" else "it_power_kw"
+    meter_kw = sum(getattr(x, basis_of) * basis.pue(basis.items[x.sku]) for x in lines)
     energy = meter_kw * HOURS_PER_YEAR * term.electricity_usd_per_kwh
-    colocation = sums["it_power_kw"] * 12 * term.colocation_usd_per_kw_month
-    running, rate = yearly + energy + colocation, term.discount_rate
+    space = draw_kw * 12 * term.colocation_usd_per_kw_month
+    running, rate = rent + energy + space, term.discount_rate
     tco = capex + running * present_years(0.0, term.years, rate)
-    for each in paid:
-        if each.support_usd:
-            sale = basis.sale(each.item)
-            tco += each.support_usd * present_years(sale.start, sale.end or 0.0, rate)
-    return own | dict(zip(names, (energy, colocation, support + running, tco), strict=True))
+    for line in lines:
+        sale = basis.sale(basis.items[line.sku])
+        years = present_years(sale.start, sale.end or 0.0, rate)
+        tco += (line.support_usd_per_year or 0.0) * years
+    own |= dict(zip(names, (energy, space, support + running, tco), strict=True))
+    hours = term.years * HOURS_PER_YEAR
+    if job.useful_gpus > 0:
+        own["usd_per_useful_gpu_hour"] = tco / (job.useful_gpus * hours)
+    if job.active_parameters and job.useful_pflops:
+        tokens = job.useful_pflops * 1e15 * hours * 3600 / (6 * job.active_parameters)
+        own["usd_per_million_tokens"] = tco / (tokens / 1e6)
+    return own

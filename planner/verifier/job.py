@@ -1,4 +1,7 @@
-"""A job's decisions, and every figure of its operation that follows from them."""
+"""The job: how fast its GPUs are, and every figure of its operation from the others.
+
+Each figure is computed once, from other figures of the plan and from problem and catalogs.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from planner.schema.catalog import Item
-from planner.schema.job import Job, Repair
-from planner.schema.operation import JobPlan, LocalPlan
-from planner.verifier import goodput as physics
-from planner.verifier.basis import Basis, Difference, Findings, agrees, round_up, value
-from planner.verifier.goodput import DAY_S, States, Times
-from planner.verifier.rates import (
-    Pace,
-    gpus_of,
-    least_replicas,
-    replica_gpus,
-    tensor_gpus,
-    usable_gpus,
-    whole_replica,
-)
+from planner.schema.catalog import Achieved, Item
+from planner.schema.job import ASSUMED_AT_GPUS, Job, Parallelism
+from planner.schema.operation import JobPlan, WayPlan
+from planner.verifier import physics
+from planner.verifier.basis import Basis, Findings, Near, agrees, round_up, times, total, value
+from planner.verifier.physics import DAY_S, States, Times
 
 HOURS_PER_YEAR = 8760
+SAME_CAP = 1e-9
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered thread per GPU (S. Kartik, C. Tartow, VAST Data, 2024-01-10)."""
 FAILURES_PER_GPU_DAY = {
@@ -42,31 +37,202 @@ BYTES_PER_PARAMETER = {
     "weights_only": 2.0,
     "megatron_1t": 13.8,  # 13.8 TB of 1e12 parameters, arXiv 2104.04473 section 5.10
 }
+DEGREES = ("tensor", "pipeline", "context", "experts", "expert_tensor", "expert_parameters")
 
 
-class Drive(NamedTuple):
-    """Local drives of a system: GB per checkpoint, write GB/s, capacity TB, endurance TB/day."""
+# Replicas on GPUs.
 
-    part_gb: float
-    write_gb_per_s: float
-    capacity_tb: float
-    endurance: float | None
+
+def tensor_gpus(job: Job) -> int:
+    """GPUs that must be in one system: a tensor group, where only whole ones run."""
+    option = job.parallelism
+    return option.tensor if option is not None and job.whole_replicas else 1
+
+
+def whole_replica(job: Job) -> int:
+    """GPUs of a replica where only whole ones run, else 1."""
+    option = job.parallelism
+    return option.replica_gpus if option is not None and job.whole_replicas else 1
+
+
+def gpus_of(item: Item) -> int:
+    """GPUs of one system."""
+    return value(item.provides.gpus) or 0
+
+
+def usable_gpus(job: Job, item: Item) -> int:
+    """GPUs of one system that the job can use: whole replicas or tensor groups."""
+    most, replica = min(job.gpus.most_of(item.id) or math.inf, gpus_of(item)), whole_replica(job)
+    return int(most - most % (replica if replica <= most else tensor_gpus(job)))
+
+
+def least_replicas(item: Item, job: Job) -> int | None:
+    """Fewest replicas whose memory holds their shared state, None where none does."""
+    option, memory = job.parallelism, item.gpu.memory
+    if option is None or option.memory is None or memory is None or job.parameters is None:
+        return 1 if option is None else option.min_replicas
+    held, each = option.memory, option.parameters_per_gpu(job.parameters) / 1e9
+    room_gb = memory.value * held.usable - held.activations_gb - each * held.held
+    if room_gb <= 0:
+        return None
+    return max(option.min_replicas, round_up(each * held.shared / room_gb))
+
+
+# Rates and set points.
+
+
+def peak_tflops(item: Item, precision: str) -> float | None:
+    """Dense peak rate of one GPU, TFLOP/s; None if not known."""
+    figure = getattr(item.gpu, f"{precision}_dense", None)
+    return None if figure is None else float(figure.value)
+
+
+def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
+    """Measured rate that counts: of the most GPUs, of equals the slowest."""
+    key = job.training.model, precision
+    rows = [row for row in item.achieved if (row.model, row.precision) == key]
+    peak, share = peak_tflops(item, precision), job.training.assumed_mfu
+    if not rows and peak and share:
+        assumed: dict[str, Any] = {"model": key[0] or "", "precision": precision}
+        assumed |= {"rate_tflops": peak * share, "gpus": ASSUMED_AT_GPUS}
+        rows = [Achieved.model_construct(**assumed, source="assumed", confidence="low")]
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    if row is None:
+        return None
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * job.training.rate_factor})
+
+
+def set_point(
+    item: Item, precision: str, cap: float, rated_kw: float | None
+) -> tuple[float, float, float, float] | None:
+    """Shares of power, and of throughput with its range, at a cap of the GPUs' power; or None."""
+    if cap >= 1.0:
+        return 1.0, 1.0, 1.0, 1.0
+    for row in item.power_points:
+        fits = row.of == "training" and row.precision in (None, precision)
+        if not fits or abs(row.gpu_cap - cap) >= SAME_CAP:
+            continue
+        power, tdp_kw = row.power, value(item.gpu.tdp)
+        if power is None:  # all but the GPUs draws as before
+            if not tdp_kw or not gpus_of(item) or not rated_kw:
+                return None
+            gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
+            power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw
+        return power, row.throughput, row.low or row.throughput, row.high or row.throughput
+    return None
+
+
+def scale_share(job: Job, gpus: int, at: int | None) -> float:
+    """Share of a rate measured at some GPUs that is left on more, by the law of scale."""
+    law = job.training.scale
+    if law is None:
+        return 1.0
+    if law.exponent is not None:
+        return float((gpus / (at or 1)) ** -law.exponent)
+    rows = [(row.gpus, row.share) for row in law.table or ()]
+
+    def left(count: int) -> float:
+        if count < rows[0][0]:
+            return rows[0][1]
+        below = max(k for k, row in enumerate(rows[:-1]) if row[0] <= count)
+        (low, share), (high, less) = rows[below], rows[below + 1]
+        return share * math.exp(
+            math.log(less / share) / math.log(high / low) * math.log(count / low)
+        )
+
+    return left(gpus) / (1.0 if at is None else left(at))
+
+
+def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
+    """The basis with the option by which the plan spreads a replica, and the GPUs of each system.
+
+    Also with the set points of its GPU types, which `check_ways` checks.
+    """
+    job = basis.job
+    if len(job.options) > 1:
+        spread = {_degrees(way) for way in j.ways}
+        option = next((each for each in job.options if spread == {_degrees(each)}), None)
+        known = option is not None
+        found.require(known, "jobs.ways: no option of the problem spreads a replica like this")
+        job = job.model_copy(update={"parallelisms": option or job.options[0]})
+    used, item = j.per_system_gpus, basis.items[j.gpu_type]
+    if used is not None and job.gpus.most_of(item.id) is None and _stay_in_rack(job, item):
+        gpus = job.gpus.model_copy(update={"per_system": {item.id: used}})
+        job = job.model_copy(update={"gpus": gpus})
+        inside = 0 < used <= gpus_of(item) and usable_gpus(job, item) == used
+        found.require(inside, f"jobs.per_system_gpus: plan says {used!r} of {gpus_of(item)}")
+    shares = {way.gpu_type: way.power_share for way in j.ways if way.power_share != 1.0}
+    return replace(basis, job=job, power_share=shares)
+
+
+def _stay_in_rack(job: Job, item: Item) -> bool:
+    """Whether spare trays of a type stay in their rack: a tensor group takes several."""
+    repair = job.repair
+    if repair is None or repair.unit != "tray" or item.spare_unit is None:
+        return False
+    tray = item.spare_unit.tray.value
+    return tray < gpus_of(item) and tray % tensor_gpus(job) != 0
+
+
+def _degrees(of: WayPlan | Parallelism) -> tuple[int | None, ...]:
+    plain = of.experts == 1 and (isinstance(of, WayPlan) or of.expert_parameters is None)
+    inside = (1, of.tensor) if plain else (of.experts, of.expert_tensor or of.tensor)
+    return of.tensor, of.pipeline, of.context, *inside
+
+
+def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Parallelism, ...]) -> None:
+    """Check set point, precision and rate of each GPU type in use."""
+    job, training = basis.job, basis.job.training
+    chosen = job.power or training.model or training.scale or len(options) > 1
+    asked = chosen or not all(option.plain for option in options)
+    types = sorted(j.gpu_types) if asked else []
+    found.expect("jobs.ways", sorted(way.gpu_type for way in j.ways), types)
+    for way in j.ways:
+        item, name, option = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}", job.parallelism
+        caps, tdp_kw, rated_kw = job.power, value(item.gpu.tdp), basis.rated_kw(item)
+        point = set_point(item, way.precision, way.gpu_cap, rated_kw)
+        allowed = (1.0,) if caps is None else caps.asked
+        known = allowed is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in allowed)
+        found.require(known and bool(point), f"{name}.gpu_cap: {way.gpu_cap:g} is no set point")
+        right = way.precision in training.precisions
+        found.require(right, f"{name}.precision: {way.precision} is not asked for")
+        row = measured_rate(item, job, way.precision)
+        own: dict[str, Any] = {
+            "rated_it_power_kw": rated_kw,
+            "gpu_limit_w": None if tdp_kw is None else tdp_kw * 1000 * way.gpu_cap,
+            "rate_tflops": row and row.rate_tflops,
+            "rate_low_tflops": row and row.low_tflops,
+            "rate_high_tflops": row and row.high_tflops,
+            "rate_gpus": row and row.gpus,
+            "tensor": None,
+        }
+        shares = ("power_share", "throughput", "throughput_low", "throughput_high")
+        own |= dict(zip(shares, point or (1.0,) * 4, strict=True))
+        if option is not None:
+            own |= {field: getattr(option, field) for field in DEGREES}
+            own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}
+        found.expect(name, way, own)
+        least = way.min_replicas * (option.replica_gpus if option else 0)
+        text = f"jobs.gpus_used: {way.min_replicas} replicas take {least}"
+        found.require(j.gpus_used >= least, text)
+
+
+# The figures of a job.
 
 
 @dataclass(frozen=True)
 class Run:
-    """A job's decisions: storage counts; systems in use by type, GPUs, interval, mode."""
+    """The job of a plan with what it runs on; ``counts`` are units in the cluster."""
 
     basis: Basis
-    job: Job
     counts: Mapping[str, int]
-    systems: Mapping[str, int]
-    gpus: int
-    interval_s: float
-    every: int
-    mode: str
-    families: tuple[str, ...]
-    paces: Mapping[str, Pace]
+    j: JobPlan
+
+    @cached_property
+    def systems(self) -> dict[str, int]:
+        """Systems in use by type."""
+        used = self.j.systems_by_type
+        return dict(used) if len(used) > 1 else {self.j.gpu_type: self.j.systems_used}
 
     @cached_property
     def types(self) -> list[Item]:
@@ -74,636 +240,451 @@ class Run:
         return [self.basis.items[sku] for sku in self.systems]
 
     @property
-    def bytes_per_parameter(self) -> float:
-        """Bytes per parameter; where only a size is given, those that it implies."""
-        job, given = self.job, self.job.bytes_per_parameter
-        if job.checkpoint.size_gb is not None and job.parameters:
-            if "bytes_per_parameter" not in job.model_fields_set:
-                return job.checkpoint.size_gb * 1e9 / job.parameters
-        return BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
+    def hot_spares(self) -> dict[str, int]:
+        """Systems of each type that must stand ready."""
+        systems, share = self.basis.job.gpus.hot
+        return {sku: max(systems, round_up(share * count)) for sku, count in self.systems.items()}
 
-    @cached_property
-    def size_gb(self) -> float:
-        """Size of a checkpoint."""
-        job = self.job
-        implied = (job.parameters or 0) * self.bytes_per_parameter / 1e9
-        return implied if job.checkpoint.size_gb is None else job.checkpoint.size_gb
+    @property
+    def every(self) -> int:
+        """How many local checkpoints one to storage follows; 0 without a local level."""
+        return 0 if self.j.local is None else self.j.local.every
 
     @property
     def writers(self) -> int:
         """GPUs that write a checkpoint."""
-        option, one = self.job.parallelism, self.job.checkpoint.writers == "one_replica"
-        return replica_gpus(option) if one and option is not None else self.gpus
-
-    @property
-    def failures(self) -> float:
-        """Failures per GPU and day: the problem's rate, else the worst type's."""
-        asked = self.job.failure_rate
-        preset = DEFAULT_FAILURES if asked is None else asked
-        rate = FAILURES_PER_GPU_DAY[preset] if isinstance(preset, str) else preset
-        own = [item.gpu.failures_per_day for item in self.types] if asked is None else []
-        return max((rate if figure is None else figure.value for figure in own), default=rate)
-
-    @property
-    def remote_s(self) -> float:
-        """Interval of the checkpoints that go to storage."""
-        return self.interval_s * max(1, self.every)
-
-    @property
-    def fan_out(self) -> float:
-        """How many times a restore reads the checkpoint."""
-        option, kind = self.job.parallelism, self.job.restore.fan_out
-        if option is None or kind == "broadcast":
-            return 1.0
-        replicas = self.gpus / replica_gpus(option)
-        sharded = 1.0 + 2.0 * (replicas - 1.0) / self.bytes_per_parameter
-        return replicas if kind == "every_replica" else sharded
-
-    # Storage.
-
-    def clients(self, side: str) -> tuple[float, float, set[int]]:
-        """Return the client limits (GB/s) of the systems at work and of all in use, and how many
-        systems may be at work. One replica's systems are of the least favourable type.
-
-        Args:
-            side: ``read`` or ``write``.
-        """
-        known = {family.id: family.client_factor for family in self.basis.inputs.families}
-        factors = [getattr(known.get(name), side, None) for name in self.families]
-        factor = min(1.0 if each is None else each.value for each in factors)
-        given, each = getattr(self.basis.problem.storage.client_limit, side), {}
-        for item in self.types:
-            own = value(getattr(item.client, side))
-            own = gpus_of(item) * CLIENT_GB_PER_S_PER_GPU if own is None else own
-            each[item.id] = (own if given is None else given) * factor
-        whole = math.fsum(self.systems[sku] * gb for sku, gb in each.items())
-        option, job = self.job.parallelism, self.job
-        one = job.checkpoint.writers if side == "write" else "all"
-        if one == "all" or option is None:
-            return whole, whole, {sum(self.systems.values())}
-        replica = replica_gpus(option)
-        held = [(-(-replica // usable_gpus(job, i)), each[i.id]) for i in self.types]
-        least = min(n * gb for n, gb in held)
-        return least, whole, {n for n, gb in held if n * gb <= least * (1 + 1e-9)}
-
-    @cached_property
-    def sustained(self) -> tuple[float, float]:
-        """The (read, write) bandwidth that all storage delivers without bursts, GB/s."""
-        share = self.basis.problem.storage.delivered_fraction
-        plates = [self.basis.nameplate(sku, count) for sku, count in self.counts.items()]
-        return share.read * sum(p[0] for p in plates), share.write * sum(p[1] for p in plates)
-
-    @property
-    def delivered(self) -> tuple[float, float]:
-        """The (read, write) bandwidth that all storage delivers to a checkpoint, GB/s."""
-        (read, write), burst = self.sustained, self.burst
-        if burst is not None:
-            late_s = (self.size_gb - burst["buffer_gb"]) / write
-            write = self.size_gb / max(self.size_gb / burst["write_gb_per_s"], late_s)
-        return read, write
-
-    @cached_property
-    def burst(self) -> dict[str, float] | None:
-        """How storage takes bursts, delivered; None where none does, or units may be down."""
-        share, basis = self.basis.problem.storage.delivered_fraction.write, self.basis
-        rates, buffers = 0.0, []
-        for sku, count in basis.flash(self.counts).items():
-            item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
-            burst, window = value(item.provides.burst_write), value(item.provides.burst_window)
-            rows = item.sizes.rows if item.sizes else ()
-            each = max((row.write / row.units for row in rows), default=rate / count)
-            if burst is None or window is None or burst <= each:
-                rates += rate
-            else:
-                rates += burst * count
-                buffers.append((burst - each) * window * count)
-        if not buffers or basis.problem.storage.tolerate_down:
-            return None
-        sustained = self.sustained[1]
-        return {
-            "write_gb_per_s": share * rates,
-            "sustained_gb_per_s": sustained,
-            "buffer_gb": share * sum(buffers),
-            "recovery_s": self.size_gb / sustained,
-        }
-
-    def lost(self, down: int) -> tuple[float, float]:
-        """Return the largest delivered (read, write) bandwidth that one item loses, GB/s."""
-        share, basis, worst = self.basis.problem.storage.delivered_fraction, self.basis, (0.0, 0.0)
-        for sku, count in basis.of_kind(self.counts, "storage").items():
-            left = count - down / (value(basis.items[sku].fail_units) or 1)
-            now, after = basis.nameplate(sku, count), basis.nameplate(sku, left)
-            worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-        return share.read * worst[0], share.write * worst[1]
-
-    # The local level.
-
-    @cached_property
-    def drives(self) -> list[Drive]:
-        """The local drives of each type in use."""
-        asked, saved, found = self.job.checkpoint.local, self.job.checkpoint, []
-        for item in self.types:
-            local, gpus = item.local, usable_gpus(self.job, item)
-            if asked is not None and local.write is not None and local.capacity is not None:
-                held = min(gpus, self.writers) if saved.writers == "one_replica" else gpus
-                part_gb = self.size_gb / self.writers * held * asked.copies
-                rated = local.write.value, local.capacity.value, value(local.endurance)
-                found.append(Drive(part_gb, *rated))
-        return found
-
-    def local_limits(self) -> dict[str, Any]:
-        """Return room and write volume of the drives, of the fullest and the most worn type."""
-        asked, drives = self.job.checkpoint.local, self.drives
-        fullest = max(drives, key=lambda drive: drive.part_gb / drive.capacity_tb)
-        worn = [(drive.part_gb, drive.endurance) for drive in drives if drive.endurance is not None]
-        unrated = max(drive.part_gb for drive in drives), None
-        written_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=unrated)
-        return {
-            "room_tb": (asked.keep if asked else 0) * fullest.part_gb / 1000,
-            "capacity_tb": fullest.capacity_tb,
-            "volume_tb_per_day": written_gb / 1000 * DAY_S / self.interval_s,
-            "endurance_tb_per_day": endured,
-        }
-
-    def classes(self) -> list[dict[str, Any]]:
-        """Return the classes of interruptions, each with the level a job comes back from."""
-        asked = self.job.checkpoint.local
-        if asked is None:
-            return []
-        local = {"yes"} | ({"peer"} if asked.copies > 1 else set())
-        return [
-            {"name": name, "share": share, "recovers": asked.recovers[name]}
-            | {"level": "local" if asked.recovers[name] in local else "remote"}
-            for name, share in self.job.failure_shares.items()
-        ]
-
-    # Times.
-
-    def stall(self) -> dict[str, float] | None:
-        """Return the parts of a derived stall, of the slowest type; None where it is given."""
-        saved = self.job.checkpoint
-        if saved.stall_s != "derived" or self.mode == "sync":
-            return None
-        held_gb = self.size_gb / self.writers
-        slowest = min(value(item.local.host_copy) or 0.0 for item in self.types)
-        copy_s = held_gb / slowest if slowest else math.inf
-        own = {"overhead_s": saved.stall_overhead_s or 0.0, "copy_s": copy_s}
-        return own | {"gpu_gb": held_gb, "copy_gb_per_s": slowest}
-
-    def times(self) -> tuple[float, Times]:
-        """Return the stall (s) and the times that goodput follows from, repairs aside."""
-        job, (read, write), saved = self.job, self.delivered, self.job.checkpoint
-        write_s = self.size_gb / min(write, self.clients("write")[0])
-        restore_s = self.fan_out * self.size_gb / min(read, self.clients("read")[0])
-        stall_s, drain_s, slowed_s, derived = write_s, 0.0, 0.0, self.stall()
-        if self.mode != "sync":
-            given = derived["overhead_s"] + derived["copy_s"] if derived else saved.stall_s
-            stall_s, drain_s = float(given), write_s
-            slowed_s = saved.drain_slowdown * write_s / max(1, self.every)
-        found = Times(
-            interval_s=self.interval_s,
-            stopped_s=stall_s + slowed_s,
-            drain_s=drain_s,
-            restart_s=job.restart_s,
-            restore_s=restore_s,
-            mtti_s=DAY_S / (self.failures * self.gpus),
-            idle=job.lost_share,
-        )
-        if self.every and saved.local is not None and job.restart.local_s is not None:
-            found = replace(
-                found,
-                every=self.every,
-                far=sum(c["share"] for c in self.classes() if c["level"] == "remote"),
-                near_restart_s=job.restart.local_s,
-                near_drain_s=max(drive.part_gb / drive.write_gb_per_s for drive in self.drives),
-                drain_restarts=saved.local.drain == "restarts",
-            )
-        return stall_s, found
-
-
-# Repairs.
-
-
-class Unit(NamedTuple):
-    """The unit of repair: its GPUs, units per system, usable GPUs of a system, spares in racks."""
-
-    gpus: int
-    per_system: int
-    usable: int
-    in_rack: bool
-
-    @property
-    def in_each(self) -> int:
-        """Spares in each system, where they stay in their rack."""
-        return self.per_system - math.ceil(self.usable / self.gpus)
-
-    @property
-    def name(self) -> str:
-        """Its name in a plan."""
-        return "tray" if self.per_system > 1 else "system"
-
-
-@dataclass(frozen=True)
-class Repairs:
-    """Repairs of a run: unit, share of interruptions that take one out, mean repair time."""
-
-    run: Run
-    repair: Repair
-    share: float
-    repair_s: float
-
-    @classmethod
-    def of(cls, run: Run) -> Repairs | None:
-        """Return the repairs, None where the problem states none."""
-        repair = run.job.repair
-        if repair is None:
-            return None
-        kinds = [(each.share, each.time_s) for each in repair.classes]
-        if repair.share is not None and repair.time_s is not None:
-            kinds = [(repair.share, repair.time_s)]
-        share = math.fsum(each for each, _ in kinds)
-        return cls(run, repair, share, math.fsum(each * time_s for each, time_s in kinds) / share)
-
-    def unit_of(self, *, tray: bool) -> Unit:
-        """Return the unit of repair of the type in use: its trays where known, or the system."""
-        (item,) = self.run.types
-        whole = gpus_of(item)
-        gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
-        in_rack = gpus < whole and gpus % tensor_gpus(self.run.job) != 0
-        return Unit(gpus, whole // gpus, usable_gpus(self.run.job, item), in_rack)
-
-    @cached_property
-    def unit(self) -> Unit:
-        """The unit that the problem asks for."""
-        return self.unit_of(tray=self.repair.unit == "tray")
-
-    @cached_property
-    def states(self) -> States | None:
-        """States of a job that goes on with fewer replicas, None of one that waits."""
-        shrinks = self.repair.when_short == "shrink"
-        return self.states_with(max(0, self.spares(self.unit))) if shrinks else None
-
-    @property
-    def per_gpu(self) -> float:
-        """Units out on average per GPU, if the job never waited."""
-        return self.run.failures / DAY_S * self.share * self.repair_s
-
-    @property
-    def full_s(self) -> float:
-        """Mean time between interruptions with all replicas running, s."""
-        return DAY_S / (self.run.failures * self.run.gpus)
-
-    def spares(self, unit: Unit) -> int:
-        """Return the spare units; negative where fewer than the problem asks for are there."""
-        run, asked = self.run, self.repair.spares
-        (sku,), (used,) = run.systems, run.systems.values()
-        if unit.in_rack:
-            return unit.in_each * used
-        used = math.ceil(run.gpus / unit.gpus) if unit.per_system > 1 else used
-        left = run.counts[sku] * unit.per_system - used
-        if isinstance(asked, int):
-            return asked if left >= asked else left - asked
-        return left
-
-    def waits(self, unit: Unit, spares: int) -> float:
-        """Return the share of time waiting for repairs."""
-        if not unit.in_rack:
-            return physics.waiting_share(max(0, spares), self.per_gpu * self.run.gpus)
-        each = physics.waiting_share(unit.in_each, self.per_gpu * unit.usable)
-        odds = self.run.gpus / unit.usable * each / (1.0 - each)
-        return odds / (1.0 + odds)
-
-    def states_with(self, spares: int) -> States:
-        """Return the states of a job that goes on with fewer replicas."""
-        run, replica = self.run, whole_replica(self.run.job) or 1
-        holds = self.unit.usable if self.unit.per_system == 1 else self.unit.gpus
-        units, most = math.ceil(run.gpus / holds) + spares, run.gpus // replica
-        replicas = [most]
-        while replicas[-1] > 0:
-            left = max(0, units - len(replicas)) * holds // replica
-            replicas.append(min(most, left) if left >= self.least else 0)
-        return States.of([self.per_gpu * replica * d for d in replicas], replicas, self.repair_s)
-
-    @property
-    def least(self) -> int:
-        """Fewest replicas whose memory holds their state."""
-        return least_replicas(self.run.types[0], self.run.job) or 1
-
-    def added(self, times: Times) -> Times:
-        """Return the times with swaps, waiting, and the failures that running replicas see."""
-        times = replace(times, swapped=self.share, swap_s=self.repair.swap_s)
-        if self.states is None:
-            return replace(times, waits=self.waits(self.unit, self.spares(self.unit)))
-        lost = self.states.lost(times, self.share, self.full_s)[0]
-        return replace(times, mtti_s=self.full_s / self.states.seen, waits=lost)
-
-    def figures(self, times: Times) -> dict[str, Any]:
-        """Return the plan's figures of repairs."""
-        unit, states, spares = self.unit, self.states, max(0, self.spares(self.unit))
-        load = self.per_gpu * self.run.gpus
-        decided = not isinstance(self.repair.spares, int)
-        other = self.unit_of(tray=unit.per_system == 1)
-        known = decided and other != unit and states is None
-        if states is None:
-            waits, odds = self.waits(unit, spares), physics.running_odds(spares, load)
-            out, wider = load * odds / (1.0 + odds), physics.waiting_share(spares + 1, load)
-        else:
-            waits, out = states.lost(times, self.share, self.full_s)[0], states.mean(lambda j, _: j)
-            wider = self.states_with(spares + 1).lost(times, self.share, self.full_s)[0]
-        gained = math.exp(physics.log_goodput(times) or 0.0) * (1.0 - times.idle) * (waits - wider)
-        elsewhere = self.waits(other, self.spares(other)) if known else 0.0
-        return {
-            "unit": unit.name,
-            "unit_gpus": unit.gpus,
-            "in_rack": unit.in_rack,
-            "spares": self.spares(unit),
-            "decided": decided,
-            "hardware_share": self.share,
-            "load": load,
-            "repair_s": self.repair_s,
-            "swap_s": self.repair.swap_s,
-            "availability": 1.0 - waits,
-            "waiting_h_per_year": Difference.of(waits, HOURS_PER_YEAR),
-            "other_unit": other.name if known else None,
-            "other_waiting_h_per_year": Difference.of(elsewhere, HOURS_PER_YEAR) if known else None,
-            "units_out": None if unit.in_rack else out,
-            "next_spare_gpus": None if unit.in_rack else Difference.of(gained, self.run.gpus),
-            "shrunk": states and self._shrunk(states, times),
-        }
-
-    def _shrunk(self, states: States, times: Times) -> dict[str, Any]:
-        _, late, grows = states.lost(times, self.share, self.full_s)
-        restart_s = times.restart_s + times.restore_s + times.drain_s
-        if times.every:
-            restart_s = times.near_restart_s + times.near_drain_s
-        most = states.replicas[0]
-        return {
-            "running": states.running,
-            "failing": states.seen,
-            "least_replicas": self.least,
-            "restarts_per_year": DAY_S * 365 * grows,
-            "restart_s": restart_s,
-            "short_h_per_year": HOURS_PER_YEAR * states.mean(lambda _, d: d < most),
-            "stopped_h_per_year": HOURS_PER_YEAR * states.mean(lambda _, d: d == 0),
-            "late": late,
-        }
-
-
-# Every figure of the plan's job.
-
-
-@dataclass(frozen=True)
-class Operation:
-    """The job's operation as recomputed: figures under the plan's names, times, repairs."""
-
-    run: Run
-    stall_s: float
-    times: Times
-    repairs: Repairs | None
-    figures: Mapping[str, Any]
-
-    def goodput_at(self, interval_s: float, every: int) -> float:
-        """Return the goodput at another interval and local multiple."""
-        if every not in self._known:
-            self._known[every] = replace(self.run, every=every).times()[1]
-        times = replace(self._known[every], interval_s=interval_s)
-        return physics.goodput(times if self.repairs is None else self.repairs.added(times))
-
-    @cached_property
-    def _known(self) -> dict[int, Times]:
-        """Times by local multiple."""
-        return {}
+        option, one = self.basis.job.parallelism, self.j.writers == "one_replica"
+        return option.replica_gpus if one and option is not None else self.j.gpus_used
 
     @property
     def worst_times(self) -> tuple[float, float, float]:
         """Stall, drain and restore (s), with appliances down where the problem asks for it."""
-        down_s, sync = self.figures["degraded_drain_s"], self.run.mode == "sync"
-        if down_s is None:
-            return self.stall_s, self.times.drain_s, self.times.restore_s
-        stall_s, drain_s = (down_s, 0.0) if sync else (self.stall_s, down_s)
-        return stall_s, drain_s, self.figures["degraded_restore_s"]
+        j, down_s = self.j, self.j.degraded_drain_s
+        if down_s is None or j.degraded_restore_s is None:
+            return j.stall_s, j.drain_s, j.restore_s
+        stall_s, drain_s = (down_s, 0.0) if j.mode == "sync" else (j.stall_s, down_s)
+        return stall_s, drain_s, j.degraded_restore_s
+
+    @cached_property
+    def drives(self) -> list[tuple[float, Item]]:
+        """GB that each type in use writes per local checkpoint, and the type."""
+        asked, found = self.basis.job.checkpoint.local, []
+        for item in self.types if asked else ():
+            held = usable_gpus(self.basis.job, item)
+            held = min(held, self.writers) if self.j.writers == "one_replica" else held
+            copies = asked.copies if asked else 1
+            found.append((self.j.checkpoint_gb / self.writers * held * copies, item))
+        return found
+
+    @property
+    def endurance_tb_per_day(self) -> float | None:
+        """Write endurance of the storage in use; None where any has none."""
+        stored = self.basis.flash(self.counts)
+        rated = [times(self.basis.unit_endurance(sku), count) for sku, count in stored.items()]
+        return total(rated)
+
+    def times(self, interval_s: Any, every: int) -> Times:
+        """The times that goodput follows from at an interval, repairs included."""
+        j, job = self.j, self.basis.job
+        slowed_s = job.checkpoint.drain_slowdown * j.drain_s / max(1, every)
+        near: dict[str, Any] = {}
+        if every and j.local is not None:
+            restarts = j.local.remote_drain == "restarts"
+            near = {"every": every, "far": j.local.remote_share, "drain_restarts": restarts}
+            near |= {"near_drain_s": j.local.drain_s, "near_restart_s": j.local.restart_s}
+        mtti_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used)
+        kept = j.restart_s, j.restore_s, mtti_s
+        times = Times(
+            interval_s, j.stall_s + slowed_s, j.drain_s, *kept, idle=job.lost_share, **near
+        )
+        if j.repair is None:
+            return times
+        share = j.repair.hardware_share
+        times = replace(times, swapped=share, swap_s=j.repair.swap_s)
+        if self.states is None:
+            return replace(times, waits=1.0 - j.repair.availability)
+        waits = self.states.lost(times, share, mtti_s)[0]
+        return replace(times, waits=waits, mtti_s=mtti_s / self.states.seen)
+
+    @cached_property
+    def states(self) -> States | None:
+        """States of a job that goes on with fewer replicas, None of one that waits."""
+        asked, repair = self.basis.job.repair, self.j.repair
+        shrinks = asked is not None and repair is not None and asked.when_short == "shrink"
+        return self.states_with(max(0, repair.spares)) if shrinks and repair else None
+
+    def states_with(self, spares: int) -> States:
+        """States of a job that goes on with fewer replicas, of a number of spares."""
+        j, job, repair, item = self.j, self.basis.job, self.j.repair, self.types[0]
+        assert repair is not None
+        holds = repair.unit_gpus if repair.unit == "tray" else usable_gpus(job, item)
+        units, replica = math.ceil(j.gpus_used / holds) + spares, whole_replica(job)
+        load = j.failures_per_gpu_day / DAY_S * repair.hardware_share * repair.repair_s * replica
+        least, most = least_replicas(item, job) or 1, j.gpus_used // replica
+        return States.of(units, holds / replica, (least, most), load, repair.repair_s)
 
 
-def operate(run: Run) -> Operation:
-    """Return every figure of the job."""
-    stall_s, times = run.times()
-    repairs = Repairs.of(run)
-    times = times if repairs is None else repairs.added(times)
-    own = _work(run, physics.goodput(times)) | _storage(run) | _rhythm(run, times, stall_s)
-    own |= _asked(run) | {"loss": physics.losses(times), "derived_stall": run.stall()}
-    own |= {"repair": repairs and repairs.figures(times), "local": _local(run, times)}
-    return Operation(run, stall_s, times, repairs, own | _degraded(run, own))
+def check_job(found: Findings, run: Run) -> None:
+    """Compare every figure of the plan's job."""
+    for part in (_check_size, _check_storage, _check_times, _check_work, _check_degraded):
+        part(found, run)
+    if run.j.repair is not None or run.basis.job.repair is not None:
+        _check_repair(found, run)
+    if run.j.local is not None:
+        _check_local(found, run)
 
 
-def _work(run: Run, goodput: float) -> dict[str, Any]:
-    """Return rates and the useful work, by the pace of the slowest type."""
-    job, gpus, training = run.job, run.gpus, run.job.training
-
-    def rate(pace: Pace) -> float:
-        known = pace.useful_tflops(job, gpus)
-        return (pace.tflops or 0.0) * pace.throughput if known is None else known
-
-    pace = min(run.paces.values(), key=rate)
-    each, active = pace.useful_tflops(job, gpus), training.active_parameters or job.parameters
-    scale = 1.0 if each is None else pace.scale(job, gpus)
-    pflops, tokens, days = (
-        None if each is None else gpus * goodput * each / 1000,
-        training.tokens,
-        None,
-    )
-    if active and tokens and pflops:
-        days = 6 * active * tokens / (pflops * 1e15) / DAY_S
-    replica = None if job.parallelism is None else replica_gpus(job.parallelism)
-    return {
-        "goodput": goodput,
-        "useful_gpus": gpus * goodput,
-        "tflops_per_gpu": pace.tflops or 0.0,
-        "mfu": pace.mfu,
-        "scale_share": scale,
-        "rate_share": pace.throughput * scale,
-        "useful_pflops": pflops,
-        "days_to_train": days,
-        "tokens": tokens,
-        "active_parameters": active,
-        "replica_gpus": replica,
-        "replicas": None if replica is None else gpus / replica,
-    }
-
-
-def _storage(run: Run) -> dict[str, Any]:
-    """Return bandwidth, capacity and the demand of a checkpoint on storage."""
-    job, saved, data = run.job, run.job.checkpoint, run.job.tiered
-    (read, write), (read_limit, _, _) = run.delivered, run.clients("read")
-    write_limit, ingest = run.clients("write")[0], job.ingest_per_gpu_gb_per_s
-    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
-    held = saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones)
-    other_tb = data.staged_tb if job.in_bulk else data.size_tb + exports_tb
-    archives_tb = exports_tb + saved.milestones * run.size_gb / 1000
-    fill_limit = run.basis.problem.storage.fill_limit
-    return {
-        "checkpoint_gb": run.size_gb,
-        "bytes_per_parameter": run.bytes_per_parameter,
-        "fan_out": run.fan_out,
-        "delivered_read_gb_per_s": min(read, read_limit),
-        "delivered_write_gb_per_s": min(write, write_limit),
-        "client_read_limit_gb_per_s": read_limit,
-        "client_write_limit_gb_per_s": write_limit,
-        "ingest_gb_per_s": run.gpus * ingest,
-        "checkpoints_held": held,
-        "other_data_tb": other_tb,
-        "capacity_needed_tb": (held * run.size_gb / 1000 + other_tb) / fill_limit,
-        "burst": run.burst,
-        "bulk": _bulk(run, archives_tb) if job.in_bulk else None,
-        "write_volume_tb_per_day": run.size_gb / 1000 * DAY_S / run.remote_s,
-    }
-
-
-def _bulk(run: Run, archives_tb: float) -> dict[str, float]:
-    """Return the plan's figures of the bulk tier, which holds the data set and archives."""
-    storage, data = run.basis.problem.storage, run.job.tiered
-    items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
-    own = [(item.provides, count) for item, count in items if item.is_bulk]
-    read_gb_per_s = sum((value(each.read) or 0.0) * count for each, count in own)
-    return {
-        "dataset_tb": data.size_tb,
-        "archives_tb": archives_tb,
-        "staged_tb": data.staged_tb,
-        "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
-        "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in own),
-        "read_gb_per_s": storage.delivered_fraction.read * read_gb_per_s,
-        "staging_gb_per_s": (1.0 - run.job.checkpoint.max_overlap) * run.sustained[1],
-    }
-
-
-def _rhythm(run: Run, times: Times, stall_s: float) -> dict[str, Any]:
-    """Return the times of checkpoints and restarts."""
-    mtti_s, stopped_s = times.mtti_s, times.stopped_s
-    slowed_s = stopped_s - stall_s if run.mode == "async" and not times.every else 0.0
-    return {
-        "stall_s": stall_s,
-        "drain_s": times.drain_s,
-        "overlap": times.drain_s / run.remote_s,
-        "blocking": stall_s / run.interval_s,
-        "restore_s": times.restore_s,
-        "restart_s": times.restart_s,
-        "mtti_s": mtti_s,
-        "failures_per_gpu_day": run.failures,
-        "young_s": math.sqrt(2 * stopped_s * mtti_s),
-        "daly_s": physics.daly_s(stopped_s, mtti_s),
-        "exact_s": physics.exact_s(stopped_s, mtti_s),
-        "goodput_first_order": physics.first_order(times),
-        "goodput_understated": physics.understated(times, slowed_s),
-    }
-
-
-def _asked(run: Run) -> dict[str, Any]:
-    """Return what the plan repeats of the problem's job."""
-    job, saved, storage = run.job, run.job.checkpoint, run.basis.problem.storage
-    asked, one = job.gpus.per_system, next(iter(run.systems))
-    idle = sum(gpus_of(item) * run.systems[item.id] for item in run.types) - run.gpus
-    return {
-        "name": job.name,
+def _check_size(found: Findings, run: Run) -> None:
+    """Size of a checkpoint, failures, GPUs of replicas; what is repeated of the problem."""
+    j, job, storage = run.j, run.basis.job, run.basis.problem.storage
+    saved, given, option = job.checkpoint, job.bytes_per_parameter, job.parallelism
+    each = BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
+    if saved.size_gb is not None and job.parameters:
+        if "bytes_per_parameter" not in job.model_fields_set:
+            each = saved.size_gb * 1e9 / job.parameters
+    asked = job.failure_rate
+    preset = DEFAULT_FAILURES if asked is None else asked
+    rate = FAILURES_PER_GPU_DAY[preset] if isinstance(preset, str) else preset
+    types = [] if asked is not None else [item.gpu.failures_per_day for item in run.types]
+    held = {item.id: usable_gpus(job, item) for item in run.types}
+    replica = None if option is None else option.replica_gpus
+    gpus = sum(gpus_of(item) * run.systems[item.id] for item in run.types)
+    own: dict[str, Any] = {
+        "bytes_per_parameter": each,
+        "checkpoint_gb": (job.parameters or 0) * each / 1e9,
+        "failures_per_gpu_day": max((f.value if f else rate for f in types), default=rate),
         "fan_out_kind": job.restore.fan_out,
-        "writers": saved.writers,
-        "readers": "all",
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
-        "max_blocking": saved.max_blocking,
         "tolerate_down": storage.tolerate_down,
+        "readers": "all",
         "lost_time": job.lost_share,
-        "whole_replicas": whole_replica(job) is not None,
-        "tensor_gpus": job.parallelism and job.parallelism.tensor,
-        "per_system_gpus": asked.get(one) if isinstance(asked, dict) else asked,
-        "usable_gpus_by_type": {item.id: usable_gpus(job, item) for item in run.types},
-        "idle_gpus": idle,
-        "hot_spare_systems": sum(hot_spares(run).values()),
+        "whole_replicas": job.whole_replicas,
+        "tensor_gpus": option and option.tensor,
+        "per_system_gpus": job.gpus.most_of(run.types[0].id),
+        "usable_gpus_by_type": held,
+        "idle_gpus": gpus - j.gpus_used,
+        "hot_spare_systems": sum(run.hot_spares.values()),
+        "replica_gpus": replica,
+        "replicas": None if replica is None else j.gpus_used / replica,
+        **{key: getattr(job, key) for key in ("name", "restart_s")},
+        **{key: getattr(saved, key) for key in ("writers", "max_blocking", "drain_slowdown")},
     }
+    if saved.size_gb is not None:
+        own["checkpoint_gb"] = saved.size_gb
+    if j.mode == "sync" and j.drain_slowdown == 0:
+        del own["drain_slowdown"]
+    found.expect("jobs", j, own)
+    one = whole_replica(job)
+    most = sum(held[sku] * n // one for sku, n in run.systems.items())
+    least = sum(held[sku] * (n - 1) // one + 1 for sku, n in run.systems.items())
+    least = least if job.whole_replicas else most
+    right = j.gpus_used % one == 0 and least <= j.gpus_used // one <= most
+    text = f"{j.gpus_used} are not {least} to {most} times {one}, which these systems hold"
+    found.require(right, f"jobs.gpus_used: {text}")
 
 
-def _local(run: Run, times: Times) -> dict[str, Any] | None:
-    """Return the plan's figures of the local level, None without one."""
-    asked = run.job.checkpoint.local
-    if not run.every or asked is None:
+# Storage.
+
+
+def _clients(run: Run, side: str, one: str) -> tuple[float, set[int]]:
+    """Client limit (GB/s) of the systems at work, and how many these may be.
+
+    One replica's systems are of the least favourable type.
+    """
+    basis, j, option = run.basis, run.j, run.basis.job.parallelism
+    known = {family.id: family.client_factor for family in basis.inputs.families}
+    factors = [value(getattr(known.get(name), side, None)) for name in j.storage_families]
+    factor = min(1.0 if each is None else each for each in factors)
+    given, each_gb = getattr(basis.problem.storage.client_limit, side), {}
+    for item in run.types:
+        own = value(getattr(item.client, side))
+        own = gpus_of(item) * CLIENT_GB_PER_S_PER_GPU if own is None else own
+        each_gb[item.id] = (own if given is None else given) * factor
+    if one == "all" or option is None:
+        whole = math.fsum(run.systems[sku] * gb for sku, gb in each_gb.items())
+        return whole, {sum(run.systems.values())}
+    replica = option.replica_gpus
+    held = [(-(-replica // usable_gpus(basis.job, i)), each_gb[i.id]) for i in run.types]
+    least = min(n * gb for n, gb in held)
+    return least, {n for n, gb in held if n * gb <= least * (1 + 1e-9)}
+
+
+def sustained(run: Run) -> tuple[float, float]:
+    """(Read, write) bandwidth that all storage delivers without bursts, GB/s."""
+    share = run.basis.problem.storage.delivered_fraction
+    plates = [run.basis.nameplate(sku, count) for sku, count in run.counts.items()]
+    return share.read * sum(p[0] for p in plates), share.write * sum(p[1] for p in plates)
+
+
+def _burst(run: Run) -> dict[str, float] | None:
+    """How storage takes bursts, delivered; None where none does, or units may be down."""
+    basis, asked, rates, buffers = run.basis, run.basis.problem.storage, 0.0, []
+    for sku, count in basis.flash(run.counts).items():
+        item, rate = basis.items[sku], basis.nameplate(sku, count)[1]
+        burst, window = value(item.provides.burst_write), value(item.provides.burst_window)
+        rows = item.sizes.rows if item.sizes else ()
+        each = max((row.write / row.units for row in rows), default=rate / count)
+        bursts = burst is not None and window is not None and burst > each
+        rates += burst * count if bursts else rate
+        buffers += [(burst - each) * window * count] if bursts else []
+    if not buffers or asked.tolerate_down:
         return None
-    return {
-        "every": run.every,
-        "remote_interval_s": run.remote_s,
-        "drain_s": times.near_drain_s,
-        "restart_s": times.near_restart_s,
-        "remote_share": times.far,
+    share, rate = asked.delivered_fraction.write, sustained(run)[1]
+    own = {"write_gb_per_s": share * rates, "sustained_gb_per_s": rate}
+    return own | {"buffer_gb": share * sum(buffers), "recovery_s": run.j.checkpoint_gb / rate}
+
+
+def _check_storage(found: Findings, run: Run) -> None:
+    """Bandwidth delivered, capacity held and needed, volume written."""
+    j, job, storage = run.j, run.basis.job, run.basis.problem.storage
+    saved, data, (read, write), burst = job.checkpoint, job.tiered, sustained(run), _burst(run)
+    if burst is not None:
+        late_s = (j.checkpoint_gb - burst["buffer_gb"]) / write
+        write = j.checkpoint_gb / max(j.checkpoint_gb / burst["write_gb_per_s"], late_s)
+    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
+    archives_tb = exports_tb + saved.milestones * j.checkpoint_gb / 1000
+    needed_tb = j.checkpoints_held * j.checkpoint_gb / 1000 + j.other_data_tb
+    own: dict[str, Any] = {
+        "ingest_gb_per_s": j.gpus_used * job.ingest_per_gpu_gb_per_s,
+        "checkpoints_held": saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones),
+        "other_data_tb": data.staged_tb if job.in_bulk else data.size_tb + exports_tb,
+        "capacity_needed_tb": needed_tb / storage.fill_limit,
+        "write_volume_tb_per_day": j.checkpoint_gb / 1000 * DAY_S / j.to_storage_s,
+        "burst": burst,
+        "bulk": None,
+    }
+    for side, stored in (("read", read), ("write", write)):
+        limit, among = _clients(run, side, j.writers if side == "write" else "all")
+        own[f"client_{side}_limit_gb_per_s"] = limit
+        own[f"delivered_{side}_gb_per_s"] = min(limit, stored)
+        working = {"read": j.reading_systems, "write": j.writing_systems}[side]
+        found.require(working in among, f"jobs.{side}ing_systems: not among {sorted(among)}")
+        if not agrees(limit, stored):
+            own[f"{side}_limited_by"] = "appliances" if stored < limit else "clients"
+    if job.in_bulk:
+        items = [(run.basis.items[sku], count) for sku, count in run.counts.items()]
+        bulk = [(item.provides, count) for item, count in items if item.is_bulk]
+        most = sum((value(each.read) or 0.0) * count for each, count in bulk)
+        own["bulk"] = {
+            "dataset_tb": data.size_tb,
+            "archives_tb": archives_tb,
+            "staged_tb": data.staged_tb,
+            "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
+            "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in bulk),
+            "read_gb_per_s": storage.delivered_fraction.read * most,
+            "staging_gb_per_s": (1.0 - saved.max_overlap) * sustained(run)[1],
+        }
+    found.expect("jobs", j, own)
+
+
+def _check_degraded(found: Findings, run: Run) -> None:
+    """Bandwidth, drain and restore with appliances down; None where that is not asked."""
+    j, storage = run.j, run.basis.problem.storage
+    share, down, worst = storage.delivered_fraction, storage.tolerate_down, (0.0, 0.0)
+    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "overlap", "restore_s")
+    for sku, count in run.basis.of_kind(run.counts, "storage").items() if down else ():
+        left = count - down / (value(run.basis.items[sku].fail_units) or 1)
+        now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
+        worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
+    own: tuple[float | None, ...] = (None,) * 5
+    read, write = sustained(run)
+    write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
+    read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
+    if down:
+        left = min(read, write) > 0
+        found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
+        write_s = j.checkpoint_gb / write if left else math.inf
+        restore_s = j.fan_out * j.checkpoint_gb / read if left else math.inf
+        overlap = write_s / j.to_storage_s if j.mode == "async" else None
+        own = (write, read, write_s, overlap, restore_s)
+    found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
+
+
+# Times and goodput.
+
+
+def _check_times(found: Findings, run: Run) -> None:
+    """Stall, drain, restore, interruptions; goodput with its parts."""
+    j, job, option = run.j, run.basis.job, run.basis.job.parallelism
+    saved, write_s = job.checkpoint, j.checkpoint_gb / j.delivered_write_gb_per_s
+    times, fan_out, derived = run.times(j.interval_s, run.every), 1.0, None
+    if option is not None and job.restore.fan_out != "broadcast":
+        replicas = j.gpus_used / option.replica_gpus
+        fan_out = 1.0 + 2.0 * (replicas - 1.0) / (j.bytes_per_parameter or 1.0)
+        fan_out = replicas if job.restore.fan_out == "every_replica" else fan_out
+    stall_s: float = write_s
+    if j.mode != "sync" and saved.stall_s == "derived":
+        held_gb = j.checkpoint_gb / run.writers
+        slowest = min(value(item.local.host_copy) or 1e-9 for item in run.types)
+        derived = {"overhead_s": saved.stall_overhead_s or 0.0, "copy_s": held_gb / slowest}
+        stall_s = sum(derived.values())
+        derived |= {"gpu_gb": held_gb, "copy_gb_per_s": slowest}
+    elif j.mode != "sync":
+        stall_s = saved.known_stall_s
+    own = {
+        "fan_out": fan_out,
+        "restore_s": fan_out * j.checkpoint_gb / j.delivered_read_gb_per_s,
+        "stall_s": stall_s,
+        "derived_stall": derived,
+        "drain_s": 0.0 if j.mode == "sync" else write_s,
+        "overlap": j.drain_s / j.to_storage_s,
+        "blocking": j.stall_s / j.interval_s,
+        "mtti_s": times.mtti_s,
+        "young_s": math.sqrt(2 * times.stopped_s * times.mtti_s),
+        "goodput": physics.goodput(times),
+        "loss": physics.losses(times),
+    }
+    found.expect("jobs", j, own)
+    found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
+
+
+def _check_work(found: Findings, run: Run) -> None:
+    """Rates and useful work, by the pace of the slowest type."""
+    j, job, training = run.j, run.basis.job, run.basis.job.training
+    paces = []
+    for item in run.types:
+        way = next((each for each in j.ways if each.gpu_type == item.id), None)
+        precision, factor = training.precisions[0], 1.0
+        if way is not None:
+            precision, factor = way.precision, way.throughput * way.option_factor
+        tflops, mfu, at = peak_tflops(item, precision), training.mfu, training.scale_reference
+        if training.model is not None and way is not None:
+            rate = way.rate_tflops
+            mfu, at = rate / tflops if tflops and rate else 1.0, way.rate_gpus
+            tflops = None if rate is None else tflops or rate
+        scale = 1.0 if None in (tflops, mfu) else scale_share(job, j.gpus_used, at)
+        each = None if tflops is None or mfu is None else tflops * mfu * factor * scale
+        paces.append((each, tflops, mfu, factor, scale))
+    slowest = min(paces, key=lambda p: (p[1] or 0.0) * p[3] if p[0] is None else p[0])
+    each, tflops, mfu, factor, scale = slowest
+    active, days = training.active_parameters or job.parameters, None
+    pflops = None if each is None else j.gpus_used * j.goodput * each / 1000
+    if active and training.tokens and pflops:
+        days = 6 * active * training.tokens / (pflops * 1e15) / DAY_S
+    own = {
+        "useful_gpus": j.gpus_used * j.goodput,
+        "tflops_per_gpu": tflops or 0.0,
+        "mfu": mfu,
+        "scale_share": scale,
+        "rate_share": factor * scale,
+        "useful_pflops": pflops,
+        "days_to_train": days,
+        "tokens": training.tokens,
+        "active_parameters": active,
+    }
+    found.expect("jobs", j, own)
+
+
+# The local level, and repairs.
+
+
+def _check_local(found: Findings, run: Run) -> None:
+    """Figures of the local level; room and wear are those of the worst type."""
+    j, job, local, drives = run.j, run.basis.job, run.j.local, run.drives
+    asked = job.checkpoint.local
+    assert local is not None and asked is not None
+    survived = {"yes"} | ({"peer"} if asked.copies > 1 else set())
+    classes: list[dict[str, Any]] = [
+        {"name": name, "share": share, "recovers": asked.recovers[name]}
+        | {"level": "local" if asked.recovers[name] in survived else "remote"}
+        for name, share in job.failure_shares.items()
+    ]
+    part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
+    worn = [(gb, value(item.local.endurance)) for gb, item in drives if item.local.endurance]
+    unrated = max(gb for gb, _ in drives), None
+    written_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=unrated)
+    own = {
+        "remote_interval_s": j.interval_s * local.every,
+        "drain_s": max(gb / value(item.local.write) for gb, item in drives),
+        "restart_s": job.restart.local_s,
+        "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
+        "remote_drain": asked.drain,
         "copies": asked.copies,
         "keep": asked.keep,
-        "remote_drain": asked.drain,
-        "write_gb_per_s": min(drive.write_gb_per_s for drive in run.drives),
-        "part_gb": max(drive.part_gb for drive in run.drives),
-        **run.local_limits(),
+        "write_gb_per_s": min(value(item.local.write) for _, item in drives),
+        "part_gb": max(gb for gb, _ in drives),
+        "room_tb": asked.keep * part_gb / 1000,
+        "capacity_tb": value(fullest.local.capacity),
+        "volume_tb_per_day": written_gb / 1000 * DAY_S / j.interval_s,
+        "endurance_tb_per_day": endured,
     }
+    found.expect("jobs.local", local, own)
+    found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)
 
 
-def _degraded(run: Run, figures: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return bandwidth, drain and restore with appliances down; None where that is not asked."""
-    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "overlap", "restore_s")
-    found: dict[str, float | None] = dict.fromkeys(f"degraded_{name}" for name in names)
-    down = run.basis.problem.storage.tolerate_down
-    if not down:
-        return found
-    (read, write), (read_lost, write_lost) = run.delivered, run.lost(down)
-    write = min(write - write_lost, figures["client_write_limit_gb_per_s"])
-    read = min(read - read_lost, figures["client_read_limit_gb_per_s"])
-    write_s = run.size_gb / write if write > 0 else math.inf
-    restore_s = run.fan_out * run.size_gb / read if read > 0 else math.inf
-    overlap = write_s / run.remote_s if run.mode == "async" else None
-    return dict(zip(found, (write, read, write_s, overlap, restore_s), strict=True))
+def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
+    """Unit of repair of the type in use: its trays, or the system; spares of it and time waited."""
+    j, job, item, asked, repair = (
+        run.j,
+        run.basis.job,
+        run.types[0],
+        run.basis.job.repair,
+        run.j.repair,
+    )
+    assert asked is not None and repair is not None
+    whole, usable = gpus_of(item), usable_gpus(job, item)
+    gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
+    each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
+    load = j.failures_per_gpu_day / DAY_S * asked.hardware_share * repair.repair_s * j.gpus_used
+    spares = run.counts[item.id] * each
+    spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
+    spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
+    odds, in_each = physics.running_odds(max(0, spares), load), each - math.ceil(usable / gpus)
+    waits, out = 1.0 / (1.0 + odds), load * odds / (1.0 + odds)
+    if in_rack:
+        one = physics.waiting_share(in_each, load * usable / j.gpus_used)
+        racks = j.gpus_used / usable * one / (1.0 - one)
+        spares, waits = in_each * j.systems_used, racks / (1.0 + racks)
+    own: dict[str, Any] = {
+        "unit": "tray" if each > 1 else "system",
+        "unit_gpus": gpus,
+        "in_rack": in_rack,
+    }
+    own |= {"spares": spares, "load": load, "units_out": None if in_rack else out}
+    return own | {"availability": 1.0 - waits}
 
 
-def hot_spares(run: Run) -> dict[str, int]:
-    """Return the systems of each type that must stand ready."""
-    systems, share = run.job.gpus.hot
-    return {sku: max(systems, round_up(share * count)) for sku, count in run.systems.items()}
-
-
-def check_job(found: Findings, operation: Operation, stated: JobPlan) -> None:
-    """Compare every figure of the plan's job."""
-    run, job, figures = operation.run, operation.run.job, operation.figures
-    found.expect("jobs", stated, dict(figures))
-    for side, field in (("read", "reading_systems"), ("write", "writing_systems")):
-        limit, stored = figures[f"client_{side}_limit_gb_per_s"], run.delivered[side == "write"]
-        if not agrees(limit, stored):
-            by = "appliances" if stored < limit else "clients"
-            found.expect(f"jobs.{side}_limited_by", getattr(stated, f"{side}_limited_by"), by)
-        among = run.clients(side)[2]
-        found.require(getattr(stated, field) in among, f"jobs.{field}: not among {sorted(among)}")
-    if not (stated.mode == "sync" and stated.drain_slowdown == 0):
-        found.expect("jobs.drain_slowdown", stated.drain_slowdown, job.checkpoint.drain_slowdown)
-    if isinstance(stated.local, LocalPlan) and run.every:
-        classes = [dict(each) for each in stated.local.classes]
-        found.expect("jobs.local.classes: number", len(classes), len(run.classes()))
-        for each, own in zip(classes, run.classes(), strict=False):
-            found.expect(f"jobs.local.classes.{own['name']}", each, own)
-    _check_replicas(found, run)
-    left = figures["degraded_restore_s"] is None or math.isfinite(figures["degraded_restore_s"])
-    found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
-    found.require(figures["goodput"] > 0, "jobs.goodput: the job makes no progress")
-    repairs = operation.repairs
-    if repairs is None:
+def _check_repair(found: Findings, run: Run) -> None:
+    """Unit of repair, spares, units out; time waited, or fewer replicas meanwhile."""
+    j, job, stated, asked = run.j, run.basis.job, run.j.repair, run.basis.job.repair
+    found.require(bool(stated and asked), "jobs.repair: not as the problem asks")
+    if stated is None or asked is None:
         return
-    enough = repairs.spares(repairs.unit) >= 0
+    own = _repair_unit(run, tray=asked.unit == "tray")
+    other, decided = _repair_unit(run, tray=own["unit"] == "system"), asked.spares == "open"
+    enough = decided or own["in_rack"] or own["spares"] == asked.spares
     found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
-    longest_s = physics.longest_swap_share(repairs.share) * operation.times.mtti_s
-    if repairs.repair.swap_s > longest_s * (1 + 1e-7):
-        text = f"a swap of {repairs.repair.swap_s:.6g} s exceeds {longest_s:.6g} s, the most proven"
-        found.breach("jobs.repair.swap_s", text)
+    times = run.times(j.interval_s, run.every)
+    own |= {"decided": decided, "repair_s": asked.out_s / asked.hardware_share}
+    own |= {"hardware_share": asked.hardware_share, "swap_s": asked.swap_s}
+    if run.states is not None:
+        most, per_s = run.states.replicas[0], j.failures_per_gpu_day * j.gpus_used / DAY_S
+        lost, late, grows = run.states.lost(times, asked.hardware_share, 1.0 / per_s)
+        wider = run.states_with(max(0, own["spares"]) + 1)
+        gained = lost - wider.lost(times, asked.hardware_share, 1.0 / per_s)[0]
+        own |= {"units_out": run.states.mean(lambda out, _: out), "availability": 1.0 - lost}
+        shrunk = {
+            "running": run.states.running,
+            "failing": run.states.seen,
+            "least_replicas": least_replicas(run.types[0], job) or 1,
+            "restarts_per_year": DAY_S * 365 * grows,
+            "short_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d < most),
+            "stopped_h_per_year": HOURS_PER_YEAR * run.states.mean(lambda _, d: d == 0),
+            "late": late,
+        }
+        found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
+    else:
+        known = decided and other["unit"] != own["unit"]
+        own["other_unit"] = other["unit"] if known else None
+        own["other_waiting_h_per_year"] = _hours(other["availability"]) if known else None
+        gained = physics.waiting_share(own["spares"], own["load"])
+        gained -= physics.waiting_share(own["spares"] + 1, own["load"])
+    kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used
+    own["next_spare_gpus"] = None if own["in_rack"] else Near(kept * gained, kept * 1e-12)
+    own["waiting_h_per_year"] = _hours(stated.availability)
+    found.expect("jobs.repair", stated, own)
 
 
-def _check_replicas(found: Findings, run: Run) -> None:
-    """Require whole replicas, and the fewest systems that hold the GPUs in use."""
-    replica = whole_replica(run.job)
-    usable = {item.id: usable_gpus(run.job, item) for item in run.types}
-    most = sum(usable[sku] * n // (replica or 1) for sku, n in run.systems.items())
-    if replica is None:
-        found.expect("jobs.gpus_used", run.gpus, most)
-        return
-    least = sum(usable[sku] * (n - 1) // replica + 1 for sku, n in run.systems.items())
-    right = run.gpus % replica == 0 and least <= run.gpus // replica <= most
-    text = f"{run.gpus} are not {least} to {most} whole replicas of {replica}"
-    found.require(right, f"jobs.gpus_used: {text}, which these systems hold")
+def _hours(availability: float) -> Near:
+    return Near(HOURS_PER_YEAR * (1.0 - availability), HOURS_PER_YEAR * 1e-12)

@@ -37,19 +37,13 @@ from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import plan_json
 from planner.report.restated import restated
-from planner.schema.catalog import Figure, Item
-from planner.schema.explanation import (
-    Audit,
-    Edit,
-    Shortage,
-    Stale,
-    breaches_of,
-)
+from planner.schema.catalog import Item
+from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import MOST_SPARES, Extra, Pue, Quantity
+from planner.schema.problem import Extra, Pue, Quantity
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
@@ -57,11 +51,13 @@ from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar
 
-OfferT = TypeVar("OfferT", bound=Offer)
 _MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
 _FIRST_ONLY = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
+
+
+OfferT = TypeVar("OfferT", bound=Offer)
 
 
 class EditError(ValueError):
@@ -324,8 +320,8 @@ class Draft:
     """The inputs with edits, and what the edited workbook decides itself.
 
     ``quantities`` are the units in place by catalog id, companions included, ``gpus`` those in use,
-    None for as many as planned; ``hot`` systems of a type are not used by the job. ``spares`` are
-    the cold spares that were typed in, ``own`` what was typed into each line of one's own.
+    None for as many as planned; ``hot`` systems of a type are not used by the job. ``own`` are the
+    entries of open lines.
     """
 
     inputs: Inputs
@@ -334,7 +330,6 @@ class Draft:
     gpus: int | None = None
     interval_s: float = 0.0
     hot: dict[str, int] = field(default_factory=dict)
-    spares: dict[str, int] = field(default_factory=dict)
     own: dict[int, dict[str, float | str | None]] = field(default_factory=dict)
 
     def working(self, sku: str) -> int:
@@ -384,7 +379,7 @@ def _draft(opened: _Opened, edits: Sequence[Edit], quantities: dict[str, int]) -
         (f"{edit.sheet}!{edit.cell}", f"{edit.label}: ", partial(_apply, draft, edit))
         for edit in edits
     ]
-    steps += [("Quote", "", partial(finish, draft)) for finish in (_finish_spares, _finish_own)]
+    steps.append(("Quote", "", partial(_finish_own, draft)))
     findings = []
     for place, label, step in steps:
         try:
@@ -414,8 +409,6 @@ def _apply(draft: Draft, edit: Edit) -> None:
         draft.set_price(edit.key, _priced(draft.inputs.prices.get(edit.key), value))
     elif edit.kind == "discount":
         draft.set_discount(edit.key, value)
-    elif edit.kind == "spares":
-        draft.spares[edit.key] = round(value)
     else:
         draft.quantities[edit.key] = round(value)
 
@@ -529,25 +522,6 @@ def _repair(name: str, draft: Draft, value: float) -> None:
     draft.change_job(repair=asked.model_copy(update={**one, "classes": (), name: value}))
 
 
-def _client(kind: str, draft: Draft, value: float) -> None:
-    serving = draft.plan.jobs[0].storage_families
-    known = [each.client_factor for each in draft.inputs.families if each.id in serving]
-    factors = [getattr(factor, kind).value for factor in known if factor is not None]
-    draft.set(f"storage.client_limit.{kind}", value / min(factors, default=1.0))
-
-
-def _tflops(draft: Draft, value: float) -> None:
-    name = f"{draft.inputs.problem.job.training.precisions[0]}_dense"
-    rate = Figure[float].model_construct(value=value, source="workbook", confidence="low")
-
-    def rated(item: Item) -> Item:
-        return item.model_copy(update={"gpu": item.gpu.model_copy(update={name: rate})})
-
-    types = draft.plan.jobs[0].gpu_types
-    items = tuple(rated(item) if item.id in types else item for item in draft.inputs.items)
-    draft.inputs = replace(draft.inputs, items=items)
-
-
 def _pue(side: str, draft: Draft, value: float) -> None:
     site = draft.inputs.problem.site
     if isinstance(site.pue, Pue):
@@ -568,33 +542,9 @@ _SETTERS: dict[str, Callable[[Draft, float], None]] = {
     "lost_time": _lost_time,
     "hardware_share": partial(_repair, "share"),
     "swap_s": partial(_repair, "swap_s"),
-    "client_write_gb_per_s": partial(_client, "write"),
-    "client_read_gb_per_s": partial(_client, "read"),
-    "tflops_per_gpu": _tflops,
     "pue": partial(_pue, "air"),
     "pue_liquid": partial(_pue, "liquid"),
 }
-
-
-def _finish_spares(draft: Draft) -> None:
-    """Let the cold spares be the share of what is in place that comes to what was typed."""
-    parts = {line.sku: line for line in draft.plan.lines if line.parent is None}
-    for sku, count in draft.spares.items():
-        whole = draft.working(sku)
-        if parts[sku].quantity == 0:  # spare parts: a share of what is in the bundles
-            whole = sum(
-                part.quantity * draft.working(item.id)
-                for item in draft.inputs.items
-                for part in item.components
-                if part.id == sku
-            )
-        if count and not whole:
-            raise EditError(f"cold spares of {parts[sku].model}: nothing of it is in place")
-        share = count / whole if whole else 0.0
-        if share > MOST_SPARES:
-            most = f"more than {MOST_SPARES:g} for each in place"
-            raise EditError(f"cold spares of {parts[sku].model}: {most}")
-        draft.change_item(sku, spares=share)
 
 
 def _finish_own(draft: Draft) -> None:

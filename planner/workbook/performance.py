@@ -132,16 +132,16 @@ class Performance(dict[str, V]):
         ):
             if limit < _NO_LIMIT and systems:
                 name = f"client_{kind}_gb_per_s"
-                yield Given(name, limit / systems, "per GPU system", _POSITIVE)
+                yield Fact(name, limit / systems, "per GPU system")
         yield Given("fill_limit", site.fill_limit, "", _PART)
         yield from self._training()
 
-    def _training(self) -> Iterator[Given]:
+    def _training(self) -> Iterator[Given | Fact]:
         job = self.job
         if job.useful_pflops is None or job.mfu is None:
             return
         if job.rate_share == 1.0 and not job.ways:
-            yield Given("tflops_per_gpu", job.tflops_per_gpu, "", _POSITIVE)
+            yield Fact("tflops_per_gpu", job.tflops_per_gpu)
         yield Given("mfu", job.mfu, "", _PART)
         if job.tokens is not None and job.active_parameters is not None:
             yield Given("tokens_trillion", job.tokens / 1e12, "", _POSITIVE)
@@ -369,7 +369,6 @@ _OF_CELLS = {
     "gpus_max": "gpus_used",
     "min_gpus": "gpus_used",
     "replica_fits": "gpus_used",
-    "micro_batches": "gpus_used",
     "min_goodput": "goodput",
     "min_useful_gpus": "useful_gpus",
     "min_useful_pflops": "useful_pflops",

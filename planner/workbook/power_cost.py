@@ -10,7 +10,7 @@ from planner.figures import BTU_PER_H_PER_KW
 from planner.report import scope
 from planner.report.words import product
 from planner.schema.plan import Line, Plan
-from planner.sizing.facility import HOURS_PER_YEAR
+from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.workbook.book import (
     GREY,
     INK,
@@ -25,7 +25,7 @@ from planner.workbook.book import (
 )
 from planner.workbook.live import Term, V, if_, join, max_, min_, sum_
 from planner.workbook.performance import Performance, sum_of
-from planner.workbook.quote import Bill, Row
+from planner.workbook.quote import Bill, Row, support_span
 
 NAME = "Power & cost"
 _WIDTHS = (46, 16, 16, 16, 16, 16, 16)
@@ -183,21 +183,18 @@ class PowerCost:
         return (cells["typical_kw"] - wet) * cells["pue"] + wet * cells["pue_liquid"]
 
     def _term(self, parts: list[str]) -> Iterator[Fact]:
-        cells, totals = self.cells, self.plan.totals
+        cells = self.cells
         if not scope.over_time(self.plan):
             total = cells["capex_usd"] + cells["years"] * cells["opex_usd_per_year"]
             yield Fact("tco_usd", total, "capex + term x opex")
             return
-        assert totals is not None
-        years = _annuity(self.plan.site.years or 0.0, self.plan.site.discount_rate)
-        running = sum(getattr(totals, name) or 0.0 for name in parts[1:])
-        planned = (totals.tco_usd or 0.0) - (totals.capex_usd or 0.0) - years * running
-        support = cells["support_usd_per_year"]
-        paid = support * constant(planned / support.number if support.number else 0.0)
-        yield Fact("support_over_term", paid, "support per year x discounted years, as planned")
-        rest = sum_of([cells[name] for name in parts[1:]])
+        years = discounted_years(0.0, self.plan.site.years or 0.0, self.plan.site.discount_rate)
+        how = "sum of the sheet Quote: by the years each line pays it, discounted"
+        yield Fact("support_over_term", self.bill.totals["over_term"], how)
+        rest = constant(years) * sum_of([cells[name] for name in parts[1:]])
         how = f"capex + support over the term + {years:,.4g} discounted years x the rest"
-        yield Fact("tco_usd", cells["capex_usd"] + paid + constant(years) * rest, how)
+        total = cells["capex_usd"] + cells["support_over_term"] + rest
+        yield Fact("tco_usd", total, how)
 
     def _ratios(self, job: Performance) -> Iterator[Fact]:
         cells, totals = self.cells, self.plan.totals
@@ -256,13 +253,14 @@ class PowerCost:
 
     def _supported(self, year: int) -> float:
         """The share of the support per year that is paid in a year, as planned."""
-        term, paid, whole = self.plan.site.years or 0.0, 0.0, 0.0
-        for line in scope.own_lines(self.plan):
-            since = min(line.support_from_years, term)
-            until = term if line.support_years is None else min(term, since + line.support_years)
-            part = max(0.0, min(year, until) - max(year - 1, since))
-            paid += part * (line.support_usd_per_year or 0.0)
+        lines = [line for line in scope.own_lines(self.plan) if line.support_usd_per_year]
+        paid = whole = 0.0
+        for line in lines:
+            since, until = support_span(line, self.plan.site.years or 0.0)
             whole += line.support_usd_per_year or 0.0
+            paid += (line.support_usd_per_year or 0.0) * max(
+                0.0, min(year, until) - max(year - 1, since)
+            )
         return paid / whole if whole else 0.0
 
     def _chart(self, first: int, last: int, kinds: list[str]) -> None:
@@ -303,11 +301,3 @@ def _typical(line: Line) -> float:
     """The typical draw of one unit, kW."""
     total = line.it_power_kw if line.typical_power_kw is None else line.typical_power_kw
     return (total or 0.0) / line.quantity
-
-
-def _annuity(years: float, rate: float) -> float:
-    """Discounted years of a yearly payment: (1 - (1 + r)^-n) / r over n whole years, the last part
-    year in proportion."""
-    whole = math.floor(years + 1e-9)
-    later = (1 - (1 + rate) ** -whole) / rate if rate > 0 else whole
-    return later + (years - whole) / (1 + rate) ** (whole + 1)

@@ -12,11 +12,13 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.report import scope
 from planner.report.restated import listed
 from planner.report.scope import Entry
-from planner.report.words import counted, product
+from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
+from planner.report.words import product
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
+from planner.sizing.facility import discounted_years
 from planner.workbook.book import (
     ANY_TEXT,
     COUNT,
@@ -65,7 +67,6 @@ _MOST_ROWS_ON_A_PAGE, _TILE = 62, 20.0
 _MARK: dict[str, Any] = {"font_color": RED, "font_size": 9}
 _UNITS: dict[Kind, str] = {
     "quantity": "units",
-    "spares": "units",
     "unit_list": "USD",
     "discount": "share",
 }
@@ -77,8 +78,9 @@ _UNITS: dict[Kind, str] = {
 class Row:
     """A line of the bill, its number, and its cells by column; ``opened`` may be edited."""
 
-    def __init__(self, line: Line, label: str, opened: set[str], decimals: int) -> None:
-        self.line, self.label, self.opened, self.decimals = line, label, opened, decimals
+    def __init__(self, line: Line, label: str, bill: Bill) -> None:
+        self.line, self.label, self.opened, self.site = line, label, bill.opened, bill.plan.site
+        self.decimals = bill.book.currency.decimals
         self.cells: dict[str, V] = {}
 
     @property
@@ -113,14 +115,14 @@ class Column(NamedTuple):
     @property
     def total(self) -> bool:
         """Whether it is summed."""
-        return self.key in ("amount", "support", "subscription", "it_kw")
+        return self.key in ("amount", "support", "over_term", "subscription", "it_kw")
 
 
 def _ordered(row: Row) -> Term:
     """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
     line, quantity = row.line, row.working
     spares: Term = row.cells.get("spares", of(line.spares))
-    if line.quantity and (line.spares or "spares" in row.opened):
+    if line.quantity and line.spares:
         spares = if_(quantity > 0, spares, 0)
     need = quantity + spares
     if line.installed:
@@ -149,6 +151,19 @@ def _support(row: Row) -> Term:
     return row.paid(_each(line.support_usd_per_year, line.purchased))
 
 
+def support_span(line: Line, years: float) -> tuple[float, float]:
+    """Begin and end of the support that is paid, in years of the term."""
+    since = min(line.support_from_years, years)
+    left = years - since if line.support_years is None else line.support_years
+    return since, min(years, since + left)
+
+
+def _support_over_term(row: Row) -> Term:
+    span = support_span(row.line, row.site.years or 0.0)
+    paid = discounted_years(*span, row.site.discount_rate)
+    return row.cells["support"] * constant(paid)
+
+
 def _subscription(row: Row) -> Term:
     line = row.line
     if line.subscription_usd_per_year is None:
@@ -172,16 +187,13 @@ def _each(total: float | None, count: int) -> V:
 
 def _mark(row: Row) -> Term:
     """The edited inputs of a line: quantity, price or both."""
-    planned: dict[str, Scalar] = {"quantity": row.line.quantity, "spares": row.line.spares}
     prices: dict[str, Scalar] = {"unit_list": listed(row.line), "discount": row.line.discount}
-    counts, priced = (
-        [same(row.cells[key], constant(value)) for key, value in part.items() if key in row.opened]
-        for part in (planned, prices)
-    )
+    priced = [same(row.cells[k], constant(v)) for k, v in prices.items() if k in row.opened]
+    counted = same(row.cells["quantity"], row.line.quantity)
     if not priced:
-        return if_(and_(*counts), "", "quantity")
+        return if_(counted, "", "quantity")
     as_priced = and_(*priced)
-    return if_(and_(*counts), if_(as_priced, "", "price"), if_(as_priced, "quantity", "both"))
+    return if_(counted, if_(as_priced, "", "price"), if_(as_priced, "quantity", "both"))
 
 
 def _described(row: Row) -> Term:
@@ -206,6 +218,7 @@ _CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
     "net": ("Net price {}", 13, "cents", _net),
     "amount": ("Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
     "support": ("Support {}/year", 13, "usd", _support),
+    "over_term": ("Support, term {}", 13, "usd", _support_over_term),
     "subscription": ("Subscription {}/year", 13, "usd", _subscription),
     "it_kw": ("IT load kW", 9, "n1", _power),
     "lead": ("Lead time", 13, "text", lambda row: row.line.lead_time),
@@ -215,7 +228,6 @@ _CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
 
 _EDITED: Mapping[str, tuple[Kind, Allowed]] = {
     "quantity": ("quantity", COUNT),
-    "spares": ("spares", COUNT),
     "unit_list": ("unit_list", PRICE),
     "discount": ("discount", SHARE),
 }
@@ -233,9 +245,10 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": not (nets and money),
         "amount": not money,
         "support": not money,
+        "over_term": not (inside and scope.over_time(plan)),
         "subscription": not (money and scope.subscribed(plan)),
     }
-    closed = {"spares": not inside, "unit_list": prices == "list+net"}
+    closed = {"unit_list": prices == "list+net"}
     found = []
     for key, (title, width, look, content) in _CONTENT.items():
         title = "Unit price {}" if key == "unit_list" and not nets else title
@@ -315,7 +328,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> Row:
         sheet, line = self.sheet, entry.line
-        row = Row(line, f"{entry.number}", self.opened, self.book.currency.decimals)
+        row = Row(line, f"{entry.number}", self)
         for index, column in enumerate(self.columns):
             value, at, kind = column.of(row), (sheet.at, index), column.look
             kind = "fine" if kind == "cents" and line.is_percentage else kind
@@ -362,7 +375,7 @@ class Bill:
 
     def _own_line(self, number: int) -> Row:
         sheet, decimals = self.sheet, self.book.currency.decimals
-        row = Row(self.plan.lines[0], "", self.opened, decimals)
+        row = Row(self.plan.lines[0], "", self)
         cells, paid = row.cells, "unit_list" if "unit_list" in self.at else "net"
         sheet.fill(sheet.at, self.book.look(**THIN), 0, self.wide)
         for key, part, allowed, unit in (
@@ -508,12 +521,11 @@ def _customer_block(bill: Bill) -> None:
 
 def _terms(bill: Bill) -> Iterator[str]:
     """Yield the terms of the quote, a sentence each."""
-    plan, code = bill.plan, bill.book.code
+    plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {code}, "
-            f"net of discounts, {scope.taxes(plan)}. Budgetary estimates until vendors' quotes "
-            "replace them; not an offer."
+            f"Prices: {bill.book.code}, net of discounts, {scope.taxes(plan)}. Budgetary "
+            "estimates until vendors' quotes replace them; not an offer."
         )
         yearly = "Support and subscriptions" if scope.subscribed(plan) else "Support"
         years = plan.site.years
@@ -522,7 +534,7 @@ def _terms(bill: Bill) -> Iterator[str]:
     totals = plan.totals
     if totals is not None and totals.lead_time_days is not None:
         late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
-        weeks = counted(round(totals.lead_time_days / 7), "week")
+        weeks = counted_words(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."
     left = [*plan.not_counted]

@@ -15,7 +15,7 @@ import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.quotes.answers import ANSWER_COLUMNS, QUESTIONS
+from planner.quotes.products import ANSWER_COLUMNS, QUESTIONS
 
 ANSWERS, PRODUCTS, NEEDS = "Quote", "Products", "Request"
 _LINES = 6

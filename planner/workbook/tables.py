@@ -14,14 +14,12 @@ from typing import Any, BinaryIO
 from pydantic import BaseModel
 
 from planner.currency import currency_among
-from planner.figures import FIGURES, capital
+from planner.figures import capital
 from planner.report import netbox
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
 from planner.report.restated import currency_of
 from planner.report.words import titled
-from planner.schema.analysis import Series
 from planner.schema.layout import CableSchedule
-from planner.schema.plan import Plan
 from planner.workbook.book import GREY, INK, THIN, Book, Sheet, height
 
 _FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 48.0, 60
@@ -179,63 +177,6 @@ def _picture(sheet: Sheet, data: bytes) -> None:
         },
     )
     sheet.at += round(high * scale / _PIXELS_OF_A_ROW) + 2
-
-
-def tables_of(record: BaseModel, keys: Sequence[str] = ()) -> Iterator[Table]:
-    """Yield every list of records in a record as a table, a column for each field.
-
-    Args:
-        keys: what plans side by side go by, where a field has a value for each of them.
-    """
-    for name in type(record).model_fields:
-        rows = getattr(record, name)
-        if isinstance(rows, Plan):
-            rows = rows.infeasibility
-        if isinstance(rows, BaseModel):
-            yield from tables_of(rows, keys)
-        if not isinstance(rows, tuple) or not rows or not isinstance(rows[0], BaseModel):
-            continue
-        cells = [dict(_cells(row, keys)) for row in rows]
-        heads = dict.fromkeys(key for row in cells for key in row)
-        columns = (_column(key, tuple(row.get(key) for row in cells)) for key in heads)
-        told = [each for each in columns if any(value not in (None, "") for value in each.values)]
-        yield Table(capital(name.replace("_", " ")), tuple(told[:_MOST_COLUMNS]))
-
-
-def _cells(record: BaseModel, keys: Sequence[str], before: str = "") -> Iterator[tuple[str, Value]]:
-    for name in type(record).model_fields:
-        value, key = getattr(record, name), f"{before}{name}"
-        if isinstance(value, Series):
-            yield from zip((f"{key} {each}" for each in keys), value.values, strict=False)
-            changes = (f"{key} {each}, change" for each in keys)
-            yield from list(zip(changes, value.changes, strict=False))[1:]
-        elif isinstance(value, BaseModel) and not isinstance(value, Plan):
-            yield from _cells(value, keys, f"{key}.")
-        elif isinstance(value, tuple):
-            yield key, "; ".join(filter(None, map(_said, value)))
-        elif isinstance(value, bool):
-            yield key, "yes" if value else ""
-        elif value is None or isinstance(value, (int, float, str)):
-            yield key, value
-
-
-def _said(value: object) -> str:
-    """An entry of a list within a row: a text, or what a record is called."""
-    if isinstance(value, str):
-        return value
-    names = ("in_words", "label", "model", "name", "sku")
-    return next((str(getattr(value, name)) for name in names if hasattr(value, name)), "")
-
-
-def _column(name: str, values: tuple[Value, ...]) -> Column:
-    return Column(currency_among(values).named(_label(name)), values)
-
-
-def _label(name: str) -> str:
-    last = name.rpartition(".")[2]
-    if name in FIGURES or last in FIGURES:
-        return FIGURES[name if name in FIGURES else last].column
-    return capital(name.replace(".", ", ").replace("_", " "))
 
 
 def cable_blocks(schedule: CableSchedule) -> Iterator[Block]:

@@ -231,7 +231,8 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert [each["x_name"] for each in json.loads(two.out)] == list(both)
     hopeless = ran(*words, "--set", "targets.min_gpus=100000", "-o", str(tmp_path / "none"))
     names = {path.name for path in (tmp_path / "none").iterdir()}
-    assert (hopeless.code, names) == (3, {"problem.frontier-cost.json", "problem.frontier.html"})
+    kinds = {"problem.frontier-cost.json", "problem.frontier.html", "problem.frontier.xlsx"}
+    assert (hopeless.code, names) == (3, kinds)
 
 
 def test_the_knee_of_a_curve_made_by_hand() -> None:

@@ -22,11 +22,9 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.analysis import frontier, pool, tornado
+from planner.analysis import pool, tornado
 from planner.analysis.pool import Lost, all_results, results
 from planner.analysis.request import SweepOptions
-from planner.analysis.uncertain import Draw
-from planner.analysis.uncertain import study as uncertain
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
 
@@ -161,37 +159,9 @@ def alive(pid: int) -> bool:
 # Analyses
 
 
-Asked = Callable[[Inputs, int, str | None], str]
-
-
-def _frontier(inputs: Inputs, jobs: int, dask: str | None) -> str:
-    options = SweepOptions(jobs=jobs, dask=dask)
-    return "".join(
-        frontier.study(inputs, options, each, points=6).model_dump_json()
-        for each in frontier.AGAINST
-    )
-
-
-def _uncertain(inputs: Inputs, jobs: int, dask: str | None) -> str:
-    options = SweepOptions(jobs=jobs, dask=dask)
-    return uncertain(
-        inputs, (), options, Draw(samples=20), plan=api.solve_with(inputs, api.Options())
-    ).model_dump_json()
-
-
 def _tornado(inputs: Inputs, jobs: int, dask: str | None) -> str:
     options = SweepOptions(jobs=jobs, dask=dask)
     return tornado.study(inputs, ("site.pue=1.1:1.3",), options).model_dump_json()
-
-
-@pytest.mark.parametrize("study", [_frontier])
-def test_two_processes_answer_as_one(
-    study: Asked, small: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inputs = api.load(Path(small))
-    one = study(inputs, 1, None)
-    monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
-    assert study(inputs, 2, None) == one
 
 
 # Dask
@@ -224,10 +194,14 @@ def scheduler() -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("study", [_frontier, _uncertain])
-def test_a_cluster_answers_as_one_process(study: Asked, small: str, scheduler: str) -> None:
+def test_processes_and_a_cluster_answer_as_one_process(
+    small: str, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inputs = api.load(Path(small))
-    assert study(inputs, 1, scheduler) == study(inputs, 1, None)
+    one = _tornado(inputs, 1, None)
+    assert _tornado(inputs, 1, scheduler) == one
+    monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
+    assert _tornado(inputs, 2, None) == one
 
 
 def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from planner import api, atomic_files
 from planner.analysis import variants
-from planner.report import sweep_files
+from planner.report import table_files
 from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 
@@ -88,12 +88,10 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     assert done.code == 0
     assert {name: row["status"] for name, row in rows.items()} == {
         "fine": "optimal", "no unit": "invalid", "too little": "infeasible",
-        "contradiction": "infeasible", "high": "infeasible", "also fine": "optimal",
+        "contradiction": "invalid", "high": "invalid", "also fine": "optimal",
     }  # fmt: skip
     assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
-    assert "facility power 1 kW" in rows["too little"]["reason"]
-    assert "jobs.0.gpus.max" in rows["contradiction"]["reason"] or rows["contradiction"]["reason"]
-    assert "goodput" in rows["high"]["reason"]
+    assert rows["too little"]["reason"] == "no plan meets every limit"
     assert rows["fine"]["objective"] <= rows["also fine"]["objective"]
 
 
@@ -159,7 +157,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sweep_files, "_write_heads", full)
+    monkeypatch.setattr(table_files, "csv_text", full)
     done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2")
     assert done.code == 2
     assert done.err.count("\n") == 1 and "no space left" in done.err

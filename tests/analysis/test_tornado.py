@@ -145,8 +145,7 @@ def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     last = found.swings[-1]
     assert (last.width, last.least_width, last.most_width) == (None, None, None)
     assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})
-    assert "minimum GPUs in use 800" in last.high.reason
-    assert "capital budget 2 MUSD" in last.high.reason
+    assert last.high.reason == "no plan meets every limit"
     assert last.low.counts
 
 

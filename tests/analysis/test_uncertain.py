@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pytest
 from scipy import stats
 
-from planner import library
 from planner.analysis import uncertain
 from planner.analysis.distributions import quantiles, unknowns
 from planner.analysis.request import SweepOptions
@@ -29,15 +26,11 @@ from planner.analysis.uncertain import (
 from planner.analysis.variants import Answer, Scenario, value_of
 from planner.api import Options, solve_with
 from planner.case import resolve
-from planner.commands.deliver import Target, deliver
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.report.charts import picture
-from planner.report.screen import show
-from planner.report.views import uncertain as uncertain_view
 from planner.schema.analysis import Uncertain
 from planner.schema.job import FailureRate
 from planner.schema.plan import Plan
@@ -342,38 +335,3 @@ def test_indices_of_a_sum_are_shares_of_its_variance(small: str) -> None:
         assert index.total == pytest.approx(part / 14, abs=0.03)
         assert 0 < index.total_confidence < 0.2
     assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."
-
-
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
-"""The smallest picture."""
-
-
-def test_report_prints_and_writes(
-    small: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    # Drawing has tests of its own.
-    monkeypatch.setattr(picture, "png", lambda chart: PIXEL + chart.name.encode())
-    monkeypatch.setattr(picture, "svg", lambda chart: f"{chart.name} svg".encode())
-    study = partial(
-        library.uncertain, small, (POWER,), samples=4, seed=7, gap=EXACT.gap, workers=EXACT.jobs
-    )
-    target = Target("sweep", Path(small), folder=tmp_path)
-    assert deliver(study, target) == 0
-    shown = capsys.readouterr().out
-    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert written["problem.uncertain.outcomes.png"] == PIXEL + b"outcomes"
-    assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
-    book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
-    assert book.sheetnames == ["Uncertain", "Uncertain data"]
-    found = Uncertain.model_validate_json(written["problem.uncertain.json"])
-    assert found.status == "optimal"
-    assert shown == show(uncertain_view.view(found))
-    assert deliver(study, target._replace(folder=None, as_json=True)) == 0
-    printed = capsys.readouterr()
-    assert (Uncertain.model_validate_json(printed.out), printed.err) == (found, "")

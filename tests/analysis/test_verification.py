@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -148,7 +147,7 @@ def check(found: Verification, name: str) -> Check:
 def test_a_plan_that_holds(file: Path) -> None:
     code, found = verified(file)
     assert (code, found.result, found.solver) == (0, "holds", "cbc")
-    assert [each.result for each in found.checks] == [*["holds"] * 5, "not_checked"]
+    assert [each.result for each in found.checks] == ["holds"] * 5
     plan = read_plan(file)
     assert found.bound == pytest.approx(plan.objective.best, rel=1e-5)
     assert check(found, "catalogs").text.endswith("problem.yaml and what it names are unchanged")
@@ -221,32 +220,23 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     code, found = verified(path)
     assert code == 3
-    bound, status = check(found, "bound").findings
-    assert bound.startswith("objective.bound: ") and ", yet a plan is worth " in bound
-    assert status.startswith("status: optimal, yet a plan is worth ")
+    (wrong,) = check(found, "bound").findings
+    assert wrong.startswith("status: optimal, best value ") and ", yet a plan is worth " in wrong
 
 
-INFEASIBLE = "targets.min_gpus=100000"
-
-
-ANSWERS: list[tuple[str, str, SecondProof, CheckResult, str]] = [
-    ("optimal", "infeasible", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
-    ("optimal", "unbounded", SecondProof(None, None, (), 1), "fails", "CBC disagrees"),
-    ("optimal", "no_solution", SecondProof(None, None, (), 1), "not_checked", "CBC came to no"),
-    ("optimal", "optimal", SecondProof(0.5, None, (), 1), "fails", "CBC, asked again, disagrees"),
-    ("optimal", "optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC, asked again, disagrees"),
-    ("optimal", "optimal", SecondProof(None, None, ("a",), 1), "not_checked", "CBC, asked again"),
-    ("optimal", "optimal", SecondProof(3.0, None, (), 1), "not_checked", "CBC got no closer"),
-    ("infeasible", "infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "CBC neither"),
-    ("infeasible", "infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
+# plan | answer of the other solver, in times of the best value | result | text
+ANSWERS: list[tuple[str, SecondProof, CheckResult, str]] = [
+    ("optimal", SecondProof(None, 2.0, (), 1), "fails", "CBC found a plan that is better"),
+    ("optimal", SecondProof(None, None, ("a",), 1), "not_checked", "no bound of all plans proven"),
+    ("infeasible", SecondProof(None, None, (), 1), "holds", "CBC, asked again: finds no plan"),
+    ("infeasible", SecondProof(None, None, ("a",), 1), "not_checked", "no bound of all plans"),
+    ("infeasible", SecondProof(None, 1.0, (), 1), "fails", "CBC found a plan"),
 ]
-"""What a search ends with, and what is proven then: in times of the plan's best value."""
 
 
-@pytest.mark.parametrize(("status", "ended", "second", "result", "said"), ANSWERS)
+@pytest.mark.parametrize(("status", "second", "result", "said"), ANSWERS)
 def test_every_answer_of_the_other_solver_is_told(
     status: str,
-    ended: Any,
     second: SecondProof,
     result: str,
     said: str,
@@ -258,14 +248,11 @@ def test_every_answer_of_the_other_solver_is_told(
     path = file
     if status == "infeasible":
         path = tmp_path / "x.plan.json"
-        write_plan(path, folder / "problem.yaml", INFEASIBLE)
+        write_plan(path, folder / "problem.yaml", "targets.min_gpus=100000")
     best = read_plan(path).objective.best or 1.0
-    log = math.log(best) if ended == "optimal" else None
-    answer = Certificate(ended, None, log, log, None, 1, 0.0, late=False)
-    scaled = [None if each is None else each * best for each in second[:2]]
-    monkeypatch.setattr(study, "optimise", lambda *_, **__: answer)
-    monkeypatch.setattr(study, "prove", lambda *_, **__: None)
-    monkeypatch.setattr(study, "prove_again", lambda *_, **__: SecondProof(*scaled, *second[2:]))
+    better = None if second.better is None else second.better * best
+    answer = second._replace(better=better)
+    monkeypatch.setattr(study, "prove_again", lambda *_, **__: answer)
     found = study.verify_file(path)
     assert check(found, "bound").result == result
     assert check(found, "bound").text.startswith(said)

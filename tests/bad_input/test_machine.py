@@ -6,7 +6,6 @@ import base64
 import errno
 import os
 import zlib
-from pathlib import Path
 from typing import Any
 
 import pulp
@@ -81,26 +80,6 @@ def test_what_the_system_refuses_anywhere(
     def refused(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("planner.commands.solve.solve_with", refused)
+    monkeypatch.setattr("planner.api.solve_with", refused)
     answer = run_in_hall(SOLVE)
     assert_one_line(answer, said)
-
-
-@pytest.mark.parametrize(
-    ("command", "begin", "indent"),
-    [
-        ("catalog --check many.yaml", "catalog: many\nitems:\n- id: a\n", "  "),
-        ("check many.yaml", "", ""),
-        ("catalog --check --prices many.yaml", "price_book: a\nprices:\n  dgx:\n", "    "),
-    ],
-)
-def test_thousands_of_unknown_keys_are_one_error(
-    command: str, begin: str, indent: str, run: Runner, tmp_path: Path
-) -> None:
-    keys = "".join(f"{indent}key_{number}: 1\n" for number in range(3000))
-    (tmp_path / "many.yaml").write_text(begin + keys)
-    answer = run(command.split())
-    errors = [line for line in answer.out.splitlines() if line.startswith("error: ")]
-    assert answer.exit_code == 2
-    assert len(errors) == 1, errors
-    assert "many.yaml:" in errors[0] and "3,000 unknown keys: 'key_0', 'key_1'" in errors[0]

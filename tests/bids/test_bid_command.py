@@ -7,8 +7,6 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from planner.quotes.answers import QUESTIONS
-from planner.schema.bill import Bids
 from tests.bids.material import five, plain, write_problem, xlsx
 from tests.world.commands import Ran, ran
 
@@ -33,7 +31,7 @@ def done(folder: Path) -> Ran:
 def test_five_files_become_a_ranked_report(done: Ran) -> None:
     assert done.code == 0
     assert "A ANVIL Systems is first" in done.out
-    assert all(f"\n{label} " in done.out for label in ("Next", "Mix", "Robustness"))
+    assert all(f"\n{label} " in done.out for label in ("Next", "Mix"))
     assert "C: discounts on the whole take 5.000 % off every price" in done.out
     assert "1 EUR = 1.1 USD as given" in done.out
 
@@ -73,44 +71,6 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "'EUR:1' is no rate" in wrong(folder, problem, dray, "--rate", "EUR:1")
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
     assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
-
-
-def test_a_bid_may_have_a_product_of_no_catalog(folder: Path, tmp_path: Path) -> None:
-    """The request goes out, is filled in, and is planned with what the vendor tells of it."""
-    problem = str(folder / "problem.yaml")
-    assert ran("quote", "rfq", problem, "-o", str(tmp_path)).code == 0
-    path = tmp_path / "problem.rfq.xlsx"
-    book = openpyxl.load_workbook(path)
-    quote, products = book["Quote"], book["Products"]
-    quote["C2"], quote["C4"] = "5 Nov 2026", "USD"
-    rows = {str(quote.cell(row, 1).value): row for row in range(7, 60)}
-    at = next(row for text, row in rows.items() if text.endswith("Storage")) + 1
-    heads = {quote.cell(6, column).value: column for column in range(1, 20)}
-    line = {"Line": "2.1", "Part Number": "F7", "Description": "Fast storage appliance", "Qty": 2,
-            "Unit Net Price": 80_000, "Ext. Net Price": 160_000}  # fmt: skip
-    for label, value in line.items():
-        quote.cell(at, heads[label]).value = value
-    total = next(row for row in range(7, 60) if quote.cell(row, 3).value == "Total")
-    quote.cell(total, heads["Ext. Net Price"]).value = 160_000
-    told = {"Part Number": "F7", "Model": "Fast 7", "Category": "storage", "Power max kW": 2.5,
-            "Rack Units": 2, "Read GB/s": 120, "Write GB/s": 90, "Usable TB": 400,
-            "Ports": "4 x 200 Gb/s storage"}  # fmt: skip
-    for column, question in enumerate(QUESTIONS, 1):
-        products.cell(2, column).value = told.get(question.label)
-    answer = tmp_path / "fast.xlsx"
-    book.save(answer)
-    bids = (str(answer), str(folder / "anvil.xlsx"))
-    shown = ran("quote", "bid", problem, *bids, "-o", str(tmp_path))
-    assert shown.code == 0
-    assert "it is planned with the figures that its vendor states" in " ".join(shown.out.split())
-    found = Bids.model_validate_json((tmp_path / "problem.bids.json").read_text("utf-8"))
-    fast = next(line for line in found.bids[0].lines if line.section == "Storage")
-    assert (fast.sku, fast.needed, fast.usd) == ("fast_f7", 2, 160_000.0)
-    products.cell(2, [q.label for q in QUESTIONS].index("Usable TB") + 1).value = None
-    book.save(answer)
-    shown = ran("quote", "bid", problem, str(answer))
-    assert shown.code == 3
-    assert "which has to tell provides.usable" in " ".join(shown.out.split())
 
 
 def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.analysis.bids import evaluate
+from planner.analysis.bids import Score, evaluate, order_scores
 from planner.analysis.bids.evaluation import Evaluator
 from planner.analysis.bids.offers import read_bids
 from planner.api import Options
 from planner.inputs import Inputs
-from planner.schema.bill import Bids, Quantities
+from planner.schema.bill import Bids
 from planner.schema.problem import Quantity
 from tests.bids.material import five, plain, problem
 
@@ -22,12 +22,9 @@ HOURS = 8760.0
 RATE = ("EUR=1.1",)
 
 
-def judged(inputs: Inputs, files: list[Path], quantities: Quantities = "quoted") -> Bids:
-    none: tuple[str, ...] = ()
-    quotes, known = read_bids(
-        files, inputs, vendor=none, mapping=none, date=none, currency=none, rate=RATE
-    )
-    found, plan = evaluate(Evaluator(known, Options(), quantities), quotes)
+def judged(inputs: Inputs, files: list[Path]) -> Bids:
+    quotes = read_bids(files, inputs, rate=RATE)
+    found, plan = evaluate(Evaluator(inputs, Options()), quotes)
     assert (plan is None) == all(bid.figures is None for bid in found.bids)
     return found
 
@@ -166,24 +163,44 @@ def test_a_break_even_price_is_where_the_order_turns(tmp_path: Path) -> None:
     assert even.usd == pytest.approx(found.bids[1].quoted_usd * even.share)
 
 
-# What is not quoted.
+# Measure and order
 
 
-def test_ranks_hold_or_not_over_what_is_not_quoted(tmp_path: Path) -> None:
-    """One has no helpers, 22,800 to 39,900 at the book's; the other asks 30,000 more or less."""
-    inputs = problem(tmp_path)
-    base = (("BX-8-100", 40, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
-    without = plain(tmp_path / "without.xlsx", *base)
-    held = {}
-    for helpers in (7_000.0, 10_000.0, 14_000.0):
-        other = plain(tmp_path / f"h{helpers:.0f}.xlsx", *base, ("HP-220-X", 3, helpers))
-        found = judged(inputs, [without, other])
-        holding = found.bids[0].holding
-        assert holding is not None
-        held[helpers] = found.settled, holding.first
-    assert held[7_000.0] == (True, 0.0)
-    assert held[14_000.0] == (True, 1.0)
-    settled, share = held[10_000.0]
-    assert settled is False
-    # evenly between 22,800 and 39,900 it is below 30,000 in 42 % of cases
-    assert share == pytest.approx((30_000.0 - 22_800.0) / 17_100.0, abs=0.03)
+def evaluator(folder: Path, changes: Change) -> Evaluator:
+    return Evaluator(problem(folder, changes), Options())
+
+
+def test_order_within_and_without_tolerance(tmp_path: Path) -> None:
+    """Of bids within half a percent the cheaper comes first; in money every cent counts."""
+    power = evaluator(tmp_path, {"{maximize: goodput}": "{minimize: power}"})
+    scores = [Score(100.0, 9.0), Score(100.4, 7.0), Score(100.6, 1.0)]
+    assert order_scores(power, scores) == [1, 0, 2]
+    money = evaluator(tmp_path, {"{maximize: goodput}": "{minimize: tco}"})
+    assert order_scores(money, [Score(5.0, 5.0), Score(4.9999, 4.9999), Score(6.0, 6.0)]) == [
+        1,
+        0,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "money"),
+    [
+        ({}, "tco_per_useful_pflops", "tco"),
+        ({"{maximize: goodput}": "{maximize: useful_gpus}"}, "tco_per_useful_gpu", "tco"),
+        (
+            {"term: {years: 4, electricity: 0.08 USD/kWh}\n": ""},
+            "capex_per_useful_pflops",
+            "capex",
+        ),
+        ({"{maximize: goodput}": "{minimize: cost}"}, "cost", "capex"),
+        (
+            {"{maximize: goodput}": "{minimize: usd_per_useful_gpu_hour}"},
+            "usd_per_useful_gpu_hour",
+            "tco",
+        ),
+    ],
+)
+def test_measure_of_the_ranking(tmp_path: Path, changes: Change, name: str, money: str) -> None:
+    found = evaluator(tmp_path, changes)
+    assert (found.measure.name, found.money) == (name, money)

@@ -256,8 +256,7 @@ def test_options_are_those_of_the_commands(here: Path) -> None:
     found = planner.tornado("small.yaml", {"site.pue": "1.1:1.4"}, by=0.1, workers=1)
     assert found == planner.tornado("small.yaml", ["site.pue=1.1:1.4"], by="10 %", workers="1")
     for call, words in (
-        (lambda: planner.frontier("small.yaml", "money"), "against 'money' is not known; one of"),
-        (lambda: planner.uncertain("small.yaml", method="guess"), "one of lhs, sobol"),
+        (lambda: planner.frontier("small.yaml", "money"), "--against 'money' is not known; one of"),
         (lambda: planner.explain("small.yaml", why_not="box"), "'box' is one text"),
     ):  # fmt: skip
         with pytest.raises(planner.InputError, match=words):

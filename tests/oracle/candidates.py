@@ -10,10 +10,10 @@ import numpy as np
 from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem, Quantity
+from planner.verifier import hall
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
-from tests.oracle.repair import spares_can_be_counted
-from tests.oracle.ways import ways
+from tests.oracle.ways import spares_can_be_counted, ways
 
 MOST_UNITS = 400
 """Enumeration gives up beyond: the problem is not small."""
@@ -58,7 +58,8 @@ def enters(item: Item, market: Market) -> bool:
         return False
     if not market.for_sale(item) and market.owned(item) == 0:
         return False
-    if not facility.fits(item, market.catalog, problem.site) or not _connects(item, market):
+    room = hall.fits(market.basis, item)
+    if (room is not None and room[1] == 0) or not _connects(item, market):
         return False
     return _has_figures(item, market) and _has_performance(item, market)
 
@@ -79,24 +80,24 @@ def _connects(item: Item, market: Market) -> bool:
     """Return whether every fabric of the problem has a port for the item."""
     network, catalog = market.problem.network, market.catalog
     if network.compute is not None and item.category == "gpu_system":
-        if fabric.design(item, network.compute, catalog) is None:
+        if fabric.design(item, market.basis) is None:
             return False
     in_band = network.in_band or network.converged
     pairs = ((network.storage, item.ports.storage), (in_band, item.ports.in_band))
     for wanted, port in pairs:
         if wanted is not None:
-            edge = fabric.Edge(wanted, fabric.switch_of(catalog[wanted.switch]))
-            if not edge.carries(port):
+            edge = fabric.Edge(wanted, catalog[wanted.switch])
+            if port is not None and edge.served(port) is None:
                 return False
     return True
 
 
 def _has_figures(item: Item, market: Market) -> bool:
     problem, site = market.problem, market.problem.site
-    if _power_matters(problem) and facility.power_kw(item, market.catalog) is None:
+    if _power_matters(problem) and market.basis.rated_kw(item) is None:
         return False
     height_needed = site.racks is not None and item.consumes.racks is None
-    return not height_needed or facility.height_ru(item, market.catalog) is not None
+    return not height_needed or market.basis.stated(item, "rack_units") is not None
 
 
 def _power_matters(problem: Problem) -> bool:
@@ -127,8 +128,8 @@ def _has_performance(item: Item, market: Market) -> bool:
             return False
         if not spares_can_be_counted(item, problem.job):
             return False
-        known = any(way.tflops > 0.0 for way in ways(item, problem, market.catalog))
-        return known if flops_needed(problem) else bool(ways(item, problem, market.catalog))
+        known = any(way.tflops > 0.0 for way in ways(item, market.basis))
+        return known if flops_needed(problem) else bool(ways(item, market.basis))
     bandwidth = item.sizes is not None or (
         item.provides.read is not None and item.provides.write is not None
     )
@@ -175,13 +176,13 @@ def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candid
     quantity = market.quantity(item)
     ceiling = _ceiling(item, quantity, families)
     every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
-    standing = facility.standing(item, market.catalog, market.problem.site)
+    standing = facility.standing(item, market.basis)
     there = market.in_place(item, every)
     racks = np.zeros_like(every) if standing is None else standing.racks(there)
     consumed = market.consumption(item, every, racks)
     # Consumption and what must be purchased grow with the count: the first beyond ends the list.
     least, capped = consumed, {}
-    for way in ways(item, market.problem, market.catalog) if item.category == "gpu_system" else ():
+    for way in ways(item, market.basis) if item.category == "gpu_system" else ():
         if way.power_share != 1.0:
             there_too = market.consumption(item, every, racks, way.power_share)
             capped[way.power_share] = there_too

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from planner.schema.catalog import Item, LinkEnd, Port
+from planner.schema.catalog import FormLink, Item, Link, Port
 from planner.schema.problem import EthernetFabric, Extra
+from planner.verifier.fabric import by_speed
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole
@@ -43,7 +45,7 @@ class Companions:
         self.problem = market.problem
         self.catalog = market.catalog
         self.items = items
-        self.standings = [facility.standing(i, market.catalog, self.problem.site) for i in items]
+        self.standings = [facility.standing(i, market.basis) for i in items]
         self.racks_network = NetworkRacks(market)
 
     @property
@@ -120,7 +122,7 @@ class Companions:
             return
         shared: dict[fabric.Design, Whole] = defaultdict(lambda: np.zeros(bill.rows, dtype=int))
         for item, units in zip(self.items, counts.T, strict=True):
-            design = fabric.design(item, wanted, self.catalog)
+            design = fabric.design(item, self.market.basis)
             if design is not None and item.category == "gpu_system":
                 shared[design] = shared[design] + units
                 end = fabric.system_end(item, wanted, design)
@@ -128,8 +130,7 @@ class Companions:
                     bill.add(end.item, -(-design.ports // end.links) * units)
         for design, systems in shared.items():
             known = {0: Parts(0, {})} | {
-                n: fabric.compute_fabric(design, wanted, n, ends=False)
-                for n in map(int, {*systems} - {0})
+                n: fabric.compute_fabric(design, wanted, n) for n in map(int, {*systems} - {0})
             }
             bill.fabric_switches = bill.fabric_switches + _lay(bill, known, systems)
             if wanted.manager.transceiver is not None:
@@ -151,22 +152,24 @@ class Companions:
         """Add a storage or in-band fabric and return its switches."""
         if wanted is None:
             return 0
-        edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
+        edge = Edge(wanted, self.catalog[wanted.switch])
         parts = np.zeros(bill.rows, dtype=np.int64)
         ports = defaultdict[tuple[int, str], Whole | int](int)
+        links: dict[tuple[int, str], Link | None] = {}
+        if wanted.edge is not None:
+            speed: dict[str, Any] = {"speed_gbit_per_s": wanted.edge.speed_gbit_per_s}
+            beyond = Port.model_construct(**speed, count=wanted.edge.ports)
+            devices = [*devices, (beyond, np.ones(bill.rows, dtype=np.int64))]
         for port, units in devices:
             parts = parts + edge.parts(port) * units
-            place, form, end = _plug(edge, port)
-            ports[place, form] = ports[place, form] + port.count * units
-            if end is not None:
+            group, link = edge.served(port) or (edge.groups[-1], None)
+            form = link.form if isinstance(link, FormLink) else ""
+            ports[group.count, form] = ports[group.count, form] + port.count * units
+            links[group.count, form] = link
+            end = (None if form else port.transceiver) or (link.system_end if link else None)
+            if end is not None and (wanted.edge is None or port is not beyond):
                 bill.add(end.item, -(-port.count // end.links) * units)
-        if wanted.edge is not None:
-            group = fabric.group_for(edge.switch, wanted.edge.speed_gbit_per_s)
-            assert group is not None
-            place = edge.switch.ports.index(group)
-            ports[place, ""] = ports[place, ""] + wanted.edge.ports
-            parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
-        _pull(bill, edge, ports)
+        _pull(bill, links, ports)
         switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
         if network == "storage":
             bill.fabric_switches = bill.fabric_switches + switches
@@ -177,8 +180,8 @@ class Companions:
         wanted = self.problem.network.out_of_band
         if wanted is None or oob is None:
             return
-        switch = fabric.switch_of(self.catalog[wanted.switch])
-        link = min(switch.ports, key=lambda g: g.speed_gbit_per_s).link
+        groups = by_speed(self.catalog[wanted.switch])
+        link = groups[0].link
         pdus: Whole | int = 0
         if self.problem.site.rack is not None and self.problem.site.rack.pdu is not None:
             _, pdus = self.racks_network.racks_and_pdus(bill.counts, bill.rows)
@@ -247,8 +250,8 @@ class Companions:
             ports = ports + port.count * units
         for standing, own in zip(self.standings, racks.T, strict=True):
             ports = ports + (0 if standing is None else standing.pdus) * own
-        switch = fabric.switch_of(self.catalog[wanted.switch])
-        slowest = min(switch.ports, key=lambda g: g.speed_gbit_per_s)
+        groups = by_speed(self.catalog[wanted.switch])
+        slowest = groups[0]
         switches = -(-ports // (slowest.count - wanted.reserve_ports))
         bill.add(wanted.switch, switches)
         if slowest.link is not None:
@@ -266,8 +269,7 @@ class Companions:
         network = self.problem.network
         devices = self._parts("in_band", counts) + self._of_extras("in_band", extras)
         if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
-            switch = fabric.switch_of(self.catalog[network.out_of_band.switch])
-            fastest = max(switch.ports, key=lambda group: group.speed_gbit_per_s)
+            fastest = by_speed(self.catalog[network.out_of_band.switch])[-1]
             speed = fastest.speed_gbit_per_s
             port: dict[str, object] = {"speed": f"{speed} Gb/s"}
             port["count"] = network.out_of_band.uplinks
@@ -287,7 +289,7 @@ class Companions:
         liquid_kw = np.zeros(bill.rows)
         for item, units in zip(self.items, counts.T, strict=True):
             there = self.market.in_place(item, units)
-            liquid_kw += facility.liquid_kw(item, self.catalog) * there
+            liquid_kw += facility.liquid_kw(item, self.market.basis) * there
         provided = self.catalog[cooling.cdu].provides.cooling
         if provided is None:
             raise ValueError(f"{cooling.cdu}: no cooling")
@@ -319,7 +321,9 @@ class Companions:
         before = dict(bill.counts)
         heat_kw, every_rack = zero.copy(), racks.sum(axis=1) + zero
         for item, units in zip(self.items, counts.T, strict=True):
-            heat_kw += facility.liquid_kw(item, self.catalog) * self.market.in_place(item, units)
+            heat_kw += facility.liquid_kw(item, self.market.basis) * self.market.in_place(
+                item, units
+            )
         every_rack += self.racks_network.shared(before, bill.rows)
         every_rack += sum(self.racks_network.by_item(before).values(), zero)
         amounts = {
@@ -373,23 +377,12 @@ class Companions:
             bill.add(rack.pdu.item, pdus)
 
 
-def _plug(edge: Edge, port: Port) -> tuple[int, str, LinkEnd | None]:
-    """Return a port's group, the form it has a link for there, and its transceiver."""
-    group = fabric.group_for(edge.switch, port.speed_gbit_per_s, port.form)
-    if group is None:
-        return -1, "", port.transceiver
-    place = edge.switch.ports.index(group)
-    made = [link for link in group.forms if link.form == port.form]
-    if made:
-        return place, made[0].form, made[0].system_end
-    return place, "", port.transceiver or (group.link.system_end if group.link else None)
-
-
-def _pull(bill: Bill, edge: Edge, ports: dict[tuple[int, str], Whole | int]) -> None:
+def _pull(
+    bill: Bill, links: Mapping[tuple[int, str], Link | None], ports: Mapping[Any, Whole | int]
+) -> None:
     """Add cables and switch ends of ports by group and form."""
-    for (place, form), used in ports.items():
-        group = edge.switch.ports[place]
-        link = next((f for f in group.forms if f.form == form), None) or group.link
+    for key, used in ports.items():
+        link = links[key]
         if link is not None:
             bill.add(link.cable, -(-used // link.links))
             if link.switch_end is not None:

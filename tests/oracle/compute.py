@@ -10,17 +10,22 @@ from itertools import combinations, product
 import numpy as np
 
 from planner.schema.catalog import Item
-from planner.schema.job import FailureRate, Job
+from planner.schema.job import Job
 from planner.schema.problem import Problem
+from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY, usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
-from tests.oracle.repair import Mended, mended, pooled
-from tests.oracle.ways import Way, least_replicas, useful_tflops, ways
-
-LLAMA3_PER_GPU_DAY = 4.74e-4
-"""419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
+from tests.oracle.ways import (
+    Mended,
+    Way,
+    is_pooled,
+    least_replicas,
+    mended,
+    useful_tflops,
+    ways,
+)
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,6 @@ class Compute:
     client_read_gb_per_s: float
     items: tuple[Item, ...]
     mended: Mended
-    """What waiting for repairs and swaps leave of the goodput; nothing where it may not run so."""
-    full_mtti_s: float
-    """Time between interruptions while all replicas run: ``mtti_s`` is what kept work sees."""
 
 
 def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
@@ -51,7 +53,7 @@ def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iter
     purchase is yielded with every use.
     """
     purchases = _least(market, systems) if thrifty else _every(market, systems)
-    known = [ways(system.item, market.problem, market.catalog) for system in systems]
+    known = [ways(system.item, market.basis) for system in systems]
     if flops_needed(market.problem):
         known = [[way for way in every if way.tflops > 0.0] for every in known]
     for bought, types, used, gpus in purchases:
@@ -59,7 +61,9 @@ def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iter
             for chosen in product(*(known[t] for t in types)):
                 if not all(_enough(way, market.problem.job, gpus) for way in chosen):
                     continue
-                yield _describe(market.problem, systems, bought, types, used, gpus, chosen)
+                found = _describe(market.problem, systems, bought, types, used, gpus, chosen)
+                if found is not None:
+                    yield found
 
 
 _Purchase = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
@@ -105,7 +109,7 @@ def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, 
             if wanted is None:
                 yield types
                 continue
-            designs = {design(item, wanted, market.catalog) for item in items}
+            designs = {design(item, market.basis) for item in items}
             if {each.switch for each in designs if each} == {wanted.switches[0]}:
                 if len(designs) == 1:
                     yield types
@@ -129,7 +133,7 @@ def _uses(
     job: Job, systems: Sequence[Candidate], most: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield systems in use per type and GPUs in use, of at most so many systems."""
-    sizes = [usable_gpus(system.item, job) for system in systems]
+    sizes = [usable_gpus(job, system.item) for system in systems]
     if job.parallelism is None or job.gpus.whole == "systems":
         for used in product(*(range(1, count + 1) for count in most)):
             yield used, sum(g * n for g, n in zip(sizes, used, strict=True))
@@ -144,23 +148,6 @@ def _uses(
         yield used, sum(replicas) * replica
 
 
-def usable_gpus(item: Item, job: Job) -> int:
-    """Return the GPUs of a system that the job can fill, by trying every number.
-
-    In steps of a replica where one fits into the system, else of a tensor group.
-    """
-    most, asked = _gpus(item), job.gpus.per_system
-    if isinstance(asked, dict):
-        asked = asked.get(item.id)
-    if asked is not None and asked < most:
-        most = asked
-    if job.parallelism is None or job.gpus.whole == "systems":
-        return most
-    replica = job.parallelism.replica_gpus
-    step = replica if replica <= most else job.parallelism.tensor
-    return max(gpus for gpus in range(most + 1) if gpus % step == 0)
-
-
 def uses(job: Job, items: Sequence[Item]) -> list[Job]:
     """Return the job for each number of GPUs of one system that it may use, where it says none.
 
@@ -171,16 +158,16 @@ def uses(job: Job, items: Sequence[Item]) -> list[Job]:
     if job.repair is None or job.repair.unit != "tray" or isinstance(given, int):
         return found
     for item in items:
-        if item.spare_unit is None or item.id in asked or pooled(item, job, job.repair)[1]:
+        if item.spare_unit is None or item.id in asked or is_pooled(item, job):
             continue
-        known = {usable_gpus(item, job)}
+        known = {usable_gpus(job, item)}
         for most in range(_gpus(item) - 1, 0, -1):
             gpus = job.gpus.model_copy(update={"per_system": {**asked, item.id: most}})
             one = job.model_copy(update={"gpus": gpus})
             if job.parallelism is None or most < job.parallelism.tensor:
                 break
-            if usable_gpus(item, one) not in known:
-                known.add(usable_gpus(item, one))
+            if usable_gpus(one, item) not in known:
+                known.add(usable_gpus(one, item))
                 found.append(one)
     return found
 
@@ -200,15 +187,11 @@ def _in_range(gpus: int, problem: Problem) -> bool:
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
     """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    if isinstance(job.failures, FailureRate) and job.failures.per_gpu_day is not None:
-        return job.failures.per_gpu_day
-    if isinstance(job.failures, str) and "failures" in job.model_fields_set:
-        if job.failures != "llama3":
-            raise ValueError("the oracle knows one preset")
-        return LLAMA3_PER_GPU_DAY
-    if item.gpu.failures_per_day is None:
-        return LLAMA3_PER_GPU_DAY
-    return item.gpu.failures_per_day.value
+    given, own = job.failure_rate, item.gpu.failures_per_day
+    if given is None and own is not None:
+        return own.value
+    rate = DEFAULT_FAILURES if given is None else given
+    return FAILURES_PER_GPU_DAY[rate] if isinstance(rate, str) else rate
 
 
 def _client_gb_per_s(problem: Problem, item: Item, direction: str) -> float:
@@ -231,7 +214,7 @@ def _clients_gb_per_s(
     if job.parallelism is None:
         raise ValueError("one replica needs parallelism")
     replica = job.parallelism.replica_gpus
-    pairs = [(usable_gpus(item, job), r) for item, r in zip(items, rates, strict=True)]
+    pairs = [(usable_gpus(job, item), r) for item, r in zip(items, rates, strict=True)]
     return min(math.ceil(replica / gpus) * rate for gpus, rate in pairs)
 
 
@@ -243,7 +226,7 @@ def _describe(
     used: Sequence[int],
     gpus: int,
     chosen: Sequence[Way],
-) -> Compute:
+) -> Compute | None:
     items = [systems[t].item for t in types]
     rate = max(failures_per_gpu_day(item, problem.job) for item in items)
     pairs = list(zip(systems, bought, strict=True))
@@ -251,7 +234,9 @@ def _describe(
     for place, way in zip(types, chosen, strict=True):
         if way.power_share != 1.0:
             consumed = consumed - systems[place].spared[way.power_share][bought[place]]
-    repairs = _mended(problem.job, items, [bought[t] for t in types], used, gpus, rate)
+    repairs = mended(problem.job, items[0], bought[types[0]], used[0], gpus, rate)
+    if repairs is None:
+        return None
     return Compute(
         bought=bought,
         gpus_used=gpus,
@@ -259,22 +244,9 @@ def _describe(
         consumed=consumed,
         units=sum(bought),
         useful_tflops=min(useful_tflops(way, problem.job, gpus) for way in chosen),
-        mtti_s=86_400.0 / (rate * gpus * repairs.failing),
+        mtti_s=86_400.0 / (rate * gpus),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
         items=tuple(items),
         mended=repairs,
-        full_mtti_s=86_400.0 / (rate * gpus),
     )
-
-
-def _mended(
-    job: Job, items: Sequence[Item], bought: Sequence[int], used: Sequence[int], gpus: int,
-    rate: float,
-) -> Mended:  # fmt: skip
-    if job.repair is None:
-        return Mended(0, 1.0, 1.0)
-    (item,) = items
-    usable = usable_gpus(item, job)
-    found = mended(item, job, usable, bought[0], used[0], gpus, rate)
-    return Mended(0, 0.0, 0.0) if found is None else found

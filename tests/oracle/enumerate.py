@@ -13,25 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.schema.catalog import Family, Figure, Item
-from planner.schema.job import FixedInterval
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
-from tests.oracle import compute, fabric, levels, policy, stores, worth
+from tests.oracle import compute, fabric, operation, policy, stores, worth
 from tests.oracle.candidates import Candidate, candidates
 from tests.oracle.compute import Compute
-from tests.oracle.goodput import best_interval_s, goodput, peak_s
 from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
 from tests.oracle.plant import Plant
 from tests.oracle.stores import Stores
-from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
+from tests.oracle.worth import ROUNDING
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""
 EDGE = 0.2
 """Values that are apart by a tie, give or take this share of it, count as equal or not: the check
 of a tie in the optimiser is so much looser than its row."""
-MOST_STALLED = 0.999
-"""Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
 Mode = Literal["async", "sync", "local"]
 
@@ -102,8 +98,8 @@ def best(
     With several options to spread a replica each is a problem of its own, and so is each compute
     fabric that may be built, and each number of GPUs used of a system; all plans compete.
     """
-    every = {item.id: item for item in items}
-    known = {item.id: _worn(item, problem, every) for item in items}
+    every = Market(problem, {item.id: item for item in items}, prices, discounts, families)
+    known = {item.id: _worn(item, every) for item in items}
     job = problem.job
     markets = []
     for option, network in product(job.options or (None,), fabric.built(problem.network)):
@@ -158,24 +154,13 @@ def _has_what_is_demanded(market: Market, entering: Sequence[Candidate]) -> bool
     )
 
 
-def _worn(item: Item, problem: Problem, items: Mapping[str, Item]) -> Item:
+def _worn(item: Item, market: Market) -> Item:
     """Return an item with what the problem counts as written to it at most, a day."""
     if item.category != "storage":
         return item
-    kind = problem.storage.endurance
-    rated = {"tlc": 1.0, "qlc": 0.5, "scm": 30.0}
-    stated, raw = item.provides.endurance, dict.fromkeys(rated, 0.0)
-    bundle = [(items[part.id], part.quantity) for part in item.components]
-    for part, count in bundle or [(item, 1)]:
-        for drives in part.media:
-            if drives.type in raw:
-                raw[drives.type] += count * drives.raw_tb
-    each = [rated[name] * tb for name, tb in raw.items() if tb]
-    if kind == "off":
-        stated = None
-    elif stated is None and kind == "derived" and each:
-        stated = Figure(value=min(each), source="derived", confidence="low")
-    provides = item.provides.model_copy(update={"endurance": stated})
+    most = market.basis.unit_endurance(item.id)
+    known = None if most is None else Figure(value=most, source="derived", confidence="low")
+    provides = item.provides.model_copy(update={"endurance": known})
     return item.model_copy(update={"provides": provides})
 
 
@@ -236,7 +221,7 @@ class _Search:
         """
         consumed, limits = self.dream.consumed + choice.consumed, self.plant.limits
         if mode is None:
-            rate = np.array([choice.mended.kept_by_swaps * (1.0 + ROUNDING)])
+            rate = np.array([1.0 + ROUNDING])
             met = within(consumed, limits) & _is_met(self.problem, choice, rate, consumed)
             values = worth.value(self.problem, choice, rate, consumed)[met & (rate > 0.0)]
         else:
@@ -273,10 +258,7 @@ def _plans(
     # With all of it down nothing is left, whatever the limits.
     in_time &= (write_down > NOTHING_GB_PER_S) & (read_down > NOTHING_GB_PER_S)
     drains = size_gb / write, size_gb / write_down
-    if mode == "local":
-        interval_s, rate = levels.run(problem, choice, purchases, drains, restore_gb / read)
-    else:
-        interval_s, rate = _run(problem, choice, mode, purchases, drains, restore_gb / read)
+    interval_s, rate = operation.run(problem, choice, mode, purchases, drains, restore_gb / read)
     found = _Found(
         choice,
         mode,
@@ -326,54 +308,6 @@ def _restore_gb(problem: Problem, choice: Compute) -> float:
         return size_gb * replicas
     each = stores.bytes_per_parameter(job)
     return size_gb * ((each - 2.0) + 2.0 * replicas) / each
-
-
-def _run(
-    problem: Problem,
-    choice: Compute,
-    mode: Mode,
-    purchases: Stores,
-    drains: tuple[Array, Array],
-    restore_s: Array,
-) -> tuple[Array, Array]:
-    """Return interval and goodput, goodput 0 where no interval is allowed.
-
-    ``drains`` are the seconds to write a checkpoint, now and with appliances down.
-    """
-    write_s, write_down_s = drains
-    checkpoint, job = problem.job.checkpoint, problem.job
-    size_tb = stores.checkpoint_gb(job) / 1000.0
-    low = size_tb * SECONDS_PER_DAY / purchases.endurance_tb_per_day
-    if mode == "sync":
-        lost_s, drain_s = write_s, np.zeros_like(write_s)
-        low = np.maximum(low, write_down_s / checkpoint.max_blocking)
-    else:
-        stall_s = levels.stall_s(problem, choice)
-        lost_s, drain_s = stall_s + checkpoint.drain_slowdown * write_s, write_s
-        low = np.maximum(low, stall_s + write_down_s)
-        if problem.storage.rule == "demand":
-            low = np.maximum(low, write_down_s / checkpoint.max_overlap)
-    low = np.maximum(low, lost_s / MOST_STALLED)
-    policy = checkpoint.interval
-    if isinstance(policy, FixedInterval):
-        bottom = high = policy.every_s
-    else:
-        bottom, high = policy.min_s, policy.max_s
-    allowed = low <= high * (1.0 + ROUNDING)
-    low = np.clip(low, bottom, high)
-    restart_s, mended, mtti_s = job.restart_s + restore_s, choice.mended, choice.mtti_s
-    seldom_s = mended.restarts_see_s(mtti_s)
-    spared = np.exp(restart_s * (1.0 / mtti_s - 1.0 / seldom_s))
-
-    def worth(every_s: Array) -> Array:
-        kept = mended.factor(every_s, drain_s + restore_s, mtti_s) * spared
-        kept = np.minimum(kept, mended.kept_by_swaps)
-        return np.asarray(kept * goodput(every_s, lost_s, drain_s, restart_s, mtti_s))
-
-    interval_s = best_interval_s(lost_s, mtti_s, low, high)
-    if mended.growing is not None:
-        interval_s = peak_s(worth, low, high)
-    return interval_s, np.where(allowed, worth(interval_s) * (1.0 - job.lost_share), 0.0)
 
 
 def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> Best:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
-from planner.schema.catalog import (
-    Item,
-    LinkEnd,
-    Port,
-    PortGroup,
-    Switch,
-)
+from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.problem import ComputeFabric, EthernetFabric, Network
-from tests.oracle.facility import SLIVER, Catalog, ceil
+from planner.verifier.basis import Basis
+from planner.verifier.fabric import Devices, Plug, by_speed, compute_leaves, plug_of
+from tests.oracle.facility import SLIVER, ceil
 
 
 @dataclass(frozen=True)
@@ -95,33 +92,6 @@ def _three_tiers(leaves: int, groups: int, size: int, radix: int, uplinks: int) 
     return Tree(leaves, total, cores, leaves * uplinks, total * up, 2 * up, core_ports)
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
-    """Return the slowest port group that is fast enough, of those for a form if there are any.
-
-    A group whose modules go no lower than a speed has none for what is slower.
-    """
-    special = any(link.form == form for group in switch.ports for link in group.forms)
-    fast = [
-        g
-        for g in switch.ports
-        if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)
-        and (g.slowest_gbit_per_s or 0.0) <= speed_gbit_per_s * (1.0 + SLIVER)
-        and (not special or any(link.form == form for link in g.forms))
-    ]
-    return min(fast, key=lambda g: g.speed_gbit_per_s, default=None)
-
-
-@dataclass(frozen=True)
-class Design:
-    """The compute fabric a GPU type belongs to; equal designs are one fabric."""
-
-    switch: str
-    group: PortGroup
-    ports: int
-    rails: int
-    rail_group: int = 0
-
-
 def built(network: Network) -> list[Network]:
     """Return a network for each compute fabric that may be built: the job's switch stands first,
     the others by name, for what the job does not use and its switch does not fit."""
@@ -137,32 +107,23 @@ def built(network: Network) -> list[Network]:
     return found
 
 
-def planes_of(wanted: ComputeFabric) -> int:
-    """Return the planes of a fabric, of which one number is given."""
-    assert isinstance(wanted.planes, int)
-    return wanted.planes
+class Design(NamedTuple):
+    """The compute fabric a GPU type belongs to; equal designs are one fabric."""
+
+    switch: str
+    group: PortGroup
+    ports: int
+    rails: int
+    rail_group: int | None = None
 
 
-def ratio_of(wanted: ComputeFabric) -> float:
-    """Return the ratio of a fabric, of which one is given."""
-    assert isinstance(wanted.oversubscription, float)
-    return wanted.oversubscription
-
-
-def design(item: Item, wanted: ComputeFabric, catalog: Catalog) -> Design | None:
+def design(item: Item, basis: Basis) -> Design | None:
     """Return the design of a GPU type: the first switch whose protocol and speed fit."""
-    port, planes = item.ports.compute, planes_of(wanted)
-    if port is None:
-        return None
-    pieces = planes if port.split is not None and port.split.into == planes else 1
-    count = port.count * pieces
-    if count % (planes * port.rails):
-        return None
-    for name in wanted.switches:
-        switch = switch_of(catalog[name])
-        group = group_for(switch, port.speed_gbit_per_s / pieces)
-        if port.protocol in (None, switch.protocol) and group is not None:
-            return Design(name, group, count, port.rails, port.rail_group or 0)
+    wanted, plug = basis.network.compute, plug_of(basis, item.id)
+    for name in wanted.switches if wanted and plug else ():
+        group = plug.group_of(basis.items[name]) if plug else None
+        if group is not None and plug is not None:
+            return Design(name, group, plug.ports, plug.rails, plug.rail_group)
     return None
 
 
@@ -170,98 +131,64 @@ def system_end(item: Item, wanted: ComputeFabric, plan: Design) -> LinkEnd | Non
     """Return the transceiver at a GPU type's compute ports: its own, or the switch's usual one."""
     port = item.ports.compute
     own = None if port is None else port.transceiver
-    if port is not None and port.split is not None and port.split.into == planes_of(wanted):
+    if port is not None and port.split is not None and port.split.into == wanted.planes_allowed[0]:
         own = port.split.transceiver
     return own or (plan.group.link.system_end if plan.group.link else None)
 
 
-def switch_of(item: Item) -> Switch:
-    """Return what a switch connects."""
-    if item.switch is None:
-        raise ValueError(f"{item.id} is no switch")
-    return item.switch
-
-
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """What a fabric needs: its switches, and all its items by id."""
 
     switches: int
     counts: Mapping[str, int]
 
 
-def compute_fabric(
-    plan: Design, wanted: ComputeFabric, systems: int, ends: bool = True
-) -> Parts | None:
-    """Return the compute fabric of so many systems of one design, None where there is none.
-
-    With ``ends`` the systems have the switch's usual transceivers, else none.
-    """
-    planes, laid = planes_of(wanted), _plane(plan, wanted, systems)
-    if laid is None:
+def compute_fabric(plan: Design, wanted: ComputeFabric, systems: int) -> Parts | None:
+    """Return the compute fabric of so many systems of one design, but for transceivers of these;
+    None where there is none."""
+    planes, radix = wanted.planes_allowed[0], plan.group.count
+    plug = Plug(plan.ports, 0.0, plan.rails, plan.rail_group, None)
+    try:
+        leaves, down, up, units, _ = compute_leaves(wanted, plug, radix, systems)
+    except ValueError:
         return None
-    tree, transceivers = laid
+    if not units:
+        tree: Tree | None = Tree(1, 0, 0, 0, 0, 0, 0)
+    elif plan.rail_group is None:
+        tree = fat_tree(plan.rails, units, radix, wanted.oversubscriptions[0])
+    else:
+        tree = _rail_groups(leaves, units * plan.rails, radix, up, alone=units == 1)
+    if tree is None:
+        return None
+    links = (plan.ports * systems + wanted.manager.ports, planes * tree.leaf_spine_links)
     counts = Counter({plan.switch: planes * tree.switches})
-    link = plan.group.link
-    if link is not None:
-        links = (plan.ports * systems + wanted.manager.ports, planes * tree.leaf_spine_links)
-        for amount in (*links, planes * tree.spine_core_links):
-            counts[link.cable] += math.ceil(amount / link.links)
-        if link.system_end is not None and ends:
-            each = math.ceil(plan.ports / link.system_end.links)
-            counts[link.system_end.item] += each * systems
-        if link.switch_end is not None:
-            for used, count in transceivers.items():
-                each = math.ceil(used / link.switch_end.links)
-                counts[link.switch_end.item] += planes * count * each
+    _join(counts, plan.group, (*links, planes * tree.spine_core_links))
+    _fit(counts, plan.group, switch_ends(tree, down, up), planes)
     return Parts(planes * tree.switches, counts)
 
 
-def _plane(
-    plan: Design, wanted: ComputeFabric, systems: int
-) -> tuple[Tree, Mapping[int, int]] | None:
-    """Return the tree of one plane, and its transceivers at switches."""
-    radix, ports = plan.group.count, plan.ports // planes_of(wanted)
-    down, uplinks = split_ports(radix, ratio_of(wanted))
-    if systems <= (radix - wanted.manager.ports) // ports:
-        return Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
-    if plan.rail_group:
-        return _rail_groups(plan, wanted, systems)
-    per_unit = down * plan.rails // ports
-    if per_unit == 0:
+def _rail_groups(leaves: int, groups: int, radix: int, up: int, *, alone: bool) -> Tree | None:
+    """Return the tree of a plane of rail groups; one uplink cannot reach two spines."""
+    size, links = leaves // groups, leaves * up
+    if up > 1 and alone and leaves <= radix:
+        fit = [n for n in divisors(up) if n >= 2 and n * radix >= links]
+        return Tree(leaves, fit[0], 0, links, 0, links // fit[0], 0) if fit else None
+    if up == 1 or size > radix // 2:
         return None
-    units = math.ceil((systems + wanted.manager.slots) / per_unit)
-    tree = fat_tree(plan.rails, units, radix, ratio_of(wanted))
-    return None if tree is None else (tree, switch_ends(tree, down, uplinks))
+    return _three_tiers(leaves, groups, size, radix, up)
 
 
-def _rail_groups(
-    plan: Design, wanted: ComputeFabric, systems: int
-) -> tuple[Tree, Mapping[int, int]] | None:
-    """Return the tree of a plane of rail groups, and its transceivers at switches."""
-    radix, each = plan.group.count, plan.ports // planes_of(wanted) // plan.rails
-    ratio = ratio_of(wanted)
-    held = [n for n in range(1, plan.rail_group + 1) if n * each <= split_ports(radix, ratio)[0]]
-    if not held:
-        return None
-    used = held[-1] * each
-    uplinks = ceil(used / ratio)
-    size = math.ceil(plan.rail_group / held[-1])
-    free = (radix - used - uplinks) * size * plan.rails
-    slots = 0 if free >= wanted.manager.ports else wanted.manager.slots
-    units = math.ceil((systems + slots) / plan.rail_group)
-    leaves = units * plan.rails * size
-    if uplinks == 1:
-        return None  # one uplink cannot reach two spines
-    if units == 1 and leaves <= radix:
-        links = leaves * uplinks
-        fit = [n for n in divisors(uplinks) if n >= 2 and n * radix >= links]
-        tree = Tree(leaves, fit[0], 0, links, 0, links // fit[0], 0) if fit else None
-    elif size > radix // 2:
-        tree = None
-    else:
-        tree = _three_tiers(leaves, units * plan.rails, size, radix, uplinks)
-    return None if tree is None else (tree, switch_ends(tree, used, uplinks))
+def _join(counts: Counter[str], group: PortGroup, links: Iterable[int]) -> None:
+    for amount in links if group.link is not None else ():
+        assert group.link is not None
+        counts[group.link.cable] += math.ceil(amount / group.link.links)
+
+
+def _fit(counts: Counter[str], group: PortGroup, ends: Counter[int], planes: int) -> None:
+    end = group.link.switch_end if group.link else None
+    for used, count in ends.items() if end is not None else ():
+        assert end is not None
+        counts[end.item] += planes * count * math.ceil(used / end.links)
 
 
 def switch_ends(tree: Tree, down: int, uplinks: int) -> Counter[int]:
@@ -278,40 +205,35 @@ class Edge:
     """A storage or in-band fabric: its switch and how its ports count."""
 
     wanted: EthernetFabric
-    switch: Switch
+    item: Item
 
     @property
-    def base(self) -> PortGroup:
-        """The fastest group, which leaves and spines are joined by."""
-        return max(self.switch.ports, key=lambda g: g.speed_gbit_per_s)
+    def groups(self) -> list[PortGroup]:
+        """The ways to use the front panel, the fastest, which joins switches, last."""
+        return by_speed(self.item)
 
     @property
     def parts_per_panel(self) -> int:
         """The parts of a whole front panel: a multiple of every group's count."""
-        return math.lcm(*(group.count for group in self.switch.ports))
+        return math.lcm(*(group.count for group in self.groups))
 
-    def parts(self, port: Port | None) -> int:
+    def served(self, port: Port) -> tuple[PortGroup, Link | None] | None:
+        """Return the ports that a device's ports use, and their link."""
+        speed, protocol = port.speed_gbit_per_s, port.protocol
+        return Devices("", 1, 1, speed, form=port.form, protocol=protocol).served(self.item)
+
+    def parts(self, port: Port) -> int:
         """Return the parts that a device's ports take."""
-        if port is None:
-            return 0
-        group = group_for(self.switch, port.speed_gbit_per_s, port.form)
-        if group is None:
+        found = self.served(port)
+        if found is None:
             raise ValueError(f"no port of {self.wanted.switch} is fast enough")
-        return port.count * self.parts_per_panel // group.count
-
-    def carries(self, port: Port | None) -> bool:
-        """Return whether some group is fast enough, of a switch of the port's protocol."""
-        if port is None:
-            return True
-        if port.protocol is not None and port.protocol != self.switch.protocol:
-            return False
-        return group_for(self.switch, port.speed_gbit_per_s, port.form) is not None
+        return port.count * self.parts_per_panel // found[0].count
 
     def core(self, parts: int) -> Parts | None:
         """Return switches and what joins them for so many parts of ports in all."""
         if parts == 0:
             return Parts(0, {})
-        radix, least = self.base.count, self.wanted.min_switches
+        radix, least = self.groups[-1].count, self.wanted.min_switches
         down, uplinks = split_ports(radix, self.wanted.oversubscription)
         # In base ports, of which a front panel has as many as the radix.
         ports = math.ceil(parts * radix / self.parts_per_panel - SLIVER)
@@ -325,13 +247,7 @@ class Edge:
         return None if tree is None else self._joined(tree, uplinks)
 
     def _joined(self, tree: Tree, uplinks: int) -> Parts:
-        counts = Counter({self.wanted.switch: tree.switches})
-        link = self.base.link
-        if link is not None:
-            for amount in (tree.leaf_spine_links, tree.spine_core_links):
-                counts[link.cable] += math.ceil(amount / link.links)
-            if link.switch_end is not None:
-                for used, count in switch_ends(tree, 0, uplinks).items():
-                    each = math.ceil(used / link.switch_end.links)
-                    counts[link.switch_end.item] += count * each
+        counts, base = Counter({self.wanted.switch: tree.switches}), self.groups[-1]
+        _join(counts, base, (tree.leaf_spine_links, tree.spine_core_links))
+        _fit(counts, base, switch_ends(tree, 0, uplinks), 1)
         return Parts(tree.switches, counts)

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import LinearConstraint, milp
 
-from planner.schema.catalog import Item
 from planner.schema.problem import Problem
+from planner.verifier import hall
 from tests.oracle import facility
-from tests.oracle.facility import Space, Whole
+from tests.oracle.facility import Whole
 from tests.oracle.money import Market
 
 Shares = tuple[float, ...]
@@ -29,39 +29,19 @@ class NetworkRacks:
     """How the companions that a problem names stand."""
 
     def __init__(self, market: Market) -> None:
-        self.site, self.catalog = market.problem.site, market.catalog
-        self.rack = facility.space(self.site, "network")
+        self.basis, self.rack = market.basis, hall.space(market.basis, "network")
         clusters = [family.cluster for family in market.families if family.cluster]
         named = _named(market.problem) | {part.item for c in clusters for part in c.parts}
-        items = [self.catalog[name] for name in sorted(named)]
-        self.own = {
-            i.id: i.consumes.racks.value
-            for i in items
-            if i.consumes.racks and self.rack is not None
-        }
-        self.mixed: dict[str, Shares] = {}
-        if self.rack is not None:
-            for item in items:
-                if item.id not in self.own and (facility.height_ru(item, self.catalog) or 0.0) > 0:
-                    self.mixed[item.id] = self._shares(item, self.rack)
+        items = [market.catalog[name] for name in sorted(named)] if self.rack is not None else []
+        self.own = {i.id: i.consumes.racks.value for i in items if i.consumes.racks}
+        others = [item for item in items if item.id not in self.own]
+        loads = {item.id: hall.load_of(market.basis, item) for item in others}
+        self.mixed = {name: self._shares(load) for name, load in loads.items() if load[0] > 0}
 
-    def _shares(self, item: Item, rack: Space) -> Shares:
+    def _shares(self, load: hall.Load) -> Shares:
         """Return the shares of a rack (height, power, weight) that a unit takes."""
-        return (
-            (facility.height_ru(item, self.catalog) or 0.0) / rack.height_ru,
-            self._power_kw(item) / rack.power_kw,
-            (facility.weight_kg(item, self.catalog) or 0.0) / rack.weight_kg,
-        )
-
-    def _power_kw(self, item: Item) -> float:
-        """Return the draw of a device with every transceiver its front panel may hold."""
-        optics = [0.0]
-        for group in item.switch.ports if item.switch else ():
-            end = group.link.switch_end if group.link else None
-            if end is not None:
-                each = facility.power_kw(self.catalog[end.item], self.catalog) or 0.0
-                optics.append(math.ceil(group.count / end.links) * each)
-        return (facility.power_kw(item, self.catalog) or 0.0) + max(optics)
+        assert self.rack is not None
+        return tuple(n / room if room else 0.0 for n, room in zip(load, self.rack, strict=True))
 
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
         """Return the racks that are products."""
@@ -81,17 +61,10 @@ class NetworkRacks:
     def racks_and_pdus(self, counts: Mapping[str, Whole], rows: int) -> tuple[Whole, Whole]:
         """Return racks that are no products, and their PDUs."""
         racks = self.shared(counts, rows)
-        return racks, racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
-
-    def _shared_load_kw(self) -> float:
-        """Return the most a mixed rack can draw, by its power or by its densest kind."""
         if self.rack is None:
-            return 0.0
-        loads = [0.0]
-        for name in self.mixed:
-            height = facility.height_ru(self.catalog[name], self.catalog) or 0.0
-            loads.append(self.rack.height_ru / height * self._power_kw(self.catalog[name]))
-        return min(self.rack.power_kw, max(loads))
+            return racks, 0 * racks
+        each = hall.pdus_of(self.basis, hall.densest_kw(self.basis, self.rack))
+        return racks, racks * (each or 0)
 
 
 SMALL = 24

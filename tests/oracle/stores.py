@@ -12,10 +12,9 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
+from planner.verifier.job import BYTES_PER_PARAMETER
 from tests.oracle.candidates import Candidate, family_of
 from tests.oracle.money import RESOURCES, Array, within
-
-MIXED_ADAM_BYTES = 14.0
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,9 @@ class Stores:
 
 
 def bytes_per_parameter(job: Job) -> float:
-    """Return checkpoint bytes per parameter; the oracle knows numbers and the default preset."""
-    if job.bytes_per_parameter == "mixed_adam":
-        return MIXED_ADAM_BYTES
-    if isinstance(job.bytes_per_parameter, str):
-        raise ValueError("the oracle knows one preset")
-    return job.bytes_per_parameter
+    """Return checkpoint bytes per parameter."""
+    given = job.bytes_per_parameter
+    return BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
 
 
 def checkpoint_gb(job: Job) -> float:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.job import Job
-from planner.schema.problem import Problem
-from planner.verifier.allowed import WEIGHT_BYTES
-from planner.verifier.rates import (
-    Pace,
+from planner.verifier.basis import Basis
+from planner.verifier.job import (
     least_replicas,
     measured_rate,
-    parameters_share,
     peak_tflops,
+    scale_share,
     set_point,
+    tensor_gpus,
+    usable_gpus,
 )
-from tests.oracle import facility
-from tests.oracle.facility import Catalog
+from planner.verifier.physics import DAY_S, States, waiting_share
 
-__all__ = ["Way", "least_replicas", "least_share", "useful_tflops", "ways"]
+WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
+__all__ = ["Way", "least_replicas", "useful_tflops", "ways"]
 
 
 @dataclass(frozen=True)
@@ -33,37 +34,31 @@ class Way:
     measured_at: int | None
 
 
-def ways(item: Item, problem: Problem, catalog: Catalog) -> list[Way]:
+def ways(item: Item, basis: Basis) -> list[Way]:
     """Return every way of a type; none where nothing that is asked for is known of it."""
-    job, found = problem.job, []
+    job, found = basis.job, []
     for precision in job.training.precisions:
         if not _fits(item, job, precision):
             continue
         tflops, gpus = _rate(item, job, precision)
-        for power, throughput in _points(item, job, precision, catalog):
+        for power, throughput in _points(item, precision, basis):
             left = throughput * (1.0 if job.parallelism is None else job.parallelism.factor)
             found.append(Way(item, power, tflops * left, gpus))
     return found if least_replicas(item, job) is not None else []
 
 
-def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
-    """Return the least share of its rated power that a type may be provisioned for."""
-    return min((way.power_share for way in ways(item, problem, catalog)), default=1.0)
-
-
-def _points(
-    item: Item, job: Job, precision: Precision, catalog: Catalog
-) -> Iterator[tuple[float, float]]:
+def _points(item: Item, precision: Precision, basis: Basis) -> Iterator[tuple[float, float]]:
     """Yield (share of power, share of throughput) of every set point that is allowed."""
     caps: tuple[float, ...] = (1.0,)
+    job = basis.job
     if job.power is not None and job.power.asked is not None:
         caps = job.power.asked
     elif job.power is not None:
         caps = (1.0, *{row.gpu_cap for row in item.power_points if row.gpu_cap < 1.0})
     for cap in caps:
-        point = set_point(job, item, precision, cap, facility.power_kw(item, catalog))
+        point = set_point(item, precision, cap, basis.rated_kw(item))
         if point is not None:
-            yield point.power, point.middle
+            yield point[:2]
 
 
 def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None]:
@@ -77,12 +72,95 @@ def _rate(item: Item, job: Job, precision: Precision) -> tuple[float, int | None
 
 def useful_tflops(way: Way, job: Job, gpus: int) -> float:
     """Return what a GPU does in a job of so many."""
-    return way.tflops * Pace(1.0, 1.0, None, None, way.measured_at).scale(job, gpus)
+    return way.tflops * scale_share(job, gpus, way.measured_at)
 
 
 def _fits(item: Item, job: Job, precision: Precision) -> bool:
     """Return whether a GPU's memory holds its part of the weights."""
     if job.parameters is None or job.parallelism is None or item.gpu.memory is None:
         return True
-    need_gb = WEIGHT_BYTES[precision] * job.parameters * parameters_share(job) / 1e9
+    need_gb = WEIGHT_BYTES[precision] * job.parallelism.parameters_per_gpu(job.parameters) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)
+
+
+# Repairs.
+
+
+def unit_of(item: Item, job: Job) -> int:
+    """Return the GPUs of a spare unit."""
+    assert item.provides.gpus is not None
+    tray = job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None
+    return item.spare_unit.tray.value if tray and item.spare_unit else item.provides.gpus.value
+
+
+def is_pooled(item: Item, job: Job) -> bool:
+    """Return whether any spare unit can take the place of any other."""
+    assert item.provides.gpus is not None
+    unit = unit_of(item, job)
+    return unit == item.provides.gpus.value or unit % tensor_gpus(job) == 0
+
+
+@dataclass(frozen=True)
+class Mended:
+    """Share of time waiting for repairs; the states of a job that goes on with fewer replicas."""
+
+    waits: float = 0.0
+    states: States | None = None
+
+
+def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float) -> Mended | None:
+    """Return what repairs leave of a job with one GPU type, None where it may not run so.
+
+    Args:
+        job: with or without a repair.
+        item: the GPU system in use.
+        bought: systems in the cluster.
+        used: systems in use.
+        gpus: GPUs in use.
+        rate: interruptions per GPU and day.
+    """
+    repair = job.repair
+    if repair is None:
+        return Mended()
+    assert item.provides.gpus is not None
+    usable, unit = usable_gpus(job, item), unit_of(item, job)
+    load, each = rate * gpus / DAY_S * repair.out_s, item.provides.gpus.value // unit
+    share, swap_s = repair.hardware_share, repair.swap_s
+    if swap_s > 0.0 and not _provable(share, swap_s * rate * gpus / DAY_S):
+        return None
+    if not is_pooled(item, job):
+        one = waiting_share(each - math.ceil(usable / unit), load * usable / gpus)
+        odds = gpus / usable * one / (1.0 - one)
+        return Mended(odds / (1.0 + odds))
+    left = bought - used if each == 1 else bought * each - math.ceil(gpus / unit)
+    if isinstance(repair.spares, int):
+        left = repair.spares if left >= repair.spares else -1
+    if left < 0:
+        return None
+    if repair.when_short == "wait":
+        return Mended(waiting_share(left, load))
+    assert job.parallelism is not None
+    holds, size = usable if each == 1 else unit, job.parallelism.replica_gpus
+    replicas = (least_replicas(item, job) or 1, gpus // size)
+    units, per_replica = math.ceil(gpus / holds) + left, load * size / gpus
+    states = States.of(units, holds / size, replicas, per_replica, repair.out_s / share)
+    return Mended(0.0, states)
+
+
+def _provable(share: float, swaps: float) -> bool:
+    """Say whether the logarithm of what swaps keep bends down here, by its second difference."""
+
+    def log_kept(x: float) -> float:
+        return math.log(1.0 - share + share * math.exp(-swaps * math.exp(x)))
+
+    step = 1e-3
+    return log_kept(step) + log_kept(-step) - 2.0 * log_kept(0.0) <= 1e-12
+
+
+def spares_can_be_counted(item: Item, job: Job) -> bool:
+    """Say whether so many spares as the job asks for, or fewer replicas, mean something of a GPU
+    system."""
+    repair = job.repair
+    if repair is None or (repair.spares == "open" and repair.when_short == "wait"):
+        return True
+    return is_pooled(item, job)

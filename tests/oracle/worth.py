@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from planner.schema.problem import CustomRule, Problem
+from planner.verifier.limits import RULES
 from tests.oracle.compute import Compute
 from tests.oracle.money import CAPEX, HOURS_PER_YEAR, POWER, TCO, Array, Mask
 from tests.oracle.stores import Stores
@@ -14,16 +15,6 @@ from tests.oracle.stores import Stores
 ROUNDING = 1e-9
 BTU_PER_H = 3412.14
 SECONDS_PER_DAY = 86_400.0
-
-# DDN guidance per GPU and NVIDIA DGX SuperPOD H100 guidance per 256 GPUs: read, write, GPUs.
-VENDOR_RULES = {
-    "light": (1.0, 0.75, 1),
-    "medium": (2.0, 1.5, 1),
-    "high": (4.0, 3.0, 1),
-    "good": (15.0, 7.0, 256),
-    "better": (40.0, 20.0, 256),
-    "best": (125.0, 62.0, 256),
-}
 
 
 def useful_pflops(problem: Problem, choice: Compute, rate: Array) -> Array:
@@ -107,7 +98,7 @@ def rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:
     if isinstance(rule, CustomRule):
         read, write, per_gpus = rule.read, rule.write, 1
     else:
-        read, write, per_gpus = VENDOR_RULES[rule]
+        read, write, per_gpus = RULES[rule]
     times = math.ceil(choice.gpus_bought / per_gpus) * (1.0 - ROUNDING)
     enough = (purchases.read_gb_per_s >= read * times) & (purchases.write_gb_per_s >= write * times)
     return np.asarray(enough)

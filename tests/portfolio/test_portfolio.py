@@ -11,9 +11,9 @@ import pytest
 
 import planner
 from planner import shipped
-from planner.commands import explore_portfolio
-from planner.commands.explore import CancelledError
 from planner.errors import InputError
+from planner.explore import portfolio as explore_portfolio
+from planner.explore.explorer import CancelledError
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
 from planner.portfolio.model import Program

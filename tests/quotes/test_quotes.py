@@ -15,8 +15,8 @@ from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
+from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.cells import number
-from planner.quotes.importing import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount

@@ -12,7 +12,7 @@ from xlsxwriter import Workbook
 from planner import shipped
 from planner.errors import InputError
 from planner.loader.catalogs import load_catalogs
-from planner.quotes.importing import QuoteOptions, read_quote
+from planner.quotes import QuoteOptions, read_quote
 from planner.schema.bill import Quote, QuoteMap
 
 ITEMS = load_catalogs(list(shipped.catalog_files().values())).items

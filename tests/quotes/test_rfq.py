@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from planner import api
 from planner.cli import app
 from planner.commands.quote import inquiry, two_figures
-from planner.quotes.answers import QUESTIONS
+from planner.quotes.products import QUESTIONS
 from planner.schema.plan import Plan
 from tests.world.files import FILES
 

@@ -8,8 +8,8 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
+from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.cells import currency_of, multiple_of
-from planner.quotes.importing import QuoteOptions, read_quote
 from planner.quotes.products import lead_time
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item

@@ -7,7 +7,6 @@ from math import exp
 from typing import Any
 
 from planner.schema.analysis import (
-    BreakRate,
     CandidatePlan,
     Column,
     End,
@@ -233,7 +232,7 @@ def uncertain() -> Uncertain:
     """Return an uncertainty study with everything in it."""
     return Uncertain(
         **COMMON,
-        status="optimal", method="sobol", seed=7, samples=512,
+        status="optimal", seed=7, samples=512,
         statuses={"optimal": 487, "infeasible": 25},
         inputs=(
             UncertainInput(path="jobs.0.failures.per_gpu_day", label="failures per GPU and day",
@@ -253,18 +252,7 @@ def uncertain() -> Uncertain:
             outcome("interval_s", "checkpoint interval", "s", 662.0, 0.19),
             outcome("gpus_in_use", "GPUs in use", "GPUs", 4150.0, 0.008),
         ),
-        nominal_outcomes=(
-            outcome("objective", "objective", "PFLOP/s", 3961.0, 0.013),
-            outcome("capex_usd", "capex", "USD", 2.41e8, 0.07),
-        ),
         largest_gap=9.3e-4,
-        breaks=(
-            BreakRate(limit="capex", label="capital budget", breaks=118, share=118 / 512,
-                      worst=0.087),
-            BreakRate(limit="overlap", label="drain overlap", breaks=31, share=31 / 512,
-                      worst=0.42),
-            BreakRate(limit="restore_time", label="restore time", breaks=0, share=0.0),
-        ),
         candidates=(
             CandidatePlan(name="nominal", nominal=True,
                           counts={"nvidia_gb200_nvl72": 58, "wekapod_nitro_155": 57},
@@ -277,7 +265,7 @@ def uncertain() -> Uncertain:
                           nominal=False, best_in=12, feasible=1.0, mean=3519.9, worst=3466.3,
                           mean_regret=0.118, most_regret=0.153),
         ),
-        least_regret=2, best_worst_case=2,
+        least_regret=2,
         indices=(
             Index(path="jobs.0.failures.per_gpu_day", label="failures per GPU and day",
                   first=0.61, first_confidence=0.07, total=0.68, total_confidence=0.08),
@@ -332,8 +320,8 @@ def nothing() -> dict[str, Study]:
         update={**none, "points": (), "marks": (), "knee": None, "best": None}
     )
     empty: dict[str, Any] = {
-        **none, "statuses": {}, "outcomes": (), "nominal_outcomes": (), "breaks": (),
-        "candidates": (), "least_regret": None, "best_worst_case": None, "indices": (),
+        **none, "statuses": {}, "outcomes": (),
+        "candidates": (), "least_regret": None, "indices": (),
         "indices_note": "", "largest_gap": None,
     }  # fmt: skip
     return {

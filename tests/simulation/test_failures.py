@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.analysis.failure_logs import read_failures
+from planner.analysis.simulation import read_failures
 from planner.errors import InputError
 from planner.simulation.job import Law, empirical
 from planner.simulation.run import simulate

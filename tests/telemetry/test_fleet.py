@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.report.views import fleet as fleet_text
+from planner.report.views import telemetry as fleet_text
 from planner.schema.telemetry import FleetStudy, JobFound, Measured
 from planner.telemetry import characterize
 from planner.telemetry.fleet import ListedJob, match_jobs, read_jobs, study_fleet

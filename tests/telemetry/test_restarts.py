@@ -55,12 +55,12 @@ def track(times: list[float], size_gb: float = 100.0) -> Track:
     return Track(size_gb, 20.0, 600.0, 30.0, 0.006, every, places, kinds)
 
 
-def counted(whole: int, attempts: list[int], **doubts: int) -> Breaks:
+def counted(whole: int, attempts: list[int]) -> Breaks:
     steps = np.array([whole, *(0 for _ in attempts)])
     broken = steps == 0
     none = np.zeros(len(steps))
     many = np.array([0, *attempts])
-    return Breaks(none, none, steps, ~broken, broken, ~broken, many, ~broken & broken, **doubts)
+    return Breaks(none, none, steps, ~broken, broken, ~broken, many, ~broken & broken)
 
 
 def test_mtti_is_what_the_share_of_whole_intervals_says() -> None:
@@ -109,14 +109,6 @@ def jobs_in(writes: Pulses, reads: Pulses, days: float) -> tuple[JobFound, ...]:
     written, read = rates(writes, days, 1), rates(reads, days, 2)
     time = 10.0 * np.arange(len(written)) + 1.7e9
     return cluster(Raw("c", "trace", time, written, read, True, True), ReadOptions()).jobs
-
-
-def test_a_job_of_short_and_long_intervals_in_turn_is_one() -> None:
-    writes, reads = lived((500.0, 700.0), 2000.0, 5, 20_000.0, 3)
-    (job,) = jobs_in(writes, reads, 5)
-    assert job.interval_s.value == pytest.approx(600, rel=0.01)
-    assert job.checkpoints == pytest.approx(len(writes), abs=3)
-    assert job.restarts == pytest.approx(len(reads), abs=1)
 
 
 def test_two_jobs_of_one_size_and_interval_that_fail_apart_stay_two() -> None:

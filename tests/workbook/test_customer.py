@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from planner.report.audience import Audience, for_audience, visible
 from planner.report.bill import bill, csv_bytes, json_bytes
-from planner.report.page import ShownPlan, report
+from planner.report.page import report
 from planner.schema.base import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import SHEETS
@@ -135,7 +135,7 @@ def files(source: Plan, audience: Audience, prices: Prices) -> dict[str, bytes]:
         "xlsx": made(source, audience, prices).content,
         "csv": csv_bytes(listed, prices),
         "json": json_bytes(listed, prices),
-        "html": report("x", [ShownPlan("x", shown)], []).encode(),
+        "html": report("x", shown, []).encode(),
     }
 
 

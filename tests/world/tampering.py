@@ -28,17 +28,17 @@ FREE |= {
     "best_capex_usd",
     "program",
 }
+# Other forms of figures that are judged.
+FREE |= {"daly_s", "exact_s", "goodput_first_order", "goodput_understated"}
+FREE |= {"support_level", "public_notes"}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
 DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}
 DECIDED |= {"rack_class", "count", "idle"}
 # Where a device stands is free within a rack; what overlaps or sticks out has tests of its own.
 FREE |= {"position_ru", "devices"}
-# So small there that a millionth of it is noise.
-TINY = {"two_of_each-jobs[0].goodput_understated"}
 # Rules that leave more than one answer.
 OPEN = {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"}
-OPEN |= TINY
 
 
 def disagreements(inputs: Inputs, plan: Plan) -> str:
@@ -55,7 +55,7 @@ def other(value: object) -> object:
         case int():
             return value + 1
         case float():
-            return value * (1 + 1e-6) if value else 1e-6
+            return value * (1 + 1e-3) if value else 0.01
         case "<=" | ">=":
             return ">=" if value == "<=" else "<="
         case "gpu" | "storage" | "network":

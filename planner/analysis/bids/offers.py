@@ -1,4 +1,4 @@
-"""The files of bids read, and each as an offer: its products with prices, and its charges.
+"""Bids read, and each as an offer: prices laid over the book's, counts of its lots, charges.
 
 Every amount of a quote counts once: a product of the catalogs at its price per unit, anything else
 as a charge on the order. The price book fills the rest.
@@ -8,52 +8,40 @@ from __future__ import annotations
 
 import datetime
 import math
+import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from planner.case import suitability
 from planner.case.money import unit_net_usd
-from planner.currency import Currency, amount
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader import yaml12
-from planner.loader.catalogs import check_item
-from planner.loader.documents import findings, validated
+from planner.loader.documents import findings
 from planner.loader.prices import today
-from planner.quotes.answers import catalog_text
-from planner.quotes.importing import QuoteOptions, read_quote
+from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
-from planner.schema.bill import (
-    Asked,
-    BidCharge,
-    ChargeKind,
-    Quote,
-    QuoteLine,
-    QuoteMap,
-    TraceRow,
-)
-from planner.schema.catalog import Catalog, Item
-from planner.schema.prices import Price, SupportMoney
+from planner.schema.bill import BidCharge, ChargeKind, Quote, QuoteLine, QuoteMap
+from planner.schema.catalog import Item, Source
+from planner.schema.prices import Discount, Price, SupportMoney
+from planner.schema.problem import Quantity
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
 """Categories with counts to decide; all other products follow from them."""
 _CHARGES: Mapping[str, ChargeKind] = {
-    "service": "service", "support": "support", "freight": "freight", "discount": "other",
+    "service": "service",
+    "support": "support",
+    "freight": "freight",
+    "discount": "other",
     "item": "unknown",
-}  # fmt: skip
-_NOT_COUNTED = {
-    "option": "not counted: an option",
-    "tax": "not counted: taxes are out of scope",
-    "subtotal": "compared with the lines that were read",
-    "total": "compared with the lines that were read",
-    "not_understood": "not counted: not understood",
 }
 
 
@@ -61,11 +49,11 @@ def _wrong(code: str, message: str, fix: str | None = None, file: str | None = N
     return InputError(Finding(code, message, file, fix=fix))
 
 
-# Options of the command line.
+# Options of the command line
 
 
 def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
-    """Return the layout of a vendor's quotes, an empty one without a file.
+    """Layout of a vendor's quotes, an empty one without a file.
 
     Args:
         path: the file of the mapping.
@@ -90,22 +78,23 @@ def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
 
 
 def parse_date(given: str | None) -> str | None:
-    """Return a date of the command line, YYYY-MM-DD.
+    """Date of the command line, YYYY-MM-DD.
 
     Raises:
         InputError: no date.
     """
     try:
-        if given is not None and datetime.date.fromisoformat(given).isoformat() != given:
-            raise ValueError
+        if given is not None and datetime.date.fromisoformat(given).isoformat() == given:
+            return given
     except ValueError:
-        message = f"'{given}' is no date of --date"
-        raise _wrong("option", message, "write it as 2026-11-20") from None
-    return given
+        pass
+    if given is None:
+        return None
+    raise _wrong("option", f"'{given}' is no date of --date", "write it as 2026-11-20")
 
 
 def parse_currency(given: str | None) -> str | None:
-    """Return a currency of the command line.
+    """Code of a currency of the command line.
 
     Raises:
         InputError: no code of a currency.
@@ -116,20 +105,22 @@ def parse_currency(given: str | None) -> str | None:
 
 
 def parse_rates(given: Sequence[str]) -> dict[str, float]:
-    """Return exchange rates of the command line, USD per unit of a currency.
+    """Exchange rates of the command line, USD per unit of a currency.
 
     Raises:
         InputError: no rate.
     """
-    matches = [(text, re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)) for text in given]
-    for text, match in matches:
+    found = {}
+    for text in given:
+        match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
         if match is None or float(match[2]) <= 0.0:
             raise _wrong("option", f"'{text}' is no rate", "write it as --rate EUR=1.08")
-    return {match[1]: float(match[2]) for _, match in matches if match is not None}
+        found[match[1]] = float(match[2])
+    return found
 
 
 def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[Path, str]:
-    """The values of an option by file, from FILE=VALUE or a value for all files."""
+    """Values of an option by file, from FILE=VALUE or a value for all files."""
     for_all = [text for text in given if "=" not in text]
     if len(for_all) > 1:
         fix = f"write it as {option} FILE={for_all[1]}"
@@ -149,7 +140,7 @@ def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[P
     return found
 
 
-# The quotes.
+# Quotes
 
 
 def read_bids(
@@ -161,10 +152,8 @@ def read_bids(
     date: Sequence[str] = (),
     currency: Sequence[str] = (),
     rate: Sequence[str] = (),
-) -> tuple[tuple[Quote, ...], Inputs]:
-    """Return the quotes in the order of their files, and the problem with the products they add.
-
-    Products that no catalog has and their vendor describes in full become products of the problem.
+) -> tuple[Quote, ...]:
+    """Quotes in the order of their files.
 
     Args:
         files: XLSX and CSV files.
@@ -176,95 +165,41 @@ def read_bids(
     Raises:
         InputError: a file or an option is wrong.
     """
-    _check_files(files)
-    vendors, maps = _by_file(files, "--vendor", vendor), _by_file(files, "--map", mapping)
-    dates, currencies = _by_file(files, "--date", date), _by_file(files, "--currency", currency)
-    rates = {code: each.usd for code, each in inputs.problem.currencies.items()}
-    rates |= parse_rates(rate)
-    quotes: list[Quote] = []
-    for path in files:
-        layout = read_mapping(Path(maps[path]) if path in maps else None, inputs.by_id)
-        options = QuoteOptions(
-            (vendors.get(path) or path.stem).strip(),
-            layout,
-            parse_date(dates.get(path)),
-            parse_currency(currencies.get(path)),
-            rates,
-            dated=False,
-        )
-        quote, inputs = _read_bid(path, options, inputs)
-        if quote.vendor in {each.vendor for each in quotes}:
-            message = f"two bids are called '{quote.vendor}'"
-            raise _wrong("option", message, "name them: --vendor FILE=NAME")
-        quotes.append(quote)
-    return tuple(quotes), inputs
-
-
-def _check_files(files: Sequence[Path]) -> None:
+    twice = next((path for path in files if files.count(path) > 1), None)
     if not files:
         fix = "give the vendors' files: planner quote bid PROBLEM.yaml a.xlsx b.csv"
         raise _wrong("option", "there is no bid to evaluate", fix)
     if len(files) > len(LETTERS):
         message = f"{len(files)} bids, and {len(LETTERS)} are compared at most"
         raise _wrong("option", message, "leave some out")
-    twice = next((path for path in files if files.count(path) > 1), None)
     if twice is not None:
         raise _wrong("option", f"'{twice}' is given twice", "give it once")
+    vendors, maps = _by_file(files, "--vendor", vendor), _by_file(files, "--map", mapping)
+    dates, currencies = _by_file(files, "--date", date), _by_file(files, "--currency", currency)
+    rates = {code: each.usd for code, each in inputs.problem.currencies.items()}
+    rates |= parse_rates(rate)
+    quotes: list[Quote] = []
+    for path in files:
+        options = QuoteOptions(
+            (vendors.get(path) or path.stem).strip(),
+            read_mapping(Path(maps[path]) if path in maps else None, inputs.by_id),
+            parse_date(dates.get(path)),
+            parse_currency(currencies.get(path)),
+            rates,
+            dated=False,
+        )
+        quote = read_quote(path, options, inputs.by_id)
+        remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
+        if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
+            remarks.append(f"expired on {quote.valid_until}: request it anew")
+        if quote.vendor in {each.vendor for each in quotes}:
+            message = f"two bids are called '{quote.vendor}'"
+            raise _wrong("option", message, "name them: --vendor FILE=NAME")
+        quotes.append(quote.model_copy(update={"findings": tuple(remarks)}))
+    return tuple(quotes)
 
 
-def _read_bid(path: Path, options: QuoteOptions, inputs: Inputs) -> tuple[Quote, Inputs]:
-    """A quote, read again once the problem has the products that it describes in full."""
-    quote = read_quote(path, options, inputs.by_id)
-    in_full = [each for each in quote.asked if each.category and each.known and not each.figures]
-    more, remarks = _with_described(quote, in_full, inputs)
-    if more is not inputs:
-        ids = {each.part_number or each.description: each.id for each in in_full}
-        layout = options.mapping.model_copy(update={"items": {**ids, **options.mapping.items}})
-        quote = read_quote(path, replace(options, mapping=layout), more.by_id)
-    findings = [*quote.findings, *remarks, *unlikely_prices(quote.prices, inputs.prices)]
-    if quote.valid_until and datetime.date.fromisoformat(quote.valid_until) < today():
-        findings.append(f"expired on {quote.valid_until}: request it anew")
-    return quote.model_copy(update={"findings": tuple(findings)}), more
-
-
-def _with_described(
-    quote: Quote, in_full: Sequence[Asked], inputs: Inputs
-) -> tuple[Inputs, list[str]]:
-    """The problem with the products that a vendor describes in full, and remarks."""
-    taken = {item.id for item in inputs.items}
-    in_full = [each for each in in_full if each.id not in taken]
-    if not in_full:
-        return inputs, []
-    text = catalog_text(quote.model_copy(update={"asked": tuple(in_full)}))
-    try:
-        document = yaml12.parse(text, f"products described in {quote.file}")
-        catalog = validated(Catalog, document)
-    except InputError as error:
-        return inputs, [finding.message for finding in error.findings]
-    known = {item.id: item for item in (*inputs.items, *catalog.items)}
-    families = {family.id: family for family in (*inputs.families, *catalog.families)}
-    faults = [
-        f"{item.model}: {message}"
-        for item in catalog.items
-        for message, *_ in check_item(item, catalog.sources, known, families)
-    ]
-    if faults:
-        return inputs, faults
-    sources = {item.id: dict(catalog.sources) for item in catalog.items}
-    more = replace(
-        inputs,
-        items=(*inputs.items, *catalog.items),
-        families=(*inputs.families, *catalog.families),
-        item_sources={**inputs.item_sources, **sources},
-    )
-    return more, [
-        f"{each.cell}: {each.description or each.part_number} is in no catalog of the problem; it "
-        "is planned with the figures that its vendor states"
-        for each in in_full
-    ]
-
-
-# The offers.
+# Offers
 
 
 @dataclass(frozen=True)
@@ -297,7 +232,7 @@ class Offer:
     products: Mapping[str, OfferedProduct]
     charges: tuple[BidCharge, ...]
     rebate: float
-    open: tuple[str, ...] = field(default=())
+    open: tuple[str, ...] = ()
 
     def lot(self, category: str) -> dict[str, OfferedProduct]:
         """Its products of a category."""
@@ -305,8 +240,8 @@ class Offer:
 
     def supports(self, item: Item) -> bool:
         """Whether a charge is the support of a product; support of no named sort is that of all."""
-        sorts = [supported_categories(charge.label) for charge in self.charges
-                 if charge.kind == "support"]  # fmt: skip
+        labels = [charge.label for charge in self.charges if charge.kind == "support"]
+        sorts = map(supported_categories, labels)
         return any(not each or item.category in each for each in sorts)
 
     @property
@@ -326,148 +261,125 @@ class Offer:
 
     def at(self, share: float) -> Offer:
         """The same bid at a share of all its prices."""
-        if share == 1.0:
-            return self
         products = {}
         for id_, each in self.products.items():
             support = each.support_usd_per_year
-            products[id_] = replace(
-                each,
-                unit_usd=each.unit_usd * share,
-                support_usd_per_year=None if support is None else support * share,
-            )
+            support = None if support is None else support * share
+            unit_usd = each.unit_usd * share
+            products[id_] = replace(each, unit_usd=unit_usd, support_usd_per_year=support)
         charges = tuple(c.model_copy(update={"usd": c.usd * share}) for c in self.charges)
         return replace(self, products=products, charges=charges)
 
 
-def offer_of(key: str, quote: Quote, inputs: Inputs, *, free: bool) -> Offer:
-    """Return the offer of a quote on a problem.
+def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
+    """The offer of a quote on a problem.
 
     Args:
         key: its letter.
         quote: the quote, with items of the problem's catalogs.
         inputs: the problem.
-        free: whether quantities are optimised.
     """
     amounts = [line.amount or 0.0 for line in quote.lines if line.kind in COUNTED]
     off = -math.fsum(each for each in amounts if each < 0.0)
     total = math.fsum(each for each in amounts if each > 0.0)
     rebate = off / total if total and off < total else 0.0
-    products = dict(_products(quote, inputs.by_id, 1.0 - rebate))
-    offer = Offer(key, quote, products, tuple(_charges(quote, products, rebate)), rebate)
-    return replace(offer, open=tuple(_open_reasons(offer, free=free)))
+    products = _products(quote, inputs.by_id, 1.0 - rebate)
+    counted = {cell for price in quote.prices for cell in price.support_cells}
+    charges = tuple(
+        BidCharge(
+            kind=_CHARGES[line.kind],
+            label=line.description or line.part_number,
+            usd=line.amount * quote.usd_per_unit * (1.0 - rebate),
+            cells=(place_of(line),),
+        )
+        for line in quote.lines
+        if line.kind in COUNTED
+        and line.amount
+        and not (line.kind == "item" and line.item in products)
+        and place_of(line) not in counted
+        and not (line.amount < 0.0 and rebate)  # taken off every price
+    )
+    offer = Offer(key, quote, products, charges, rebate)
+    return replace(offer, open=tuple(_open_reasons(offer)))
 
 
-def _products(
-    quote: Quote, items: Mapping[str, Item], share: float
-) -> Iterator[tuple[str, OfferedProduct]]:
+def _products(quote: Quote, items: Mapping[str, Item], share: float) -> dict[str, OfferedProduct]:
+    """Products at a share of their prices."""
     included: dict[str, list[QuoteLine]] = defaultdict(list)
     for line in quote.lines:
         if line.kind == "included" and line.item in items and line.quantity:
             included[line.item or ""].append(line)
+    found = {}
     for price in quote.prices:
         if price.item not in items:
             continue
         free = included.pop(price.item, [])
         units = price.quantity + sum(line.quantity or 0.0 for line in free)
         support, part = price.support_usd_per_year, share * price.quantity / units
-        yield (
-            price.item,
-            OfferedProduct(
-                items[price.item],
-                units,
-                price.net_usd * part,
-                (*price.cells, *map(place_of, free)),
-                partly_included=bool(free),
-                support_usd_per_year=None if support is None else support * part,
-                support_included_years=price.support_included_years,
-                lead_time=price.lead_time,
-            ),
+        found[price.item] = OfferedProduct(
+            items[price.item],
+            units,
+            price.net_usd * part,
+            (*price.cells, *map(place_of, free)),
+            partly_included=bool(free),
+            support_usd_per_year=None if support is None else support * part,
+            support_included_years=price.support_included_years,
+            lead_time=price.lead_time,
         )
     for id_, lines in included.items():
         units = sum(line.quantity or 0.0 for line in lines)
         cells = tuple(map(place_of, lines))
-        yield id_, OfferedProduct(items[id_], units, 0.0, cells, included=True)
+        found[id_] = OfferedProduct(items[id_], units, 0.0, cells, included=True)
+    return found
 
 
 def place_of(line: QuoteLine) -> str:
-    """Return the cell of a line's price, or its row."""
+    """Cell of a line's price, or its row."""
     return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
 
 
-def _charges(
-    quote: Quote, products: Mapping[str, OfferedProduct], rebate: float
-) -> Iterator[BidCharge]:
-    counted = {cell for price in quote.prices for cell in price.support_cells}
-    for line in quote.lines:
-        product = line.kind == "item" and line.item in products
-        if line.kind not in COUNTED or product or place_of(line) in counted or not line.amount:
-            continue
-        if line.amount > 0.0 or not rebate:
-            yield BidCharge(
-                kind=_CHARGES[line.kind],
-                label=line.description or line.part_number,
-                usd=line.amount * quote.usd_per_unit * (1.0 - rebate),
-                cells=(place_of(line),),
-            )
-
-
-def _open_reasons(offer: Offer, *, free: bool) -> Iterator[str]:
-    unknown_lot = False
-    for category, what in (("gpu_system", "GPU system"), ("storage", "storage")):
-        lot = offer.lot(category)
-        unknown = [each for each in offer.quote.asked if each.category == category]
-        if unknown and not lot:
-            unknown_lot = True
-            names = "; ".join(map(_missing_figures, unknown))
-            yield (
-                f"its {what} is in no catalog of the problem: {names}; name it in a "
-                "mapping (--map), or describe it: planner quote import writes the figures to add"
-            )
-        for each in lot.values():
-            if free and each.included:
-                yield (
-                    f"{each.item.model} is held in another price, and has none of its own: take "
-                    "quantities as quoted"
-                )
-            if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
-                yield f"{each.units:g} units of {each.item.model} are no whole number"
-    if not offer.products and not offer.charges:
-        yield "no line of it was understood"
-    elif not unknown_lot and not offer.products:
+def _open_reasons(offer: Offer) -> Iterator[str]:
+    unknown = [
+        each for each in offer.quote.asked if each.category in LOTS and not offer.lot(each.category)
+    ]
+    for product in unknown:
+        name = product.description or product.part_number
+        needed = f", which has to tell {', '.join(product.figures)}" if product.figures else ""
+        yield (
+            f"a product is in no catalog of the problem: {name} ({product.cell}){needed}; name it "
+            "in a mapping (--map), or add the catalog that planner quote import writes"
+        )
+    for each in (each for lot in LOTS for each in offer.lot(lot).values()):
+        if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
+            yield f"{each.units:g} units of {each.item.model} are no whole number"
+    if not offer.products and not unknown:
         yield "no product of it is in a catalog of the problem"
 
 
-def _missing_figures(product: Asked) -> str:
-    needed = f", which has to tell {', '.join(product.figures)}" if product.figures else ""
-    return f"{product.description or product.part_number} ({product.cell}){needed}"
-
-
 def price_of(product: OfferedProduct, offer: Offer, inputs: Inputs) -> Price:
-    """Return the price of a product as a price book has it.
+    """Price of a product as a price book has it.
 
     Support that is not quoted, and subscriptions, are the book's.
     """
     book = inputs.prices.get(product.item.id)
-    more: dict[str, Any] = {}
-    if book is not None:
-        for name in ("per_year_usd", "per_year_low_usd", "per_year_high_usd", "lead_time"):
-            more[name] = getattr(book, name)
+    names = ["per_year_usd", "per_year_low_usd", "per_year_high_usd", "lead_time"]
     yearly, included = product.support_usd_per_year, product.support_included_years
-    if yearly is not None or included is not None:
+    quoted = yearly is not None or included is not None
+    kept = not quoted and book is not None and not offer.supports(product.item)
+    if kept:
+        names += ["support_per_year", "support_included_years", "support_source"]
+        names += ["support_confidence"]
+    more: dict[str, Any] = {} if book is None else {name: getattr(book, name) for name in names}
+    if quoted:
         if yearly is not None:
             more["support_per_year"] = SupportMoney.model_construct(usd=yearly)
         more |= {"support_included_years": included or 0.0, "support_source": "quote"}
         more["support_confidence"] = "high"
-    elif book is not None and not offer.supports(product.item):
-        for name in ("support_per_year", "support_included_years", "support_source",
-                     "support_confidence"):  # fmt: skip
-            more[name] = getattr(book, name)
-        if product.included or product.partly_included:  # a share of nothing is nothing
-            shown_in = inputs.problem.shown_in
-            net = unit_net_usd(product.item, book, inputs.discounts, shown_in)
-            usd = book.support_usd_per_year(net)
-            more["support_per_year"] = SupportMoney.model_construct(usd=usd)
+    elif kept and book is not None and (product.included or product.partly_included):
+        # a share of nothing is nothing
+        net = unit_net_usd(product.item, book, inputs.discounts, inputs.problem.shown_in)
+        usd = book.support_usd_per_year(net)
+        more["support_per_year"] = SupportMoney.model_construct(usd=usd)
     if product.lead_time is not None:
         more["lead_time"] = product.lead_time
     return Price.model_construct(
@@ -481,46 +393,100 @@ def price_of(product: OfferedProduct, offer: Offer, inputs: Inputs) -> Price:
     )
 
 
-def trace_lines(offer: Offer, shown_in: Currency) -> Iterator[TraceRow]:
-    """Yield every line of a bid's file with the figure that it became, amounts in a currency."""
-    quote = offer.quote
-    for line in quote.lines:
-        yield TraceRow(
-            bid=offer.key,
-            file=quote.file,
-            row=line.row,
-            cells=line.cells,
-            kind=line.kind,
-            description=line.description or line.part_number,
-            item=line.item,
-            quantity=line.quantity,
-            unit_net=line.unit_net,
-            amount=line.amount,
-            currency=quote.currency,
-            usd_per_unit=quote.usd_per_unit,
-            usd=None if line.amount is None else line.amount * quote.usd_per_unit,
-            became="; ".join((_figure_of(line, offer, shown_in), *line.remarks)),
+# The problem with offers as its supply
+
+Counts = Mapping[str, Mapping[str, int]]
+"""By lot: units of each product; other products of the lot are not bought."""
+Prices = Mapping[str, tuple[Price, Offer]]
+"""Offered prices by product, each with its bid."""
+Charges = Sequence[tuple[Offer, BidCharge]]
+
+
+def lot_counts(offer: Offer, category: str, inputs: Inputs) -> dict[str, int]:
+    """Units of a lot in place; with their cold spares they are the quoted units."""
+    problem = inputs.problem
+    found: dict[str, int] = {}
+    for id_, product in offer.lot(category).items():
+        owned = problem.items.get(id_, Quantity()).in_place
+        share = 0.0 if product.item.components else problem.spares.get(product.item.category, 0.0)
+        quoted = round(product.units)
+        count = quoted + owned
+        while count > owned and count + math.ceil(share * count - 1e-9) - owned > quoted:
+            count -= 1
+        found[id_] = count if count > owned else quoted + owned
+    return found
+
+
+def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) -> Inputs:
+    """The problem with offers as its supply.
+
+    Args:
+        inputs: the problem.
+        prices: offered prices.
+        lots: counts of the offered lots; other lots stay as they are.
+        charges: charges on the order, each a service.
+    """
+    problem = inputs.problem
+    rules = dict(problem.items)
+    for item in inputs.items:
+        if item.category in lots:
+            rules[item.id] = _rule(rules.get(item.id, Quantity()), item.id, lots[item.category])
+    sold = {id_: price for id_, (price, _) in prices.items()}
+    titles = {id_: offer.title for id_, (_, offer) in prices.items()}
+    services = []
+    for number, (offer, charge) in enumerate(charges, 1):
+        fields = {"vendor": offer.quote.vendor, "model": charge.label or charge.kind}
+        fields |= {"id": f"bid_{offer.key.lower()}_{number}", "category": "service"}
+        services.append(Item.model_validate({**fields, "service": {"per": "order"}}))
+        id_, date = services[-1].id, offer.quote.date or "0000"
+        sold[id_] = Price.model_construct(
+            list_usd=charge.usd, date=date, source="quote", confidence="high"
         )
+        titles[id_] = offer.title
+    net = (
+        Discount.model_construct(discount=0.0, item=id_, vendor=None, category=None) for id_ in sold
+    )
+    quoted = {
+        id_: {**inputs.price_sources.get(id_, {}), "quote": Source(title=title)}
+        for id_, title in titles.items()
+    }
+    wanted = (*problem.services, *(item.id for item in services))
+    return replace(
+        inputs,
+        problem=problem.model_copy(update={"items": rules, "services": wanted}),
+        items=(*inputs.items, *services),
+        prices={**inputs.prices, **sold},
+        discounts=(*inputs.discounts, *net),
+        price_sources={**inputs.price_sources, **quoted},
+        price_books={**inputs.price_books, **titles},
+    )
 
 
-def _figure_of(line: QuoteLine, offer: Offer, shown_in: Currency) -> str:
-    if line.kind in _NOT_COUNTED:
-        return _NOT_COUNTED[line.kind]
-    off = f"{100 * offer.rebate:.3f} %"
-    less = f", less {off} of discounts on the whole" if offer.rebate else ""
-    support = {cell: each.item for each in offer.quote.prices for cell in each.support_cells}
-    if line.kind == "support" and place_of(line) in support:
-        return f"support per year of {support[place_of(line)]}{less}"
-    product = offer.products.get(line.item or "")
-    if line.kind == "item" and product is not None:
-        price = amount(shown_in.of(product.unit_usd))
-        return f"{product.item.id}: {line.quantity:g} units and their price, {price}{less}"
-    if line.kind == "included":
-        units = f"{line.item}: {line.quantity:g} units, " if product and line.quantity else ""
-        return f"{units}held in another price"
-    if line.amount is not None and line.amount < 0.0 and offer.rebate:
-        return f"taken off every price: {off}"
-    if not line.amount:
-        return "nothing: it has no amount"
-    unknown = "a product that no catalog of the problem has: its money alone counts"
-    return f"{unknown if line.kind == 'item' else line.kind} on the order{less}"
+def _rule(rule: Quantity, id_: str, lot: Mapping[str, int]) -> Quantity:
+    """The problem's rule of an item under a lot: its count fixed, or none bought."""
+    if id_ not in lot:
+        none = {"fixed": None, "min": None, "max": rule.in_place, "required": False}
+        return rule.model_copy(update=none)
+    fixed = {"fixed": lot[id_], "min": None, "max": None, "required": False, "stock": None}
+    return rule.model_copy(update=fixed)
+
+
+def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
+    """Yield the rules, of the problem or a vendor, that offered products or counts violate."""
+    problem = inputs.problem
+    for id_, count in (each for lot in lots.values() for each in lot.items()):
+        item, rule = inputs.item(id_), problem.items.get(id_, Quantity())
+        unwanted = suitability.not_wanted(item, problem)
+        if unwanted is not None:
+            yield f"{item.model}: {unwanted}"
+        spares = " beside spares" if problem.spare_share(id_, item.category) else ""
+        least, most = item.min_units, item.max_units
+        for words, value, violates in (
+            ("the vendor sells at least", None if least is None else least.value, operator.lt),
+            ("the vendor's limit is", None if most is None else most.value, operator.gt),
+            (f"items.{id_}.min asks for", rule.min, operator.lt),
+            (f"items.{id_}.max allows", rule.max, operator.gt),
+            (f"items.{id_}.fixed asks for", rule.fixed, operator.ne),
+        ):
+            if value is not None and violates(count, value):
+                yield f"{count:,} {item.model}{spares}, and {words} {value:,}"

@@ -116,16 +116,6 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Whiskers:
-    """Thin lines that lie in a panel's rows: ranges of uncertainty."""
-
-    name: str
-    rows: tuple[float, ...]
-    lows: tuple[float, ...]
-    highs: tuple[float, ...]
-
-
-@dataclass(frozen=True)
 class HeatMap:
     """A value in each cell of a grid; ``values`` and ``texts`` by row of y, then by x.
 
@@ -156,7 +146,7 @@ class Reference:
     across: bool = True
 
 
-Layer: TypeAlias = Line | Band | Points | Mark | Bars | Whiskers | HeatMap | ShadedRange | Reference
+Layer: TypeAlias = Line | Band | Points | Mark | Bars | HeatMap | ShadedRange | Reference
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ from planner.report.charts.model import (
     ShadedRange,
     Shape,
     Tone,
-    Whiskers,
 )
 from planner.report.words import clean
 
@@ -320,14 +319,6 @@ def _draw_bars(layer: Bars, axes: Axes) -> Any:
             fontsize=8.5,
         )
     return Patch(**look)
-
-
-@_draw.register(Whiskers)
-def _draw_whiskers(layer: Whiskers, axes: Axes) -> Any:
-    ends = list(zip(layer.lows, layer.highs, strict=True))
-    middles, halves = [(a + b) / 2 for a, b in ends], [(b - a) / 2 for a, b in ends]
-    look: Any = {"fmt": "none", "ecolor": INK, "elinewidth": 1.1, "capsize": 3}
-    return axes.errorbar(middles, layer.rows, xerr=halves, **look)
 
 
 @_draw.register(HeatMap)

@@ -1,4 +1,4 @@
-"""Bids side by side: the answer, break-even prices, gaps, a chart of costs; and a quote as read."""
+"""Bids side by side: the answer, break-even prices, gaps; and a quote as read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from planner.report.blocks import (
     proof_block,
     words,
 )
-from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Whiskers, sized_axis
 from planner.report.screen import show
 from planner.report.words import (
     about,
@@ -30,15 +29,19 @@ from planner.report.words import (
     millions,
     money,
     number,
-    percent,
     quantity,
     ratio,
-    short,
     some,
 )
-from planner.schema.bill import Bid, Bids, Lack, LineKind, Quote
+from planner.schema.bill import (
+    Bid,
+    Bids,
+    Lack,
+    LineKind,
+    Quote,
+)
 
-_MOST_FINDINGS, _MOST_LACKS, _LABEL = 24, 16, 60
+_MOST_FINDINGS, _MOST_LACKS = 24, 16
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
 _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
@@ -52,9 +55,8 @@ _LACKS = {
 
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
-    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
     return [
-        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"),
+        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
         Text(tuple(_to_win(found)), "Break-even prices", points=True),
@@ -105,7 +107,6 @@ def _facts(found: Bids) -> Iterator[tuple[str, str]]:
     yield "Next", listed(behind)
     yield "Mix", _mix(found)
     yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
-    yield "Robustness", _holds(found, order)
 
 
 def _first(found: Bids, order: Sequence[Bid]) -> str:
@@ -155,16 +156,6 @@ def _out(bid: Bid) -> str:
         return f"{_named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
     return f"{_named(bid)} breaks {listed(broken)}" if broken else f"{_named(bid)}: no plan with it"
-
-
-def _holds(found: Bids, order: Sequence[Bid]) -> str:
-    if len(order) < 2:
-        return "no other bid meets every limit" if order else ""
-    if found.settled:
-        return f"{order[0].key} stays first at all prices in the book's ranges"
-    held = [(bid.key, bid.holding.first) for bid in order if bid.holding is not None]
-    shares = listed([f"{key} in {percent(share)}" for key, share in held if share > 0.0])
-    return f"of {found.draws:,} draws of the book's prices in their ranges, first is {shares}"
 
 
 def _table(found: Bids) -> Table:
@@ -217,12 +208,7 @@ def _to_win(found: Bids) -> Iterator[str]:
         even = bid.break_even
         if even is None:
             continue
-        if bid.remedy is not None:
-            counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
-            value = bid.remedy.measured
-            text = f"{bid.key}: with {counts} it meets every limit"
-            yield text if value is None else f"{text}: {_value(found, value)}"
-        elif even.share is None or even.usd is None:
+        if even.share is None or even.usd is None:
             yield f"{bid.key}: {even.reason}"
         else:
             change = even.usd - bid.quoted_usd
@@ -362,54 +348,3 @@ def _prices(quote: Quote) -> Table:
         figures(f"net {quote.currency}", (line.unit_net or 0.0 for line in lines), 2),
     )
     return Table("Products", columns, most=_MOST_LINES, rows="products")
-
-
-# The chart: cost of each bid, its unquoted part, and the range of that.
-
-
-def charts(study: Bids) -> tuple[Chart, ...]:
-    """The chart of bids."""
-    title = f"{len(study.bids)} bids on {short(study.problem, 40)}"
-    shown = [*_ranked(study), *(bid for bid in study.bids if bid.figures and not bid.rank)]
-    if not shown:
-        return (Chart("bids", title, study.message or "There is nothing to draw."),)
-    totals = [_total(study, bid) for bid in shown]
-    paid = "over the term" if study.money == "tco" else "at once"
-    axis, size = sized_axis(f"paid {paid}", totals, "USD")
-    rows = tuple(place + ROW_MIDDLE for place in range(len(shown)))
-    own = tuple((total - bid.lacks_usd) / size for total, bid in zip(totals, shown, strict=True))
-    whole = tuple(total / size for total in totals)
-    hovers = tuple(_hover(study, bid, total) for bid, total in zip(shown, totals, strict=True))
-    low, high = (
-        tuple(
-            (total + math.fsum(getattr(lack, end) - lack.usd for lack in bid.lacks)) / size
-            for bid, total in zip(shown, totals, strict=True)
-        )
-        for end in ("low_usd", "high_usd")
-    )
-    quoted = Bars("quoted, with energy and colocation", rows, (0.0,) * len(rows), own, hovers)
-    texts = tuple(map(money, totals))
-    lacks = Bars("not quoted, price book", rows, own, whole, hovers, texts, "second", True)
-    ranges = Whiskers("within the book's ranges", rows, low, high)
-    names = tuple(
-        short(f"{f'{bid.rank}. ' if bid.rank else ''}{_named(bid)}: {_STATES[bid.state]}", _LABEL)
-        for bid in shown
-    )
-    panel = Panel(axis, Axis(""), (quoted, lacks, ranges), rows=names)
-    text = "Bids that meet every limit are on top, the best first."
-    return (Chart("bids", title, text, (panel,)),)
-
-
-def _total(study: Bids, bid: Bid) -> float:
-    of = bid.figures
-    assert of is not None
-    return (of.tco_usd if study.money == "tco" else of.capex_usd) or 0.0
-
-
-def _hover(study: Bids, bid: Bid, total: float) -> str:
-    return "\n".join((
-        _named(bid),
-        f"{money(total)}, of which {money(bid.lacks_usd)} not quoted",
-        _work(bid),
-        f"{study.measure.label}: {bid.measured or 0.0:,.6g}",
-    ))  # fmt: skip

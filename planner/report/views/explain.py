@@ -34,15 +34,7 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.explanation import (
-    Explanation,
-    Figures,
-    Forced,
-    Item,
-    Marginal,
-    Moved,
-    WhyNot,
-)
+from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED
 
 _SAME, _FEW, _SMALL = 5e-6, 0.005, 5e-7

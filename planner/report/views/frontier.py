@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from planner.figures import FIGURES, capital
 from planner.report.blocks import (
@@ -47,7 +46,6 @@ from planner.report.words import (
 from planner.schema.analysis import Frontier, FrontierMark, FrontierPoint
 
 MOST_ROWS, _FIRST_ROWS = 40, 6
-_TOUCHING, _OPEN_SHARE, _OPEN_FACTOR = 1.001, 0.04, 1.25
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
@@ -165,45 +163,24 @@ def charts(study: Frontier) -> tuple[Chart, ...]:
     across, wide = sized_axis(study.x_label, (p.x for p in points), study.x_unit, log=log)
     up, high = sized_axis(study.y_label, (p.y for p in points), study.y_unit)
     layers = (
-        *_curve(study, wide, high, log),
+        *_curve(study, wide, high),
         *_rules(study, wide, high),
         *_marks(study, (wide, across.unit), (high, up.unit)),
     )
     texts = [f"{counted(len(points), 'plan')}, each the best for its {study.x_label}."]
     texts.append(proven([point.gap for point in points]))
-    if any(
-        one.to_x is not None and two.from_x > one.to_x * _TOUCHING for one, two in pairwise(points)
-    ):
-        texts.append("Where the line slants, further plans lie between.")
     return (Chart("frontier", title, " ".join(texts), (Panel(across, up, layers),)),)
 
 
-def _curve(study: Frontier, wide: float, high: float, log: bool) -> Iterator[Layer]:
+def _curve(study: Frontier, wide: float, high: float) -> Iterator[Layer]:
     points = study.points
     places = in_size((point.x for point in points), wide)
     heights = in_size((point.y for point in points), high)
     tops = in_size((point.bound for point in points), high)
-    at, low, top = places, heights, tops
-    spans = _spans(study, log)
-    if sum(end > start for start, end in spans) > len(spans) / 2:  # steps
-        at = in_size((end for span in spans for end in span), wide)
-        low, top = (tuple(y for y in side for _ in range(2)) for side in (heights, tops))
-    yield from bound_band(at, low, top)
-    yield Line(f"best {study.y_label}", at, low)
+    yield from bound_band(places, heights, tops)
+    yield Line(f"best {study.y_label}", places, heights)
     hovers = tuple(_hover(study, point) for point in points)
     yield Points("a plan", places, heights, hovers, size=6.0 if len(points) <= 60 else 4.0)
-
-
-def _spans(study: Frontier, log: bool) -> list[tuple[float, float]]:
-    """The stretch of each plan; open ends are cut to the picture."""
-    xs = [point.x for point in study.points]
-    span = max(xs) - min(xs) or abs(max(xs)) or 1.0
-    low = min(xs) / _OPEN_FACTOR if log else max(0.0, min(xs) - _OPEN_SHARE * span)
-    high = max(xs) * _OPEN_FACTOR if log else max(xs) + _OPEN_SHARE * span
-    return [
-        (max(point.from_x, low), high if point.to_x is None else max(point.to_x, low))
-        for point in study.points
-    ]
 
 
 def _rules(study: Frontier, wide: float, high: float) -> Iterator[Points]:

@@ -27,7 +27,7 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.restated import in_its_currency
+from planner.report.restated import restated
 from planner.report.screen import show
 from planner.report.words import (
     MW_FROM_KW,
@@ -58,15 +58,7 @@ from planner.report.words import (
 )
 from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    UNDECIDED,
-    Infeasibility,
-    LimitReport,
-    Line,
-    Plan,
-    Step,
-    Totals,
-)
+from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
@@ -82,18 +74,8 @@ _MOST_TILES, _MOST_LIMITS, _MOST_NOTES, _MOST_CRITICAL = 5, 6, 3, 2
 _FAR = 0.9
 """Below this used share a binding limit says why it binds."""
 _LEAST_SHARE = 0.0005
-_FABRICS = ("compute fabric", "storage fabric", "racks")
-NOT_COUNTED_TAKES = (
-    "in complete plans these take 11 to 17 % of capex, 8 to 12 % of the power and 15 to 49 % of "
-    "the racks; docs/bill.md tells how to count them"
-)
-NO_REPAIR = (
-    "repair and spares are excluded: failed hardware counts as back after the restart; set repair: "
-    "{share, time} of the job"
-)
 
 
-@in_its_currency
 def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> str:
     """The first screen, and after it the parts asked for.
 
@@ -102,6 +84,7 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
         parts: what else to show, of ``PARTS``.
         styled: with escape sequences for colours.
     """
+    plan = restated(plan)
     if plan.totals is None or not plan.jobs:
         return show(no_plan(plan), full=True, styled=styled)
     text = show(_screen(plan, plan.totals, plan.jobs[0], parts), styled=styled)
@@ -538,7 +521,13 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
         yield Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")
     elif name == "notes":
         yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
-        yield notes_block((*_scope_notes(plan), *plan.warnings))
+        left = f"not counted: {', '.join(plan.not_counted)}; docs/bill.md has how to count them"
+        repair = "repair and spares are excluded: set repair: {share, time} of the job"
+        missing = (
+            repair if plan.jobs[0].repair is None else "",
+            left if plan.not_counted else "",
+        )
+        yield notes_block((*missing, *plan.warnings))
     else:
         yield Text(tuple(_proof(plan)), "Proof")
 
@@ -553,7 +542,6 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
             if usd / totals.capex_usd >= _LEAST_SHARE
         ]
         yield "Capex", ", ".join(shares)
-    yield "Facility power", _power(plan, totals)
     if totals.heat_liquid_kw and totals.heat_air_kw is not None:
         yield "Heat", f"{totals.heat_air_kw:,.0f} kW to air, {totals.heat_liquid_kw:,.0f} to liquid"
     if totals.tco_usd is not None and plan.site.years is not None:
@@ -638,14 +626,6 @@ def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
         shape = f"{fabric.leaf_switches:,} {model}"
     full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
     return NETWORKS[fabric.network], f"{planes}{shape}{full}"
-
-
-def _scope_notes(plan: Plan) -> Iterator[str]:
-    if plan.jobs[0].repair is None:
-        yield NO_REPAIR
-    if plan.not_counted:
-        text = f"not counted: {', '.join(plan.not_counted)}"
-        yield text + (f"; {NOT_COUNTED_TAKES}" if set(_FABRICS) & {*plan.not_counted} else "")
 
 
 def _proof(plan: Plan) -> Iterator[str]:

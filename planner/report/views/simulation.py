@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from planner.figures import FIGURES, capital
+from planner.figures import FIGURES
 from planner.report.blocks import (
     Block,
     Facts,
@@ -16,8 +16,7 @@ from planner.report.blocks import (
     proof_block,
     words,
 )
-from planner.report.charts.model import ROW_MIDDLE, Axis, Bars, Chart, Panel, Tone, Whiskers
-from planner.report.words import DAY_S, counted, duration, listed, number, percent, short, size
+from planner.report.words import DAY_S, counted, duration, listed, number, percent, size
 from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
 
 YEAR_S = 365 * DAY_S
@@ -215,29 +214,3 @@ def _remark(study: Simulation, each: IntervalTried) -> str:
     best = study.better and study.best is not None and each == study.intervals[study.best]
     mark = "simulated above" if each.factor == 1.0 else "best" if best else ""
     return "; ".join(filter(None, (mark, *(_LIMITS[name] for name in each.breaks))))
-
-
-def charts(study: Simulation) -> tuple[Chart, ...]:
-    """The time lost by cause, predicted and simulated."""
-    job, found, causes = study.jobs[0], study.jobs[0].goodput, _causes(study.jobs[0])
-    both = f"{percent(1.0 - job.predicted, 2)} predicted, {percent(1.0 - found.mean, 2)} simulated"
-    predicted = [1.0 - job.predicted, *(getattr(job.predicted_loss, each) for each in causes)]
-    simulated = [1.0 - found.mean, *(getattr(job.loss, each) for each in causes)]
-    ends = (100 * (1.0 - found.p95),), (100 * (1.0 - found.p5),)
-    layers = (
-        _bars("predicted by the formula", predicted, -_APART, "pale"),
-        _bars("simulated", simulated, _APART, "main"),
-        Whiskers("90 % of runs", (ROW_MIDDLE + _APART,), *ends),
-    )
-    axis = Axis("share of wall-clock time", "%")
-    panel = Panel(axis, Axis(""), layers, rows=(f"all: {both}", *map(_label, causes)))
-    text = f"{capital(_runs(study))}. {capital(_verdict(job))}. {_SPLIT}"
-    return (Chart("loss", f"{short(study.problem, 40)}: lost time by cause", text, (panel,)),)
-
-
-def _bars(name: str, shares: Sequence[float], shift: float, tone: Tone) -> Bars:
-    texts = [percent(share, 3 if share < 0.01 else 2) for share in shares]
-    rows = tuple(row + ROW_MIDDLE + shift for row in range(len(shares)))
-    ends, starts = tuple(100 * share for share in shares), (0.0,) * len(shares)
-    hovers = tuple(f"{name}: {text}" for text in texts)
-    return Bars(name, rows, starts, ends, hovers, ("", *texts[1:]), tone, False, 0.3)

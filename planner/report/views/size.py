@@ -17,18 +17,8 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.words import duration, money, number, percent, size, some
-from planner.schema.operation import (
-    ApplianceRow,
-    ModeReport,
-    RuleRow,
-    SizeReport,
-)
+from planner.schema.operation import ApplianceRow, ModeReport, RuleRow, SizeReport
 
-_FAN_OUTS = {
-    "broadcast": "broadcast: one reader, then the GPU fabric",
-    "sharded_optimizer": "sharded optimizer: replicas read only the weights",
-    "every_replica": "every replica reads all of it",
-}
 _POLICIES = {
     "optimal": "optimal within the bounds of the problem",
     "fixed": "as set",
@@ -50,8 +40,6 @@ def view(report: SizeReport) -> list[Block]:
         Facts(tuple(_facts(report))),
         _rules(report),
         Facts(tuple(_details(report)), "Basis", detail=True),
-        _types(report),
-        _restore(report),
         *(_intervals(mode) for mode in report.modes),
         *_appliances(report),
         notes_block((*report.notes, bases)),
@@ -115,45 +103,16 @@ def _rate(gb_per_s: float | None) -> str:
 def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     held, saved = report.cluster, report.checkpoint
     yield "GPUs", f"{held.count}; {held.choice}"
-    if held.gpus_bought != held.gpus:
-        yield "Bought", f"{held.gpus_bought:,} GPUs, the count of vendor rules"
     yield "Failures", f"{held.failures_per_gpu_day:.3g} per GPU and day ({held.failures_reason})"
-    if held.replicas is not None and held.replica_gpus is not None:
-        yield "Replicas", f"{held.replicas:,} x {held.replica_gpus:,} GPUs"
     text = f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} "
     text += f"GB/s), {held.reading_systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
     yield "Clients", text
     yield "Checkpoint", f"{size(saved.size_gb)}: {saved.size_reason}"
-    parts = [f"data set {number(saved.dataset_tb)}", f"checkpoints {number(saved.checkpoints_tb)}"]
-    parts += [f"exports {number(saved.exports_tb)}"] if saved.exports_tb else []
+    parts = f"data set {number(saved.dataset_tb)}, checkpoints {number(saved.checkpoints_tb)}"
+    parts += f", exports {number(saved.exports_tb)}" if saved.exports_tb else ""
     needed, fill = number(saved.capacity_needed_tb), percent(saved.fill_limit_share, 0)
-    yield "Capacity", f"{needed} TB: {', '.join(parts)}, at {fill} fill"
+    yield "Capacity", f"{needed} TB: {parts}, at {fill} fill"
     yield "Ingest", f"{number(saved.ingest_gb_per_s, 1)} GB/s" if saved.ingest_gb_per_s else ""
-
-
-def _types(report: SizeReport) -> Table:
-    rows = report.gpu_types if len(report.gpu_types) > 1 else ()
-    columns = (
-        words("GPU system", (each.name for each in rows)),
-        figures("systems", (f"{t.systems:,}" if t.limited else "no limit" for t in rows), str),
-        figures("GPUs", (t.gpus if t.limited else None for t in rows), 0),
-        figures("peak PFLOP/s", (t.peak_pflops if t.limited else None for t in rows), 0),
-    )
-    return Table("Most of each GPU system", columns, detail=True)
-
-
-def _restore(report: SizeReport) -> Table:
-    rows = report.restore
-    within = rows[0].max_restore_s
-    names = (f"{_FAN_OUTS[way.fan_out]}{' *' if way.used else ''}" for way in rows)
-    columns = (
-        words("restore", names),
-        figures("copies read", (way.reads_of_checkpoint for way in rows), 2),
-        figures("volume", (way.read_gb for way in rows), size),
-        figures("read GB/s", (way.read_gb_per_s for way in rows), _rate),
-    )
-    title = "Restore" if within is None else f"Restore within {duration(within)}"
-    return Table(title, columns, ("* this problem",), detail=True)
 
 
 def _intervals(mode: ModeReport) -> Table:

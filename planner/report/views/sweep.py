@@ -26,6 +26,7 @@ from planner.report.blocks import (
 from planner.report.charts.model import (
     ROW_MIDDLE,
     Axis,
+    Bars,
     Chart,
     HeatMap,
     Layer,
@@ -67,7 +68,7 @@ Rows = Mapping[str, Sequence[Any]]
 
 MOST_ROWS, _FIRST_ROWS = 20, 12
 _MOST_INPUTS, _INPUT_WIDTH, _FEW_VALUES = 3, 18, 6
-_MOST_POINTS, _MOST_PANELS, _MOST_NAMES, _MOST_SIDE, _MOST_CELLS = 1_500, 12, 20, 200, 20_000
+_MOST_POINTS, _MOST_BARS, _MOST_SIDE, _MOST_CELLS = 1_500, 20, 200, 20_000
 _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 9, 14, 8
 _GAP = (
     "a row is solved to the gap asked for; solve the one to buy by itself, which takes the "
@@ -327,7 +328,7 @@ def _no_plan(study: Sweep, rows: Rows, over: Input | None) -> Iterator[str]:
             yield f"{where}: {each.reason}"
 
 
-# The chart: a line, a map, or a panel for each input.
+# The chart: a line, a map, or bars of scenarios.
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
@@ -346,7 +347,7 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     elif len(inputs) == 2 and _is_grid(rows, inputs):
         panels, text = _map(study, rows, inputs)
     else:
-        panels, text = _panels(study, rows, inputs)
+        panels, text = _bars(study, rows, inputs)
     gaps = _numbers(rows, "gap")
     bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
     count = f"{counted(length(rows), 'scenario')}."
@@ -493,73 +494,24 @@ def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     return Axis(column.label, written.unit, ticks=ticks)
 
 
-def _panels(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
-    """A panel for each input with the scenarios as points."""
+def _bars(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
+    """The scenarios that have a plan as bars, in their order."""
     found = _numbers(rows, "objective")
-    up, size = sized_axis(goal(study), found, study.unit)
-    kept = _evenly([row for row in range(length(rows)) if found[row] is not None])
-    value = {row: (found[row] or 0.0) / size for row in kept}
-    panels = []
-    for column in inputs[:_MOST_PANELS]:
-        is_named = not numeric(rows, column)
-        make = _by_name if is_named else _scatter
-        panels.append(make(study, rows, column, inputs, value, up))
-    texts = [f"Each dot is a scenario: {goal(study)} by input."]
-    texts += [f"{len(kept):,} drawn."] if len(kept) < length(rows) else []
-    if len(inputs) > _MOST_PANELS:
-        texts.append(f"{_MOST_PANELS} of {len(inputs)} inputs drawn.")
-    return tuple(panels), " ".join(texts)
-
-
-def _scatter(
-    study: Sweep,
-    rows: Rows,
-    column: Input,
-    inputs: Sequence[Input],
-    value: Mapping[int, float],
-    up: Axis,
-) -> Panel:
-    places = [float(rows[column.name][row]) for row in value]
-    x, wide = sized_axis(column.label, places, column.unit, log=is_wide(places))
-    hovers = tuple(_hover(study, rows, row, inputs) for row in value)
-    at = tuple(place / wide for place in places)
-    points = Points("a scenario", at, tuple(value.values()), hovers, hollow=True, size=4.5)
-    return Panel(x, up, (points,), title=column.label)
-
-
-def _by_name(
-    study: Sweep,
-    rows: Rows,
-    column: Input,
-    inputs: Sequence[Input],
-    value: Mapping[int, float],
-    up: Axis,
-) -> Panel:
-    """Scenarios in a row for each value that is a name."""
-    rows_of: dict[str, list[int]] = {}
-    for row in range(length(rows)):
-        rows_of.setdefault(str(rows[column.name][row]), []).append(row)
-    shown = dict(list(rows_of.items())[:_MOST_NAMES])
-    places = {row: place for place, of in enumerate(shown.values()) for row in of}
-    drawn = [row for row in value if row in places]
-    alone = len(rows_of) == length(rows)
-    aside = 0.0 if alone else 0.09
-    heights = tuple(places[row] + ROW_MIDDLE + aside * (row % 5 - 2) for row in drawn)
-    hovers = tuple(_hover(study, rows, row, inputs) for row in drawn)
-    at = tuple(value[row] for row in drawn)
-    points = Points("a scenario", at, heights, hovers, hollow=not alone, size=4.5)
-    title = column.label if len(inputs) > 1 else ""
-    if len(shown) < len(rows_of):
-        title = f"{column.label}, {_MOST_NAMES} of {len(rows_of)}"
-    names = tuple(_name(study, rows, name, of) for name, of in shown.items())
-    return Panel(up, Axis(""), (points,), title=title, rows=names)
-
-
-def _name(study: Sweep, rows: Rows, name: str, of: Sequence[int]) -> str:
-    """A name with the value of its one scenario, or that none of its has a plan."""
-    values = [cell(rows, "objective", row) for row in of]
-    text = short(name, 40)
-    if all(value is None for value in values):
-        status = str(cell(rows, "status", of[0]))
-        return f"{text}: {STATUS_WORDS.get(status, status)}"
-    return f"{text}: {amount(study, values[0])}" if len(of) == 1 else text
+    there = [row for row in range(length(rows)) if found[row] is not None]
+    shown = there[:_MOST_BARS]
+    values = [found[row] or 0.0 for row in shown]
+    axis, size = sized_axis(goal(study), values, study.unit)
+    names = tuple(
+        short(", ".join(_one(rows, column, row) for column in inputs[:_MOST_INPUTS]), 52)
+        for row in shown
+    )
+    bars = Bars(
+        "",
+        tuple(at + ROW_MIDDLE for at in range(len(shown))),
+        (0.0,) * len(shown),
+        tuple(value / size for value in values),
+        tuple(_hover(study, rows, row, inputs) for row in shown),
+        tuple(amount(study, value) for value in values),
+    )
+    text = "" if len(shown) == length(rows) else f"{len(shown)} scenarios drawn."
+    return (Panel(axis, Axis(""), (bars,), rows=names),), text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from planner.figures import RATIOS
 from planner.report.blocks import (
@@ -13,7 +12,6 @@ from planner.report.blocks import (
     Table,
     Text,
     figures,
-    notes_block,
     proof_block,
     words,
 )
@@ -43,12 +41,7 @@ from planner.report.words import (
     units,
     write_figure,
 )
-from planner.schema.analysis import (
-    PLANNED,
-    End,
-    Swing,
-    Tornado,
-)
+from planner.schema.analysis import PLANNED, End, Swing, Tornado
 
 _FIRST, _MOST_REASONS, _MOST_BARS = 12, 8, 20
 _APART = 0.17
@@ -80,7 +73,6 @@ def view(study: Tornado) -> list[Block]:
         *charts(study),
         _swings(study, shown, len(moving)),
         Text(tuple(without), "No plan", points=True, most=_MOST_REASONS, first=3),
-        notes_block(_close(study)),
         proof_block(_proof(study)),
     ]
 
@@ -140,18 +132,6 @@ def _proof(study: Tornado) -> Iterator[str]:
     yield as_it_stands(study)
     within = percent(study.gap_asked, 4)
     yield f"Each end is a plan of its own, proven within {within}: {ended(statuses)}."
-
-
-def _close(study: Tornado) -> Iterator[str]:
-    """Yield neighbours whose proofs overlap, so that they may rank the other way round."""
-    ranked = [swing for swing in study.swings if swing.width is not None]
-    unsure = [
-        f"{one.label} and {other.label}"
-        for one, other in pairwise(ranked)
-        if (one.least_width or 0.0) < (other.most_width or 0.0) and one.width
-    ]
-    if unsure:
-        yield f"too close to rank within the gap: {'; '.join(unsure)}"
 
 
 def charts(study: Tornado) -> tuple[Chart, ...]:

@@ -1,4 +1,4 @@
-"""An uncertainty analysis: outcomes, broken limits, candidate plans, sensitivity indices."""
+"""An uncertainty analysis: outcomes, candidate plans, sensitivity indices."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ from planner.report.charts.model import (
     Line,
     Panel,
     Points,
-    Shape,
-    Tone,
-    Whiskers,
-    is_wide,
     sized_axis,
 )
 from planner.report.words import (
-    amount,
     counted,
     ended,
     exact_amount,
@@ -49,7 +44,6 @@ from planner.report.words import (
 )
 from planner.schema.analysis import CandidatePlan, Percentiles, Uncertain
 
-METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 _PERCENTILES = {
     "least": "least",
     "p5": "5 %",
@@ -67,18 +61,15 @@ _MOST, _MOST_DRAWN, _MOST_ROWS = 3, 5, 20
 
 def view(study: Uncertain) -> list[Block]:
     """An uncertainty analysis as blocks."""
-    draw = f"{counted(study.samples, 'sample')}, {METHODS[study.method]}, seed {study.seed}"
+    draw = f"{counted(study.samples, 'sample')}, seed {study.seed}"
     title = Heading(f"{named(study)}  (uncertain inputs: {draw})")
-    if not (study.outcomes or study.breaks or study.candidates or study.indices):
+    if not (study.outcomes or study.candidates or study.indices):
         return [title, Text((study.message or "no scenario has a plan",))]
     within = "" if study.largest_gap is None else gap(study.largest_gap)
-    nominal = "Nominal plan as bought, whatever limits it breaks, percentiles"
     return [
         title,
         Facts(tuple(_facts(study))),
         _outcomes(study, "Best plan of each scenario, percentiles", study.outcomes),
-        _outcomes(study, nominal, study.nominal_outcomes, detail=True),
-        _breaks(study),
         _candidates(study),
         *_indices(study),
         _inputs(study),
@@ -92,20 +83,10 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
         written = results([main.p5, main.p50, main.p95], main.unit)
         text = f"{goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
         yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
-    broken = sorted((each for each in study.breaks if each.breaks), key=lambda each: -each.share)
-    if broken:
-        breaks = [f"{each.label} in {percent(each.share)}" for each in broken[:_MOST]]
-        yield "This plan", f"breaks {listed(breaks)} of scenarios"
-    elif study.breaks:
-        yield "This plan", "breaks no limit in any scenario"
     if study.least_regret is not None:
         regret = study.candidates[study.least_regret]
         text = f"least for {_called(study, regret)}: {percent(regret.most_regret, 2)} at most, "
         yield "Regret", f"{text}{percent(regret.mean_regret, 2)} on average"
-    if study.best_worst_case is not None:
-        safe = study.candidates[study.best_worst_case]
-        worst = "" if safe.worst is None else f", worst {amount(study, safe.worst)}"
-        yield "Safest", f"{_called(study, safe)} meets all limits in all scenarios{worst}"
     ranked = sorted(study.indices, key=lambda each: -each.total)[:_MOST]
     yield "Cause", f"spread by {listed([each.label for each in ranked])}" if ranked else ""
     drawn = some([each.label for each in study.inputs], _MOST_DRAWN)
@@ -138,17 +119,6 @@ def _outcomes(
     return Table(title, tuple(columns), first=max(1, main), rows="outcomes", detail=detail)
 
 
-def _breaks(study: Uncertain) -> Table:
-    rows = sorted(study.breaks, key=lambda each: -each.share)
-    columns = (
-        words("limit", (each.label for each in rows)),
-        figures("scenarios", (each.breaks for each in rows), 0),
-        figures("share", (each.share for each in rows), percent),
-        figures("excess at worst", (each.worst for each in rows), percent),
-    )
-    return Table("Limits broken by the nominal plan", columns, detail=True)
-
-
 def _candidates(study: Uncertain) -> Table:
     rows = study.candidates
     worth = results([v for each in rows for v in (each.mean, each.worst)], study.unit)
@@ -168,12 +138,11 @@ def _candidates(study: Uncertain) -> Table:
 
 
 def _mark(study: Uncertain, place: int) -> str:
-    """The title of a candidate: nominal, least regret, best worst case."""
+    """The title of a candidate: nominal, least regret."""
     each = study.candidates[place]
     names = (
         ("nominal", each.nominal and each.name != "nominal"),
         ("least regret", study.least_regret == place),
-        ("best worst case", study.best_worst_case == place),
     )
     return ", ".join(name for name, holds in names if holds)
 
@@ -214,32 +183,20 @@ def _inputs(study: Uncertain) -> Table:
 
 
 def charts(study: Uncertain) -> tuple[Chart, ...]:
-    """The charts that have something to draw."""
-    makers = (
-        (_outcome_chart, study.outcomes),
-        (_break_chart, study.breaks),
-        (_candidate_chart, study.candidates),
-        (_index_chart, study.indices),
-    )
-    found = tuple(make(study) for make, there in makers if there)
-    return found or (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    """Boxes of the outcomes, of the best plans and of the nominal plan."""
+    if not study.outcomes:
+        return (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
+    return (_outcome_chart(study),)
 
 
 def _outcome_chart(study: Uncertain) -> Chart:
-    nominal = {outcome.name: outcome for outcome in study.nominal_outcomes}
     panels = []
     for best in study.outcomes:
-        both = [best, nominal[best.name]] if best.name in nominal else [best]
-        axis, size = sized_axis(
-            "", [v for each in both for v in (each.least, each.most)], best.unit
-        )
-        layers = [layer for row, each in enumerate(both) for layer in _box(each, row, size)]
-        rows = tuple(
-            f"{name}: median {exact_amount(each.p50, each.unit)}"
-            for name, each in zip(("best plans", "nominal plan"), both, strict=False)
-        )
+        axis, size = sized_axis("", [best.least, best.most], best.unit)
+        layers = tuple(_box(best, 0, size))
+        rows = (f"median {exact_amount(best.p50, best.unit)}",)
         title = capital(short(_label(study, best), 52))
-        panels.append(Panel(axis, Axis(""), tuple(layers), title, rows))
+        panels.append(Panel(axis, Axis(""), layers, title, rows))
     text = (
         "Box: 25 to 75 % of scenarios, with the median; line: 5 to 95 %; squares: least and most; "
         "diamond: mean."
@@ -260,101 +217,3 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     yield Line("", (v["p50"], v["p50"]), (at - 0.2, at + 0.2), "second")
     yield Points("", (v["least"], v["most"]), (at, at), (hover, hover), "quiet", "square", True)
     yield Points("", (v["mean"],), (at,), (hover,), "second", "diamond")
-
-
-def _break_chart(study: Uncertain) -> Chart:
-    rates = sorted(study.breaks, key=lambda rate: -rate.share)[:_MOST_ROWS]
-    bars = Bars(
-        "share of scenarios",
-        tuple(row + ROW_MIDDLE for row in range(len(rates))),
-        (0.0,) * len(rates),
-        tuple(100.0 * rate.share for rate in rates),
-        tuple(f"{short(rate.label, 60)}: {counted(rate.breaks, 'scenario')}" for rate in rates),
-        tuple(f"{percent(rate.share)} ({rate.breaks:,})" for rate in rates),
-        "bad",
-        True,
-    )
-    rows = tuple(short(capital(rate.label), 52) for rate in rates)
-    panel = Panel(Axis("share of scenarios", "%"), Axis(""), (bars,), rows=rows)
-    text = "Share of scenarios in which the nominal plan, as bought, breaks a limit."
-    return Chart("breaks", "Limits broken by the nominal plan", text, (panel,), False)
-
-
-_LOOKS: tuple[tuple[Tone, Shape], ...] = (
-    ("second", "star"),
-    ("third", "diamond"),
-    ("bad", "triangle"),
-)
-
-
-def _candidate_chart(study: Uncertain) -> Chart:
-    special = {
-        at: _mark(study, at) or "nominal"
-        for at, plan in enumerate(study.candidates)
-        if plan.nominal or _mark(study, at)
-    }
-    others = [plan for at, plan in enumerate(study.candidates) if at not in special]
-    breaking = [plan for plan in others if plan.feasible < 1]
-    meeting = [plan for plan in others if plan.feasible >= 1]
-    named_ = (("breaks a limit in some scenario", breaking), ("meets every limit in all", meeting))
-    look: tuple[Tone, Shape] = ("main", "circle")
-    layers = [_plans(study, name, plans, look, 7.0) for name, plans in named_ if plans]
-    for (at, name), look in zip(special.items(), _LOOKS, strict=False):
-        plan = study.candidates[at]
-        own = "" if plan.name == name else f" ({short(plan.name, 30)})"
-        layers.append(_plans(study, f"{name}{own}", [plan], look, 12.0))
-    panel = Panel(
-        _regret_axis("mean regret", [plan.mean_regret for plan in study.candidates]),
-        _regret_axis("worst regret", [plan.most_regret for plan in study.candidates]),
-        tuple(layers),
-    )
-    text = (
-        "Regret: loss against the best plan of a scenario; a broken limit counts as 100 %. Lower "
-        "left is better. Hollow: breaks a limit in some scenario."
-    )
-    return Chart("candidates", "Regret of the candidate plans", text, (panel,))
-
-
-def _regret_axis(label: str, shares: Sequence[float]) -> Axis:
-    return Axis(label, "%", is_wide([100.0 * share for share in shares], 8.0))
-
-
-def _plans(
-    study: Uncertain,
-    name: str,
-    plans: Sequence[CandidatePlan],
-    look: tuple[Tone, Shape],
-    size: float,
-) -> Points:
-    hovers = tuple(
-        f"{short(plan.name, 60)}: {units(plan.counts, study.products)}\nregret "
-        f"{percent(plan.mean_regret, 2)} mean, {percent(plan.most_regret, 2)} worst; meets every "
-        f"limit in {percent(plan.feasible)}"
-        for plan in plans
-    )
-    mean = tuple(100.0 * plan.mean_regret for plan in plans)
-    worst = tuple(100.0 * plan.most_regret for plan in plans)
-    return Points(name, mean, worst, hovers, *look, any(p.feasible < 1 for p in plans), size)
-
-
-def _index_chart(study: Uncertain) -> Chart:
-    shown = sorted(study.indices, key=lambda index: -index.total)[:_MOST_ROWS]
-    kinds: tuple[tuple[str, str, float, Tone], ...] = (
-        ("first order", "first", -0.15, "main"),
-        ("total", "total", 0.15, "second"),
-    )
-    layers: list[Layer] = []
-    for name, field, offset, tone in kinds:
-        at = tuple(row + ROW_MIDDLE + offset for row in range(len(shown)))
-        pairs = [(getattr(i, field), getattr(i, f"{field}_confidence")) for i in shown]
-        hovers = tuple(f"{name}: {v:.3g} ± {half:.2g}" for v, half in pairs)
-        ends, zero = tuple(v for v, _ in pairs), (0.0,) * len(at)
-        layers.append(Bars(name, at, zero, ends, hovers, (), tone, offset > 0, 0.26))
-        low, high = (tuple(v + sign * half for v, half in pairs) for sign in (-1, 1))
-        layers.append(Whiskers("95 % confidence", at, low, high))
-    rows = tuple(short(index.label, 52) for index in shown)
-    panel = Panel(Axis("share of the variance"), Axis(""), tuple(layers), rows=rows)
-    text = f"Share of the variance of {goal(study)} by input alone and with its interactions."
-    if study.indices_note:
-        text += f" {capital(study.indices_note).rstrip('.')}."
-    return Chart("indices", f"Sensitivity indices of {goal(study)}", text, (panel,))

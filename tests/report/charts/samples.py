@@ -8,15 +8,9 @@ from typing import Any
 from planner.commands.deliver import shown_study
 from planner.library import SweepTable
 from planner.report.charts.model import Chart
-from planner.report.page import ShownPlan
 from planner.report.page import report as page
-from planner.schema.analysis import (
-    Column,
-    Frontier,
-    Sweep,
-    Tornado,
-    Uncertain,
-)
+from planner.schema.analysis import Column, Frontier, Sweep, Tornado, Uncertain
+from planner.schema.plan import Plan
 from tests.report.samples_sensitivity import (
     FAILURES,
     POWER,
@@ -44,9 +38,9 @@ def with_rows(study: Any, rows: Any) -> Any:
     return study if rows is None else SweepTable(**dict(study), table=rows)
 
 
-def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[tuple[Any, Any]]) -> str:
-    """Return the page of plans and studies with their rows."""
-    return page(title, plans, [shown_study(with_rows(*each)) for each in studies])
+def report(title: str, plan: Plan | None, studies: Sequence[tuple[Any, Any]]) -> str:
+    """Return the page of a plan and studies with their rows."""
+    return page(title, plan, [shown_study(with_rows(*each)) for each in studies])
 
 
 HOSTILE = "a <b>\"R&D\"</b> </script><script>alert('1')</script> $x^2$ %{y} {0} & Söhne"

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from planner.report.page import ShownPlan
 from tests.report.charts import samples
 from tests.report.charts.samples import report
 from tests.world.shown import CASES, plan
@@ -90,22 +89,19 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("browser")
     file = folder / "report.html"
     studies = [*samples.all_kinds(), *samples.hostile()[:2]]
-    file.write_text(
-        probed(report("Report", [ShownPlan("hall", plan(CASES["complete"]))], studies)), "utf-8"
-    )
+    file.write_text(probed(report("Report", plan(CASES["complete"]), studies)), "utf-8")
     return _seen(file, folder)
 
 
 @pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_axe_finds_nothing_serious(tmp_path: Path, width: int, dark: bool) -> None:
-    """Plans side by side and every study: contrast, names, headings, tables, what keys reach."""
+    """A plan and every study: contrast, names, headings, tables, what keys reach."""
     if BROWSER is None or importlib.util.find_spec("axe_core_python") is None:
         assert not os.environ.get("CI"), "chromium and the extra 'dev' must be installed"
         pytest.skip("chromium or axe-core-python is not installed")
     axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
-    plans = [ShownPlan(name, plan(CASES[name])) for name in ("complete", "minimal")]
-    page = probed(report("Report", plans, samples.all_kinds()), axe + AXE)
+    page = probed(report("Report", plan(CASES["complete"]), samples.all_kinds()), axe + AXE)
     file = tmp_path / "report.html"
     file.write_text(page, "utf-8")
     scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
@@ -130,7 +126,7 @@ def _seen(file: Path, folder: Path, *flags: str) -> Any:
 
 
 def test_every_chart_is_drawn_with_its_values_as_tooltips(seen: Any) -> None:
-    assert len(seen["wide"]) == 19
+    assert len(seen["wide"]) == 13
     hovers = seen["wide"][0]["hovers"]
     assert any("34 × nvidia_gb200_nvl72" in each and "gap 0.050 %" in each for each in hovers)
 

@@ -21,7 +21,6 @@ from tests.report.charts.samples import charts
 from tests.report.samples_sensitivity import (
     FAILURES,
     POWER,
-    cost_frontier,
     grid_sweep,
     storage_frontier,
     tornado,
@@ -52,20 +51,6 @@ def test_a_frontier_names_its_knee_and_its_best() -> None:
     assert panel.x.log and panel.x.title == "delivered write bandwidth, GB/s"
 
 
-def test_a_frontier_is_stepped_and_says_where_plans_are_left_out() -> None:
-    study = cost_frontier()
-    (line,) = layers(one(study).panels[0], Line)
-    assert len(line.x) == 2 * len(study.points) and line.y[0] == line.y[1]
-    assert line.x[0] == pytest.approx(study.points[0].x / 1e6)
-    assert "Where the line slants" in one(study).subtitle
-    ends = [*(point.x for point in study.points[1:]), None]
-    whole = tuple(
-        point.model_copy(update={"to_x": to_x})
-        for point, to_x in zip(study.points, ends, strict=True)
-    )
-    assert "slants" not in one(study.model_copy(update={"points": whole})).subtitle
-
-
 @pytest.mark.parametrize("message", [None, "the time limit was reached"])
 def test_a_frontier_without_points_says_so(message: str | None) -> None:
     update = {"points": (), "knee": None, "best": None, "message": message}
@@ -85,27 +70,18 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     assert panel.rows[0] == "facility power, now 10 MW"
 
 
-def test_an_uncertain_study_has_a_chart_for_each_thing_it_holds() -> None:
-    study = uncertain()
-    assert [chart.name for chart in charts(study)] == [
-        "outcomes", "breaks", "candidates", "indices",
-    ]  # fmt: skip
-    bare = study.model_copy(update={"indices": (), "breaks": ()})
-    assert [chart.name for chart in charts(bare)] == ["outcomes", "candidates"]
-    gone = {"outcomes": (), "candidates": (), "least_regret": None, "best_worst_case": None}
-    nothing = bare.model_copy(update={**gone, "message": "no plan"})
-    (chart,) = charts(nothing)
+def test_an_uncertain_study_without_outcomes_says_why() -> None:
+    (chart,) = charts(uncertain().model_copy(update={"outcomes": (), "message": "no plan"}))
     assert not chart.panels and chart.subtitle == "no plan"
 
 
-def test_boxes_are_percentiles_the_nominal_plan_below() -> None:
+def test_boxes_are_percentiles() -> None:
     study = uncertain()
     first = charts(study)[0].panels[0]
-    best, nominal = layers(first, Bars)
+    (best,) = layers(first, Bars)
     assert (best.starts[0], best.ends[0]) == (study.outcomes[0].p25, study.outcomes[0].p75)
-    assert nominal.starts[0] == study.nominal_outcomes[0].p25 and nominal.rows[0] > best.rows[0]
     assert first.title == "Useful work"
-    assert [len(panel.rows) for panel in charts(study)[0].panels] == [2, 2, 1, 1]
+    assert [len(panel.rows) for panel in charts(study)[0].panels] == [1, 1, 1, 1]
 
 
 def test_sweep_chart_shades_values_without_a_plan() -> None:

@@ -40,7 +40,7 @@ def test_one_page_of_everything() -> None:
 def test_a_sweep_without_rows_is_on_a_page() -> None:
     study, rows = power_sweep(3)
     empty = study.model_copy(update={"rows": 0, "statuses": {}})
-    assert "No scenario was solved." in report("x", (), [(empty, {name: [] for name in rows})])
+    assert "No scenario was solved." in report("x", None, [(empty, {name: [] for name in rows})])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_sweep_without_rows_is_on_a_page() -> None:
 def test_a_page_shows_what_its_audience_may_see(
     plan: Plan, edition: str, seen: tuple[str, ...], unseen: tuple[str, ...]
 ) -> None:
-    text = page_of_plan(plan, "10MW", EDITIONS[edition]).decode()
+    text = page_of_plan(plan, EDITIONS[edition]).decode()
     assert [word for word in seen if word not in text] == []
     assert [word for word in unseen if word in text] == []
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.report.bill import harmless
-from planner.report.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
+from planner.report.table_files import checkpoints_csv, checkpoints_parquet, jobs_csv
 from planner.schema.telemetry import CHECKPOINT_COLUMNS
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
@@ -45,7 +45,7 @@ def test_what_is_no_number_is_an_empty_cell() -> None:
     table = edited(size_gb=[math.nan, 1.5], start_s=[math.inf, 1e300], peak_gb_per_s=[1, 2])
     first, second = read(checkpoints_csv(RECORD, table))
     assert (first["size_gb"], first["start_s"], first["start"]) == ("", "", "")
-    assert (second["size_gb"], second["start"], second["peak_gb_per_s"]) == ("1.5", "", "2")
+    assert (second["size_gb"], second["start"], second["peak_gb_per_s"]) == ("1.5", "", "2.0")
 
 
 def test_parquet_has_types_and_units() -> None:

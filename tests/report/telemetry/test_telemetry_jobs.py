@@ -10,7 +10,7 @@ import pytest
 
 from planner.commands.check import report_findings
 from planner.loader import load_with_findings, yaml12
-from planner.report.telemetry_files import jobs_yaml, overrides_yaml
+from planner.report.table_files import jobs_yaml, overrides_yaml
 from planner.schema.job import Job
 from planner.schema.telemetry import Characterization
 from tests.report.hostile import TEXTS

@@ -1,0 +1,187 @@
+"""A problem explored: its sliders and choices, positions of the page, one solve at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from planner.errors import PlannerError
+from planner.optimizer.effort import Effort
+
+MOST_WAITING = 8
+"""Pages that may wait for a solve."""
+
+
+class CancelledError(Exception):
+    """A later move of the same page took the place of this request."""
+
+
+@dataclass(frozen=True)
+class Slider:
+    """An input with the values it may take, in ``unit`` as the problem file writes it."""
+
+    path: str
+    label: str
+    group: str
+    unit: str
+    values: tuple[float, ...]
+    now: float
+
+    def text(self, value: float) -> str:
+        """A value as ``--set`` takes it."""
+        return f"{value:.10g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Items of one kind, to which the problem may be narrowed: ids with their names."""
+
+    path: str
+    label: str
+    options: tuple[tuple[str, str], ...]
+
+
+class Asked(NamedTuple):
+    """The position of the page: changed values by path, and chosen ids by path."""
+
+    values: Mapping[str, float]
+    chosen: Mapping[str, Sequence[str]]
+
+
+AS_IT_IS = Asked({}, {})
+"""The position of the problem file."""
+
+
+@dataclass
+class Explorer:
+    """A problem with its settings; subclasses know its sliders and solve it."""
+
+    path: Path
+    settings: tuple[str, ...] = ()
+    scenario: str | None = None
+    sliders: tuple[Slider, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    title: str = ""
+    stages_s: tuple[float, ...] = ()
+    """Time limits of the answer to a move, and of what follows while it is not proven."""
+    _running: dict[str, Effort] = field(default_factory=dict)
+    _one: threading.Lock = field(default_factory=threading.Lock)
+
+    def asked(self, data: Any) -> Asked:
+        """The position that a request gives.
+
+        Raises:
+            ValueError: it is no position of the sliders and choices.
+        """
+        if not isinstance(data, dict):
+            raise ValueError("expected a mapping")
+        values, chosen = data.get("values", {}), data.get("chosen", {})
+        sliders = {each.path: each.values for each in self.sliders}
+        choices = {each.path: dict(each.options) for each in self.choices}
+        if not (isinstance(values, dict) and isinstance(chosen, dict)):
+            raise ValueError("expected values and chosen")
+        for path, value in values.items():
+            number = isinstance(value, (int, float)) and math.isfinite(value)
+            if not number or value not in sliders.get(path, ()):
+                raise ValueError(f"no such value: {path[:80]}")
+        for path, ids in chosen.items():
+            if path not in choices or not isinstance(ids, list) or not ids:
+                raise ValueError(f"choose at least one: {path[:80]}")
+            if any(not isinstance(each, str) or each not in choices[path] for each in ids):
+                raise ValueError(f"no such item: {path[:80]}")
+        return Asked(values, chosen)
+
+    def changed(self, asked: Asked) -> Iterator[tuple[str, str]]:
+        """Yield path and text of each value that a position changes."""
+        for slider in self.sliders:
+            value = asked.values.get(slider.path, slider.now)
+            if value != slider.now:
+                yield slider.path, slider.text(value)
+        for choice in self.choices:
+            ids = set(asked.chosen.get(choice.path, ()))
+            if ids and len(ids) < len(choice.options):
+                kept = ", ".join(name for name, _ in choice.options if name in ids)
+                yield choice.path, f"[{kept}]"
+
+    def settings_of(self, asked: Asked) -> tuple[str, ...]:
+        """The settings of a position, as ``--set`` takes them."""
+        return tuple(f"{path}={text}" for path, text in self.changed(asked))
+
+    def command(self, asked: Asked) -> str:
+        """The command line that repeats the plan of a position."""
+        scenario = ["--scenario", self.scenario] if self.scenario else []
+        settings = (*self.settings, *self.settings_of(asked))
+        sets = [word for each in settings for word in ("--set", each)]
+        return shlex.join(["planner", "solve", self.path.name, *scenario, *sets])
+
+    def answer(self, asked: Asked, tab: str, stage: int) -> dict[str, Any]:
+        """The data of the page at a position.
+
+        Raises:
+            InputError: the values do not go together.
+            CancelledError: another move took its place.
+        """
+        begun = time.perf_counter()
+        with self.turn(tab, self.stages_s[stage]) as effort:
+            found = self.shown(asked, effort, stage)
+            go_on(effort)
+        seconds = time.perf_counter() - begun
+        return found | {"command": self.command(asked), "ms": round(1e3 * seconds)}
+
+    @contextlib.contextmanager
+    def turn(self, tab: str, seconds: float) -> Iterator[Effort]:
+        """Wait for the turn of a page; the work before it of the same page ends.
+
+        Raises:
+            CancelledError: another move took its place meanwhile.
+        """
+        if tab not in self._running and len(self._running) >= MOST_WAITING:
+            raise PlannerError("too many pages are waiting")
+        effort, before = Effort(), self._running.get(tab)
+        self._running[tab] = effort
+        if before is not None:
+            before.work = math.inf
+        try:
+            with self._one:
+                go_on(effort)
+                effort.deadline = time.monotonic() + seconds
+                yield effort
+        finally:
+            if self._running.get(tab) is effort:
+                del self._running[tab]
+
+    def shown(self, asked: Asked, effort: Effort, stage: int) -> dict[str, Any]:
+        """The plan of a position as data of the page."""
+        raise NotImplementedError
+
+    def curve(self, asked: Asked, tab: str) -> dict[str, Any]:
+        """The objective along one input; without points where there is no curve."""
+        return {"points": []}
+
+    def workbook(self, asked: Asked) -> bytes:
+        """The workbook of a position, as `planner solve` writes it."""
+        raise NotImplementedError
+
+    def problem_file(self, asked: Asked) -> bytes:
+        """The problem file of a position; its comments are gone."""
+        raise NotImplementedError
+
+
+def go_on(effort: Effort) -> None:
+    """Raise CancelledError where another move took the place of this one."""
+    if math.isinf(effort.work):
+        raise CancelledError
+
+
+def tile(label: str, text: str, before: str, change: str, better: float) -> dict[str, Any]:
+    """A figure of the page with its difference to the problem as it is; ``better`` by its sign."""
+    same = text == before
+    sign = 0 if same else (better > 0) - (better < 0)
+    return {"label": label, "text": text, "change": "" if same else change, "better": sign}

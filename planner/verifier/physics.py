@@ -1,0 +1,258 @@
+"""Goodput of a job from its times: one or two checkpoint levels, swaps, and waiting for repairs.
+
+Own derivation of the formulas in docs/model.md. Every figure may be an array: one number for each
+of many plans.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+DAY_S = 86_400.0
+MOST = 700.0
+"""Largest argument of an exponential."""
+FILLED = 1.0 - 1e-15
+"""Largest share of an interval in stalls whose logarithm is taken."""
+Values = Any
+"""A number, or an array of them."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Times (s) and shares that goodput follows from.
+
+    ``stopped_s`` is stall and slowdown per interval. A share ``swapped`` of restarts takes
+    ``swap_s`` longer. ``waits`` is the share of time waiting for repairs. With ``every`` > 0 there
+    is a local level: each ``every``-th checkpoint drains to storage, a share ``far`` of
+    interruptions needs that one, the rest restart in ``near_restart_s`` from a local checkpoint
+    that is safe ``near_drain_s`` after its stall. ``idle`` is the share of the time between
+    restarts without progress, ``restart_mtti_s`` the time between interruptions of restarts.
+    """
+
+    interval_s: Values
+    stopped_s: Values
+    drain_s: Values
+    restart_s: Values
+    restore_s: Values
+    mtti_s: Values
+    swapped: float = 0.0
+    swap_s: float = 0.0
+    waits: Values = 0.0
+    every: Values = 0
+    far: float = 1.0
+    near_drain_s: float = 0.0
+    near_restart_s: float = 0.0
+    drain_restarts: bool = False
+    idle: float = 0.0
+    restart_mtti_s: Values = None
+
+    def survives(self, seconds: Values) -> Values:
+        """Chance that a restart of this length sees no interruption, swaps included."""
+        sees_s = self.mtti_s if self.restart_mtti_s is None else self.restart_mtti_s
+        swap_sees_s = sees_s if np.any(self.every) else self.mtti_s
+        swaps = 1.0 - self.swapped + self.swapped * np.exp(-self.swap_s / swap_sees_s)
+        return np.exp(-np.minimum(seconds / sees_s, MOST)) * swaps
+
+
+def log_goodput(t: Times) -> Values:
+    """Logarithm of goodput while not waiting; minus infinity where stalls fill the interval."""
+    share = t.stopped_s / t.interval_s
+    running = np.where(share < FILLED, np.log1p(-np.minimum(share, FILLED)), -np.inf)
+    if np.any(t.every):
+        return (running + _log_two_levels(t))[()]
+    z = t.interval_s / t.mtti_s
+    rework = np.where(z < 1e-3, -z / 2 - z * z / 24, np.log(z) - z - np.log(-np.expm1(-z)))
+    back = np.log(t.survives(t.restart_s + t.restore_s))
+    return (running + rework - t.drain_s / t.mtti_s + back)[()]
+
+
+def goodput(t: Times) -> Values:
+    """Share of wall-clock time kept as progress."""
+    return np.exp(log_goodput(t)) * (1.0 - t.waits) * (1.0 - t.idle)
+
+
+def _log_two_levels(t: Times) -> Values:
+    """Log goodput of two levels, stalls aside: work kept per renewal over its time.
+
+    A renewal is an interruption that needs the remote level.
+    """
+    safe, back = np.exp(-t.near_drain_s / t.mtti_s), t.survives(t.near_restart_s)
+    near = (1 - t.far) * back
+    again = np.expm1(np.minimum(t.interval_s / t.mtti_s, MOST)) * t.far / (t.far + near * safe)
+    first = safe * (t.far + near) / (t.far + near * safe)
+    drains = np.exp(-t.far * t.drain_s / t.mtti_s)
+    if t.drain_restarts:
+        anew = np.expm1(np.minimum(t.drain_s / t.mtti_s, MOST))
+        drains = 1 / (1 + anew * t.far / (t.far + near))
+    renewals = np.expm1(np.minimum(t.every * np.log1p(again), MOST))
+    kept_s = t.every * t.interval_s * first * drains / renewals
+    restarted = 1.0 / t.survives(t.restart_s + t.restore_s)
+    return np.log(kept_s / (t.mtti_s / t.far + t.mtti_s * (restarted - 1)))
+
+
+def losses(t: Times) -> dict[str, float]:
+    """1 - goodput by cause: what idles, the rest by each cause's share of the logarithm."""
+    causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
+    if t.stopped_s >= t.interval_s:
+        return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
+    own = ("drain_s", "near_drain_s"), ("restart_s", "near_restart_s", "swap_s"), ("restore_s",)
+    none = dict.fromkeys((field for fields in own for field in fields), 0.0)
+    steps = [replace(t, stopped_s=0.0, **none)]  # type: ignore[arg-type]
+    for fields in own:
+        steps.append(replace(steps[-1], **{field: getattr(t, field) for field in fields}))
+    found = [log_goodput(each) for each in steps]
+    logs = [math.log1p(-t.stopped_s / t.interval_s), found[0]]
+    logs += [after - before for before, after in pairwise(found)] + [math.log1p(-t.waits)]
+    lost = -math.expm1(sum(logs))
+    parts = {cause: lost * log / sum(logs) for cause, log in zip(causes, logs, strict=True)}
+    return parts | {"other": (1.0 - lost) * t.idle}
+
+
+# Repairs.
+
+
+def running_odds(spares: int, load: float) -> float:
+    """Time a job runs over the time it waits: Poisson units out, cut at spares + 1.
+
+    Args:
+        load: units out on average if the job never waited.
+    """
+    term, below = 1.0, 0.0
+    for count in range(spares + 1, 0, -1):
+        term *= count / load
+        below += term
+        if term < 1e-18 * below or below > 1e250:
+            break
+    return below
+
+
+def waiting_share(spares: int, load: float) -> float:
+    """Share of time with more units out than spares."""
+    return 1.0 / (1.0 + running_odds(spares, load))
+
+
+@dataclass(frozen=True)
+class States:
+    """A job that goes on with fewer replicas: share of time and replicas by units out."""
+
+    shares: tuple[float, ...]
+    replicas: tuple[int, ...]
+    repair_s: float
+
+    @classmethod
+    def of(
+        cls, units: int, each: float, replicas: tuple[int, int], load: float, repair_s: float
+    ) -> States:
+        """Flow of failures out of each state equals flow of repairs back.
+
+        Args:
+            units: that carry the job or stand by.
+            each: replicas that a unit holds.
+            replicas: the fewest that run, and the most.
+            load: units of one replica that fail during one repair time.
+            repair_s: of a unit.
+        """
+        running, logs = [replicas[1]], [0.0]
+        while running[-1] > 0:
+            logs.append(logs[-1] + math.log(load * running[-1] / len(running)))
+            left = math.floor((units - len(running)) * each + 1e-9)
+            running.append(min(replicas[1], left) if left >= replicas[0] else 0)
+        weights = [math.exp(log - max(logs)) for log in logs]
+        shares = tuple(weight / math.fsum(weights) for weight in weights)
+        return cls(shares, tuple(running), repair_s)
+
+    def mean(self, of: Callable[[int, int], float]) -> float:
+        """Mean over time of a function of (units out, replicas running)."""
+        each = enumerate(zip(self.shares, self.replicas, strict=True))
+        return math.fsum(p * of(out, running) for out, (p, running) in each)
+
+    @cached_property
+    def running(self) -> float:
+        """Share of the replicas that run on average."""
+        return self.mean(lambda _, d: d) / self.replicas[0]
+
+    @cached_property
+    def seen(self) -> float:
+        """Share of the failures of all replicas that kept work sees."""
+        return self.mean(lambda _, d: d * d) / self.replicas[0] ** 2 / self.running
+
+    def lost(self, t: Times, share: float, full_s: float) -> tuple[Values, Values, float]:
+        """Share of work lost, of it by waiting for a capture; restarts per second.
+
+        Args:
+            t: times of the job, with the failures that its work sees.
+            share: of interruptions, that take a unit out.
+            full_s: mean time between failures of all replicas, s.
+        """
+        most = self.replicas[0]
+        grows_per_s, stops, late = self._grows(t, share, full_s * most)
+        gained = math.fsum(per_s * (could - ran) for per_s, _, could, ran in self._rises)
+        longest_s, out = max(t.restart_s, t.near_restart_s if np.any(t.every) else 0.0), 1.0
+        if longest_s:
+            out = self.repair_s * -math.expm1(-longest_s / self.repair_s) / longest_s
+        fewer_per_s, seen_s = out * gained / (most * self.running), full_s / self.seen
+        now = replace(t, mtti_s=seen_s, stopped_s=0.0)
+        then = replace(now, restart_mtti_s=1.0 / (1.0 / seen_s - fewer_per_s))
+        spared = log_goodput(then) - log_goodput(now)
+        lost = (self.mean(lambda _, d: most - d) + stops) / most + late
+        return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(spared)), late, grows_per_s
+
+    @cached_property
+    def _rises(self) -> list[tuple[float, int, int, int]]:
+        """(per second, units out, replicas then, replicas before) of each rise."""
+        steps = zip(self.shares[1:], pairwise(self.replicas), strict=True)
+        return [
+            (share * out / self.repair_s, out, could, ran)
+            for out, (share, (could, ran)) in enumerate(steps, 1)
+            if 0 < ran < could
+        ]
+
+    def _grows(self, t: Times, share: float, each_s: float) -> tuple[float, Values, Values]:
+        """Planned restarts per second, replicas they stop, share that waits for a capture.
+
+        Args:
+            t: times of the job.
+            share: of interruptions, that take a unit out.
+            each_s: mean time between failures of one replica, s.
+        """
+        rises = self._rises
+        often = math.fsum(rise[0] for rise in rises)
+        if not often:
+            return 0.0, 0.0, 0.0
+        out, could, ran = (math.fsum(r[0] * r[k] for r in rises) / often for k in (1, 2, 3))
+        began = out / self.repair_s + (1.0 - share) * ran / each_s
+        start_s, more_s = t.restart_s, t.restore_s + t.drain_s
+        alone = math.exp(-began * start_s)
+        if np.any(t.every):
+            start_s, more_s = t.near_restart_s, t.near_drain_s
+            alone = t.far * alone + (1.0 - t.far) * math.exp(-began * start_s)
+        fails, others = ran / each_s, (out - 1.0) / self.repair_s
+        first = alone * _captured(began, fails + others, t.interval_s)
+        anew = math.exp(min(start_s * could / each_s, MOST))
+        takes_s = (anew - 1.0) * each_s / could if start_s else 0.0
+        first = first / (1.0 + share * fails * takes_s * first)
+        stops = math.fsum(r[0] * r[2] for r in rises) * first
+        gained = math.fsum(r[0] * (r[2] - r[3]) for r in rises)
+        late = gained * alone / fails * (1.0 - _captured(began, fails, t.interval_s))
+        most = self.replicas[0]
+        eased = self.mean(lambda j, _: j) - self.mean(lambda j, d: j * d) / (self.running * most)
+        kept = late * max(0.0, 1.0 - eased) / most
+        return often * first, stops * (takes_s + anew * more_s), kept
+
+
+def _captured(began: float, comes: float, interval_s: Values) -> Values:
+    """Chance that the next capture comes before an event of rate ``comes``.
+
+    The mean of exp(-comes (I - t)) over t in the interval, weighted by exp(-began t).
+    """
+    low, high = min(began, comes) * interval_s, max(began, comes) * interval_s
+    part = -np.expm1(low - high) / (high - low) if began != comes else 1.0
+    whole = -np.expm1(-began * interval_s) / (began * interval_s)
+    return np.exp(-low) * part / whole
