@@ -47,6 +47,11 @@ def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     return f"did you mean {quoted}?" if matches else None
 
 
+def suggest(word: str, known: Sequence[str], otherwise: str = "expected one of") -> str:
+    """A hint at the known words nearest to ``word``, or at all of them."""
+    return did_you_mean(word, known) or f"{otherwise}: {', '.join(known) or 'none'}"
+
+
 MOST_FINDINGS = 20
 """Maximum findings printed."""
 

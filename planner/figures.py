@@ -264,7 +264,7 @@ class Objective(NamedTuple):
     """An objective: its name in the problem's file, its figure, and its sense.
 
     ``limit``: name of the limit that keeps a plan no worse, ``per`` of the objective's unit each. A
-    figure that is no sum over the bill (``planner.case.money.SUMS``) needs its expression in
+    figure that is no sum over the bill (``planner.case.figures.SUMS``) needs its expression in
     ``planner.optimizer.objective``.
     """
 

@@ -21,14 +21,7 @@ from planner.limits import of_group
 from planner.paths import CATALOG, PRICES, DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL, with_field
-from planner.schema.catalog import (
-    Category,
-    Family,
-    Figure,
-    Item,
-    Precision,
-    Source,
-)
+from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
 from planner.schema.job import Job
 from planner.schema.prices import NO_SUPPORT, Discount, Price
 from planner.schema.problem import Problem, Quantity

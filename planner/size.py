@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
-from planner.case.bandwidth import nameplate, stall_s
-from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
-from planner.case.figures import it_power_kw
-from planner.case.model import BandwidthRule, Mode
-from planner.case.model import Job as JobNumbers
+from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
+from planner.case.items import nameplate
+from planner.case.job import Job as JobNumbers
+from planner.case.job import Mode, stall_s
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.job import DEFAULT_FAILURES, Job
@@ -37,6 +36,7 @@ from planner.schema.problem import CustomRule, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, fan_out_terms
 from planner.sizing.demand import (
     VENDOR_RULES,
+    BandwidthRule,
     appliances_needed,
     exports_tb,
     rule_demand,
@@ -428,7 +428,12 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
 
 def _vendor_rows(sizing: Sizing) -> Iterator[RuleRow]:
     for vendor in VENDOR_RULES.values():
-        each = (vendor.name, vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus)
+        each = (
+            vendor.name,
+            vendor.nameplate_read_gb_per_s,
+            vendor.nameplate_write_gb_per_s,
+            vendor.per_gpus,
+        )
         rule, about = BandwidthRule(*each), (vendor.note, vendor.source)
         yield _nameplate_row(sizing, vendor.family, rule, *about)
     own = sizing.case.rule

@@ -23,12 +23,7 @@ from planner.loader.catalogs import (
     never_planned,
 )
 from planner.loader.prices import Prices, load_prices
-from planner.schema.catalog import (
-    Figure,
-    Item,
-    Link,
-    Port,
-)
+from planner.schema.catalog import Figure, Item, Link, Port
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 WRITES_FASTER: dict[str, str] = {

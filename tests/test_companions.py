@@ -14,6 +14,7 @@ import pytest
 from planner import api
 from planner.case import resolve
 from tests.optimizer.cases import furnish, group, ports, switch
+from tests.optimizer.counted import companion_counts
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, gpu_system, price
 
@@ -24,7 +25,7 @@ def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[st
     """Return everything that comes with so many systems and boxes."""
     case = resolve(inputs_of(request.case()))
     units = {offer.id: 0 for offer in case.offers()} | {"gpu": gpu, "box": box} | more
-    return case.companions.values(units)
+    return companion_counts(case, units)
 
 
 def furnished(**objective: str) -> Request:

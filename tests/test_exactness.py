@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.case.money import SUMS
+from planner.case.figures import SUMS
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.schema.catalog import Figure

@@ -68,7 +68,7 @@ def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path)
     assert "(no plan)" in said
     assert max(map(len, done.out.splitlines())) <= 100
     book = openpyxl.load_workbook(file)
-    assert book.sheetnames == ["Explanation", "Explanation data"]
+    assert book.sheetnames == ["Explanation"]
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
     assert all(cell.data_type != "f" for cell in cells)
     texts = {str(cell.value) for cell in cells}
@@ -80,9 +80,6 @@ def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path)
     assert found.changes
     for step in (*found.changes, *combined):
         assert step.in_words in said
-        words = (step.to_text, step.not_enough_text, step.path) if step.value is not None else ()
-        assert set(words) <= texts
-        assert any(all(setting in text for setting in step.settings) for text in texts)
 
 
 # What is proposed helps, and a little less does not.

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from planner import units
 from planner.figures import FIGURES
-from planner.schema.operation import (
-    BulkPlan,
-    BurstPlan,
-    JobPlan,
-    Loss,
-    Repair,
-    ShrunkPlan,
-)
+from planner.schema.operation import BulkPlan, BurstPlan, JobPlan, Loss, Repair, ShrunkPlan
 from planner.schema.plan import Site, Totals
 from planner.units import Dimension
 

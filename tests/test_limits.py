@@ -10,8 +10,9 @@ from functools import cache
 import pytest
 
 from planner import api
-from planner.case.model import BillItem, Rates
-from planner.case.money import SUMS
+from planner.case.figures import SUMS
+from planner.case.items import BillItem
+from planner.case.model import Rates
 from planner.figures import FIGURES, STATED
 from planner.inputs import Inputs, value_at
 from planner.levers import levers

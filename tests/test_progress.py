@@ -49,7 +49,7 @@ def seen(ours: int, until: bytes = b"") -> bytes:
     ("arguments", "shows"),
     [
         ((*TORNADO, "--workers", "1"), b"sweep, tornado: 2 of 2 ends"),
-        ((*FRONTIER, "--points", "4"), b" of 1 parts"),
+        ((*FRONTIER, "--points", "4"), b" of 3 parts"),
         (("simulate", "--replications", "8"), b"simulate: 8 of 8 runs"),
     ],
 )

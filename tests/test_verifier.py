@@ -320,7 +320,11 @@ def test_a_preset_that_was_not_published_is_named() -> None:
     assert sizes == job.BYTES_PER_PARAMETER
     for name, rule in demand.VENDOR_RULES.items():
         ours = limits.RULES[name]
-        assert (rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus) == tuple(ours)
+        assert (
+            rule.nameplate_read_gb_per_s,
+            rule.nameplate_write_gb_per_s,
+            rule.per_gpus,
+        ) == tuple(ours)
 
 
 # Section 5 of docs/model.md, by renewal theory: drains begun anew, and going on.

@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.errors import VerificationError
-from planner.figures import DRAW, STATED, TO_LIQUID, Stated
 from planner.schema.plan import Plan
-from planner.verifier import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
@@ -231,31 +228,3 @@ def test_the_plan_takes_the_option_that_does_most(
 
 
 # Ways that another covers, and how many searches are left.
-
-
-def test_what_follows_from_the_draw_is_capped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product of the draw and what catalogs state, as the table of figures may have one."""
-    product = Stated("weight_kg", (DRAW, TO_LIQUID, "consumes.weight"))
-    monkeypatch.setitem(STATED, "weight_kg", product)
-    request = capped("50 %", "80 %")
-    request.items[0]["consumes"] |= {"liquid_share": figure("80 %"), "weight": figure("5 kg")}
-    request.site["weight_limit"] = "100 kg"  # 6 kW x 80 % x 5 is 24 of each: room for four
-    inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs, explain=False)
-    (line,) = (line for line in plan.lines if line.sku == "gpu")
-    assert (line.quantity, line.unit_weight_kg) == (4, pytest.approx(24.0))
-    (limit,) = (limit for limit in plan.limits if limit.name == "weight")
-    assert (limit.value, limit.label) == (pytest.approx(96.0), "weight")
-    # Of stores, which heat the air alone, nobody states it, and nothing of it is nothing.
-    assert plan.totals is not None
-    assert plan.totals.weight_kg == pytest.approx(96.0)
-    wrong = limit.model_copy(update={"value": 160.0, "binding": True})
-    others = tuple(wrong if each is limit else each for each in plan.limits)
-    with pytest.raises(VerificationError, match=r"limits\.weight\.value"):
-        verify(inputs, plan.model_copy(update={"limits": others}))
-    # A factor that nobody states leaves the sum open, and the limit holds what is known.
-    del request.items[0]["consumes"]["weight"]
-    plan = planned(request)
-    assert (plan.totals and plan.totals.weight_kg) is None
-    (limit,) = (limit for limit in plan.limits if limit.name == "weight")
-    assert (limit.value, limit.label) == (0.0, "weight, known part")

@@ -21,13 +21,7 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
 from planner.plan import assemble
-from planner.schema.analysis import (
-    Alternative,
-    Alternatives,
-    Direction,
-    DirectionName,
-    Way,
-)
+from planner.schema.analysis import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verifier import verify

@@ -27,12 +27,7 @@ from planner.schema.analysis import (
 )
 from planner.schema.explanation import Audit, Edit
 from planner.schema.operation import Loss
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    Plan,
-    Section,
-)
+from planner.schema.plan import LimitReport, Line, Plan, Section
 from planner.workbook.audit import audit
 
 Models = Mapping[Path, Inputs | Plan]

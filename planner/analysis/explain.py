@@ -24,14 +24,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted
 from planner.paths import job_path
 from planner.plan.limits import binding
-from planner.schema.explanation import (
-    Explanation,
-    Known,
-    Marginal,
-    Moved,
-    NextStep,
-    Without,
-)
+from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.units import QuantityError
 

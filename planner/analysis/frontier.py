@@ -17,8 +17,8 @@ from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed
 from planner.analysis.why_not import case_no_worse
 from planner.case import Case, resolve
+from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
-from planner.case.suitability import needs_power
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
@@ -26,12 +26,7 @@ from planner.optimizer.effort import END_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
-from planner.schema.analysis import (
-    EXACT_GAP,
-    Frontier,
-    FrontierMark,
-    FrontierPoint,
-)
+from planner.schema.analysis import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
 from planner.schema.problem import Objective
 from planner.sizing.demand import VENDOR_RULES
 

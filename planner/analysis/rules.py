@@ -56,7 +56,9 @@ def row_questions(inputs: Inputs) -> Iterator[Question]:
         yield Question("rule", own.name, f"'{own.name}'", asked)
     for rule in VENDOR_RULES.values():
         label = f"{_VENDORS[rule.family]} {rule.name}"
-        asked = _bandwidth(rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus)
+        asked = _bandwidth(
+            rule.nameplate_read_gb_per_s, rule.nameplate_write_gb_per_s, rule.per_gpus
+        )
         yield Question("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
     for mode, label, asked in (
         ("async", "asynchronous", "Storage takes the checkpoint while GPUs go on"),

@@ -46,14 +46,7 @@ from planner.loader.axes import (
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
-from planner.schema.analysis import (
-    EXACT_GAP,
-    PLANNED,
-    VARIED,
-    Column,
-    Kind,
-    Sweep,
-)
+from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, Sweep
 from planner.schema.plan import Plan
 from planner.verifier import passed
 

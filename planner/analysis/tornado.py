@@ -20,14 +20,7 @@ from planner.levers import levers
 from planner.levers.model import written
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
-from planner.schema.analysis import (
-    EXACT_GAP,
-    PLANNED,
-    End,
-    RowStatus,
-    Swing,
-    Tornado,
-)
+from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status
 
 BY = 0.2

@@ -264,7 +264,7 @@ def outcomes_of(case: Case, run: Run) -> Figures:
     found = figures_of(case, run) | {
         "objective": value_of(case, run),
         "gpus_in_use": float(run.gpus),
-        "write_gb_per_s": run.write_gb_per_s,
+        "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
     }
     return {

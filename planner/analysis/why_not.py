@@ -19,8 +19,7 @@ from planner.analysis.variants import (
     value_of,
 )
 from planner.case import Case, Storage, System, resolve
-from planner.case.figures import it_power_kw
-from planner.case.money import discount, support_usd_per_year, unit_net_usd
+from planner.case.figures import discount, it_power_kw, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
 from planner.inputs import Change, Inputs

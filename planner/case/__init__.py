@@ -1,16 +1,8 @@
 """The problem in numbers: what the optimiser works on. Users' words end here."""
 
-from planner.case.model import (
-    Case,
-    FamilyOffer,
-    IntervalRule,
-    Job,
-    Limits,
-    Segment,
-    Storage,
-    System,
-    Way,
-)
+from planner.case.items import FamilyOffer, Segment, Storage, System
+from planner.case.job import IntervalRule, Job, Way
+from planner.case.model import Case, Limits
 from planner.case.resolve import resolve, with_companions
 
 __all__ = [

@@ -1,26 +1,35 @@
-"""The companions (dependent items) of a problem, derived in one order without circles.
+"""Companions (dependent items): racks, PDUs, CDUs, software, services, extras, clusters, spares.
 
-Racks and PDUs of GPU systems and storage, compute and storage fabric, extras, clusters,
-out-of-band, in-band, CDUs, software, the racks that network devices share, services, and last the
-cold spares of bundles. The rules are in docs/model.md.
+The rules are in docs/model.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from planner.case import figures, suitability
+from planner.case import figures
 from planner.case.builder import CompanionsBuilder, Term
 from planner.case.fabrics import add_compute, add_console_cables, add_ethernet, add_out_of_band
-from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
-from planner.case.money import bill_item, unit_net_usd
-from planner.case.quantities import AtLeast, Size, Steps
-from planner.case.racks import add_own_racks, add_shared_racks
-from planner.inputs import NOTHING_ASKED, Inputs, refusal
+from planner.case.figures import bill_item, least_stated, needs_power, unit_net_usd
+from planner.case.items import BillItem, Storage, System
+from planner.case.job import ROUNDING
+from planner.case.model import (
+    AtLeast,
+    Case,
+    Companion,
+    Companions,
+    Packed,
+    Size,
+    Steps,
+)
+from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
 from planner.schema.catalog import Category, Item
+from planner.schema.problem import Redundancy
+from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
@@ -77,11 +86,101 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
         shared_pdus_per_rack=builder.shared_pdus_per_rack,
         pdus_per_rack=tuple(builder.pdus_per_rack),
         fabrics=tuple(builder.fabrics),
-        missing=_missing(inputs),
+        missing=_missing(inputs, case),
     )
 
 
-# What follows from offers: extras, clusters, CDUs, software.
+# Racks and PDUs.
+
+
+def add_own_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of GPU systems and storage, each item in its own."""
+    for offer in builder.placed:
+        use = offer.rack_use
+        if use is None:
+            continue
+        product = builder.item(offer.id).consumes.racks is not None
+        name = f"racks.{offer.id}"
+        if product or use.per_rack == 1:
+            builder.sum(name, ((float(use.racks_each), offer.place),))
+        else:
+            builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
+        builder.racks.append((1.0, name))
+        builder.own_racks.append((1.0, name))
+        if not product:
+            load = offer.it_power_kw * use.per_rack / use.racks_each
+            each = _furnish(builder, name, load)
+            builder.pdus += [(float(each), name)] if each else []
+
+
+def add_shared_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of companions: products of their own, and those that the others share."""
+    space = figures.rack_space(builder.inputs.problem, "network")
+    shared: list[tuple[str, tuple[float, float, float]]] = []
+    for item_id in sorted(builder.needs):
+        item, needs = builder.item(item_id), tuple(builder.needs[item_id])
+        name = f"count.{item_id}"
+        if item.consumes.racks is not None:
+            builder.sum(name, needs)
+            racks = builder.sum(f"racks.{item_id}", ((float(item.consumes.racks.value), name),))
+            builder.racks.append((1.0, racks))
+            continue
+        box = figures.box(item, builder.inputs)
+        if space is None or box.rack_units == 0:
+            continue
+        taken = box.shares(space)
+        if max(taken) > 1 + ROUNDING:
+            fix = "give site.rack_classes.network more height, power or weight"
+            message = "does not fit into a rack of class network"
+            raise refusal(builder.inputs, item_id, message, fix)
+        shared.append((builder.sum(name, needs), taken))
+    if shared and space is not None:
+        kinds = tuple((1.0, name) for name, _ in shared)
+        builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
+        builder.quantities.append(builder.shared)
+        builder.racks.append((1.0, builder.shared.name))
+        load_kw = _shared_load_kw(builder, space)
+        builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
+
+
+def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float) -> int:
+    """Add the furniture of every rack of a count: the rack itself, and PDUs; return the latter."""
+    rack = builder.inputs.problem.site.rack
+    if rack is None:
+        return 0
+    if rack.item is not None:
+        builder.need(rack.item, 1.0, racks, "every rack")
+    if rack.pdu is None:
+        return 0
+    feed = builder.item(rack.pdu.item).provides.feed
+    assert feed is not None
+    each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
+    builder.need(rack.pdu.item, float(each), racks, f"{rack.pdu.redundancy} in every rack")
+    builder.pdus_per_rack.append((racks, each))
+    return each
+
+
+def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int:
+    """PDUs of a rack with a load."""
+    least = max(1, math.ceil(load_kw / feed_kw - ROUNDING))
+    return {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
+
+
+def _shared_load_kw(builder: CompanionsBuilder, space: Space) -> float:
+    """The most that a shared rack draws, kW: its power, or its height at the densest."""
+    inputs = builder.inputs
+    names = {name for _, name, _ in named_items(inputs)}
+    names |= set(inputs.problem.extras)
+    clusters = [family.cluster for family in inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    kinds = [builder.item(name) for name in names]
+    boxes = [figures.box(item, inputs) for item in kinds if item.consumes.racks is None]
+    densities = [box.it_power_kw / box.rack_units for box in boxes if box.rack_units > 0]
+    most = space.height_ru * max(densities, default=0.0)
+    return most if space.power_kw is None else min(most, space.power_kw)
+
+
+# Extras, clusters, CDUs, software, services.
 
 
 def _per(builder: CompanionsBuilder, per: str) -> list[Term]:
@@ -176,9 +275,6 @@ def _add_software(builder: CompanionsBuilder) -> None:
         builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
-# Services, counted last: from everything else in the order.
-
-
 def _add_services(builder: CompanionsBuilder) -> None:
     counted = [
         (item_id, _service_count(builder, item_id))
@@ -244,9 +340,6 @@ def _hardware(builder: CompanionsBuilder, name: str) -> Iterator[tuple[str, str,
         yield item_id, place, installed
 
 
-# The items.
-
-
 def _companions(builder: CompanionsBuilder) -> Iterator[Companion]:
     for item_id in sorted(builder.needs):
         item = builder.item(item_id)
@@ -303,9 +396,9 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         message, fix = "has no price in the price books", "give its price in a book of your own"
     elif item.vendor in problem.policy.forbid_vendors:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
-    elif suitability.needs_power(problem) and figures.it_power_kw(item, inputs) is None:
+    elif needs_power(problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
-    for row in suitability.least_stated(problem) if not message else ():
+    for row in least_stated(problem) if not message else ():
         if figures.stated(item, inputs, row) is None:
             message = f"does not state what is to be least, {row.figure.label}"
             fix = f"give {' and '.join(row.asked)} in a catalog of your own"
@@ -313,7 +406,7 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         raise refusal(inputs, item.id, message, fix)
 
 
-def _missing(inputs: Inputs) -> tuple[str, ...]:
+def _missing(inputs: Inputs, case: Case) -> tuple[str, ...]:
     """Parts of the bill that are out of scope because the problem does not ask for them."""
     problem = inputs.problem
     network, rack = problem.network, problem.site.rack
@@ -324,16 +417,8 @@ def _missing(inputs: Inputs) -> tuple[str, ...]:
         ("out-of-band management", network.out_of_band),
         ("racks", rack.item if rack else None),
         ("rack PDUs", rack.pdu if rack else None),
-        ("CDUs", problem.site.cooling.cdu or not _has_liquid(inputs)),
+        ("CDUs", problem.site.cooling.cdu or not any(s.liquid_kw > 0 for s in case.systems)),
         ("software licences", problem.software),
         ("spares", problem.spares),
     )
     return tuple(name for name, given in parts if not given)
-
-
-def _has_liquid(inputs: Inputs) -> bool:
-    return any(
-        item.category == "gpu_system" and figures.liquid_kw(item, inputs) > 0
-        for item in inputs.items
-        if suitability.why_not(item, inputs) is None
-    )

@@ -1,16 +1,25 @@
-"""Figures of an item as the problem needs them; None where not known."""
+"""Figures and money of one unit of an item, sums over the bill, bounds of counts by them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, STATED, UNSTATED, Stated
-from planner.inputs import Inputs, once_for_each
+from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.job import ROUNDING
+from planner.case.model import Case, Rates, Steps
+from planner.currency import Currency
+from planner.figures import DRAWLESS, HEAT_TO_LIQUID, IT_POWER, OBJECTIVES, STATED, UNSTATED, Stated
+from planner.inputs import NOTHING_ASKED, Inputs, needs, once_for_each
+from planner.limits import SUPPLIES
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
+from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Site
+from planner.sizing.facility import discounted_years, heat_btu_per_h
 from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
@@ -21,7 +30,6 @@ RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "stora
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
 Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10."""
-
 _at_path = cache(attrgetter)
 
 
@@ -55,9 +63,6 @@ def _product(part: Item, inputs: Inputs, row: Stated) -> float | None:
             return 0.0
         product = None if product is None or factor is None else product * factor
     return product
-
-
-# Power and heat.
 
 
 @once_for_each
@@ -113,9 +118,6 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     return draw + max(fitted)
 
 
-# Racks.
-
-
 @once_for_each
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Height of one unit, RU; None where any part's is not known."""
@@ -167,9 +169,6 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     return pack(boxes, space)
 
 
-# Storage and clients.
-
-
 def endurance_tb_per_day(item: Item, inputs: Inputs) -> float | None:
     """Writes a day that a unit of storage endures, TB; None where nothing limits it.
 
@@ -199,3 +198,320 @@ def derived_endurance(item: Item, inputs: Inputs) -> list[tuple[str, float]]:
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
     """Client bandwidth of one GPU system, GB/s, before the family's factor."""
     return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
+
+
+# What must be known.
+
+
+def needs_power(problem: Problem) -> bool:
+    """Whether draw matters: limited, paid for, cooled by CDUs, or minimised."""
+    site = problem.site
+    return needs(problem, "draw") or site.feeds is not None or site.cooling.cdu is not None
+
+
+def least_stated(problem: Problem) -> list[Stated]:
+    """Catalog figures that the objective minimises: an item without one would count as nothing."""
+    best = OBJECTIVES.get(problem.objective.minimize or "")
+    return [row for name, row in STATED.items() if best is not None and best.figure.name == name]
+
+
+# Money: in whole cents of the currency in which it is shown, so that the bill foots in it.
+
+
+def discount(item: Item, discounts: Sequence[Discount]) -> float:
+    """An item's discount: by item before vendor before category, the latest counts."""
+    for key, value in (("item", item.id), ("vendor", item.vendor), ("category", item.category)):
+        for entry in reversed(discounts):
+            if getattr(entry, key) == value:
+                return entry.discount
+    return 0.0
+
+
+def unit_net_usd(
+    item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
+) -> float:
+    """Net price of one unit, USD; in cents, unless it is a percentage."""
+    kept = 1.0 - discount(item, discounts)
+    if item.is_percentage:
+        return price.list_usd * kept
+    return shown_in.rounded_usd(shown_in.listed_usd(price.list_usd) * kept)
+
+
+def support_usd_per_year(
+    item: Item, price: Price, discounts: Sequence[Discount], shown_in: Currency
+) -> float:
+    """Support of one unit per year, USD."""
+    net_usd = unit_net_usd(item, price, discounts, shown_in)
+    return shown_in.rounded_usd(price.support_usd_per_year(net_usd))
+
+
+def bill_item(item: Item, inputs: Inputs) -> BillItem:
+    """An item of the catalogs as the bill has it."""
+    problem = inputs.problem
+    rule = problem.items.get(item.id, NOTHING_ASKED)
+    price, shown_in = inputs.prices.get(item.id), problem.shown_in
+    most_kw, wet_kw = it_power_kw(item, inputs) or 0.0, liquid_kw(item, inputs)
+    liquid = wet_kw / most_kw if most_kw else 0.0
+    charged_kw = most_kw
+    if problem.term is not None and problem.term.energy_basis == "typical":
+        charged_kw = typical_power_kw(item, inputs) or 0.0
+    net_usd = support_usd = subscription_usd = 0.0
+    if price is not None:
+        net_usd = unit_net_usd(item, price, inputs.discounts, shown_in)
+        support_usd = shown_in.rounded_usd(price.support_usd_per_year(net_usd))
+        yearly = (price.per_year_usd or 0.0) * (1.0 - discount(item, inputs.discounts))
+        subscription_usd = shown_in.rounded_usd(yearly)
+    return BillItem(
+        id=item.id,
+        vendor=item.vendor,
+        installed=rule.in_place,
+        unit_net_usd=net_usd if price else None,
+        support_usd_per_year=support_usd,
+        subscription_usd_per_year=subscription_usd,
+        support_factor=support_factor(item, inputs),
+        it_power_kw=most_kw,
+        meter_kw=metered_kw(most_kw, liquid, problem.site),
+        energy_kw=metered_kw(charged_kw, liquid, problem.site),
+        liquid_kw=wet_kw,
+        stated={name: stated(item, inputs, row) or 0.0 for name, row in STATED.items()},
+        # A bundle's spares are of its components: see companions.
+        spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
+        pack=price.pack if price else 1,
+        min_order=price.min_order if price else 0,
+        stock=_stock(item, inputs),
+    )
+
+
+def _stock(item: Item, inputs: Inputs) -> int | None:
+    """The most units that can be bought: 0 without a price or too late, None for any."""
+    problem, price = inputs.problem, inputs.prices.get(item.id)
+    if price is None or item.lifecycle not in problem.consider.lifecycle:
+        return 0
+    most_days, days = problem.targets.max_lead_time_days, price.lead_time_days
+    if most_days is not None and days is not None and days > most_days * ALMOST:
+        return 0
+    stated = problem.items.get(item.id, NOTHING_ASKED).stock
+    return price.stock if stated is None else stated
+
+
+def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
+    """Start and end of paid support of an item, years of the term."""
+    term, price = inputs.problem.term, inputs.prices.get(item.id)
+    if term is None or price is None:
+        return 0.0, 0.0
+    own = inputs.problem.items.get(item.id, NOTHING_ASKED).support_years
+    end = next((y for y in (own, term.support_years) if y is not None), term.years)
+    return price.support_included_years, min(end, term.years)
+
+
+def support_factor(item: Item, inputs: Inputs) -> float:
+    """Years of support that count in the TCO, discounted."""
+    start, end = support_span(item, inputs)
+    term = inputs.problem.term
+    return discounted_years(start, end, term.discount_rate) if term else 0.0
+
+
+class Part(NamedTuple):
+    """Addend of one unit to a sum: of each unit bought, or of each in place."""
+
+    each: Callable[[BillItem, Rates], float | None]
+    bought: bool = False
+
+    def adds(self, item: BillItem, rates: Rates) -> float:
+        """Addend of a unit; 0 where unknown, and for stored units of a sum over those in place."""
+        return (self.each(item, rates) or 0.0) if self.bought or item.stands else 0.0
+
+
+def _over_term(*parts: Part) -> tuple[Part, ...]:
+    """Yearly amounts over the term, discounted."""
+
+    def scaled(part: Part) -> Part:
+        return Part(lambda item, rates: part.adds(item, rates) * rates.factor, part.bought)
+
+    return tuple(scaled(part) for part in parts)
+
+
+def _stated_part(name: str) -> Part:
+    return Part(lambda item, rates: item.stated[name])
+
+
+_COMPARED = {limit.figure for limit in SUPPLIES} | {o.figure.name for o in OBJECTIVES.values()}
+_CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
+_SUPPORT = Part(lambda item, rates: item.support_usd_per_year, bought=True)
+_SUBSCRIPTIONS = Part(lambda item, rates: item.subscription_usd_per_year, bought=True)
+_ENERGY = Part(lambda item, rates: item.energy_kw * rates.energy_usd_per_kw_year)
+_COLOCATION = Part(lambda item, rates: item.it_power_kw * rates.colocation_usd_per_kw_year)
+_SUPPORT_PAID = Part(
+    lambda item, rates: item.support_usd_per_year * item.support_factor, bought=True
+)
+SUMS: Mapping[str, tuple[Part, ...]] = {
+    "it_power_kw": (Part(lambda item, rates: item.it_power_kw),),
+    "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
+    "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
+    "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
+    "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
+    **{name: (_stated_part(name),) for name in STATED if name in _COMPARED},
+    "capex_usd": (_CAPEX,),
+    "support_usd_per_year": (_SUPPORT,),
+    "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
+    "energy_usd_per_year": (_ENERGY,),
+    "colocation_usd_per_year": (_COLOCATION,),
+    "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+}
+"""By figure, catalog figures as far as anything compares them. Racks are counts of their own, which
+the companions know."""
+
+
+class ItemCounts(Protocol):
+    """Counts by item id: whole numbers, or expressions of a model."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def weights(
+    case: Case,
+    figure: str,
+    units: ItemCounts,
+    purchased: ItemCounts,
+    items: Sequence[BillItem] | None = None,
+) -> list[tuple[float, Any]]:
+    """(per unit, count) of everything that adds to a sum over the bill.
+
+    Args:
+        figure: which sum.
+        units: counts in place by id, numbers or variables of a model. So the money reported is the
+            money optimised.
+        purchased: the same of units bought.
+        items: those of the bill that count, where there are none of the others.
+    """
+    if figure == "racks":
+        return [(factor, units[name]) for factor, name in case.companions.racks]
+    parts, items = SUMS[figure], case.bill_items() if items is None else items
+    # Counts are asked for where a unit adds nothing, too: no row of a model hangs on a 0.
+    counted = [
+        (
+            each if part.bought or item.stands else 0.0,
+            purchased[item.id] if part.bought else units[item.place],
+        )
+        for part in parts
+        for item in items
+        if (each := part.each(item, case.rates)) is not None
+    ]
+    placed = [part for part in parts if not part.bought]
+    for system, way in case.capped.values():
+        capped = system.at(way)
+        for part in placed:
+            less = part.adds(capped, case.rates) - part.adds(system, case.rates)
+            counted.append((less, units[way.standing]))
+    return [(each, count) for each, count in counted if each != 0.0]
+
+
+# Bounds of counts: by each limit alone.
+
+
+UNLIMITED_UNITS = 20_000
+"""Units that may be bought at least where no limit holds an item back."""
+GENEROUS = 4.0
+"""Multiple of a demand that an item which no limit holds back may cover alone."""
+
+
+def cap(case: Case, offer: Offer) -> int:
+    """The most units of an offer that any plan can hold, idle ones included."""
+    bounds = [math.inf if offer.high is None else float(offer.high)]
+    limits, use = case.limits, offer.rack_use
+    if limits["racks"] is not None and use is not None:
+        bounds.append(limits["racks"] // use.racks_each * use.per_rack)
+    bounds += _by_sums(case, offer)
+    if isinstance(offer, Storage) and offer.segments:
+        bounds.append(offer.segments[-1].high)
+    elif isinstance(offer, Storage):
+        most, each = (
+            limits["most_write_gb_per_s"],
+            case.delivered_write * offer.nameplate_write_gb_per_s,
+        )
+        bounds += [] if most is None or each <= 0 else [most / each]
+    least = min(bounds)
+    if math.isinf(least):
+        return unlimited(case, offer)
+    return math.floor(least * (1 + ROUNDING) + ROUNDING)
+
+
+def _by_sums(case: Case, offer: Offer) -> list[float]:
+    """Units of this item alone that each limit on a sum over the bill allows.
+
+    Owned units add nothing to a sum over units bought.
+    """
+    bounds = []
+    for figure, parts in SUMS.items():
+        limit = case.limits.get(figure)
+        if limit is None:
+            continue
+        each = sum(part.adds(at_least(offer), case.rates) for part in parts)
+        if each > 0:
+            owned = offer.installed if any(part.bought for part in parts) else 0
+            bounds.append(owned + limit / each)
+    return bounds
+
+
+def at_least(offer: Offer) -> Offer:
+    """An offer at its lowest power set point."""
+    if not isinstance(offer, System):
+        return offer
+    least = min(offer.ways, key=lambda way: way.power_share)
+    return offer.at(least) if least.power_share < 1.0 else offer
+
+
+def cap_in_use(case: Case, system: System) -> int:
+    """The most systems that any plan needs for the job: those in use and spares."""
+    most = cap(case, system)
+    if case.job.gpus_max is None:
+        return most
+    fewest = [(way, way.systems_for(case.job.gpus_max)) for way in system.ways]
+    needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
+    return min(most, max(needed, system.low, system.min_units))
+
+
+def unlimited(case: Case, offer: Offer) -> int:
+    """Units of an offer that no limit holds back.
+
+    Several times the largest demand on this item alone. A plan that reaches it is a sign that
+    nothing bounds the problem.
+    """
+    demands = [0.0, float(offer.low), float(offer.min_units)]
+    if isinstance(offer, System):
+        gpus = [float(case.job.gpus_min), case.limits["min_useful_gpus"] or 0.0]
+        floor = case.useful_pflops_floor() or 0.0
+        for way in offer.ways:
+            rate = way.tflops_per_gpu * (case.job.mfu or 0.0)
+            work = floor * 1000.0 / rate if rate > 0 else 0.0
+            demands += [count / way.usable_gpus for count in (*gpus, work)]
+    if isinstance(offer, Storage):
+        demands += _storage_demands(case, offer)
+    return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
+
+
+def _storage_demands(case: Case, offer: Storage) -> list[float]:
+    """Units of a storage item alone that each demand requires."""
+    job, rule = case.job, case.rule
+    read = [job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read]
+    write = [(case.limits["least_write_gb_per_s"] or 0.0) / case.delivered_write]
+    if rule is not None:
+        read.append(job.gpus_min / rule.per_gpus * rule.nameplate_read_gb_per_s)
+        write.append(job.gpus_min / rule.per_gpus * rule.nameplate_write_gb_per_s)
+    if job.max_restore_s is not None:
+        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
+        terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
+        read += [(a + c * job.gpus_min) * once for a, c in terms]
+    if job.interval.high_s > 0:
+        share = min(job.max_overlap, job.max_blocking)
+        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
+    demands = [(job.capacity_needed_tb, offer.usable_tb), (job.bulk_needed_tb, offer.bulk_tb)]
+    demands += [(need, offer.nameplate_read_gb_per_s or offer.bulk_read_gb_per_s) for need in read]
+    demands += [(need, offer.nameplate_write_gb_per_s) for need in write]
+    return [need / each for need, each in demands if each > 0]
+
+
+def sizes_fall(case: Case) -> bool:
+    """Whether a larger size of some fabric has less of something than a smaller one."""
+    return any(isinstance(each, Steps) and each.falls for each in case.companions.quantities)

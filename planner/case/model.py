@@ -6,257 +6,177 @@ The bill of materials has items of two kinds: offers, whose counts are decided, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from planner.case.quantities import Packed, Quantity, Steps, Sum, Terms, ceil, evaluate, vanishes
-from planner.case.repair import Repair, SpareUnit
-from planner.figures import OBJECTIVES, RATIOS, STATED
+from planner.case.items import BillItem, FamilyOffer, Offer, Storage, System, Terms
+from planner.case.job import Job, Way
+from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
-from planner.sizing.checkpoint import FanOut, fan_out_terms
+from planner.sizing.demand import BandwidthRule
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train
-from planner.sizing.placement import RackUse
-from planner.sizing.throughput import ScaleLaw
 
-Mode = Literal["async", "sync", "local"]
-"""How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
-asynchronous by way of a level of checkpoints on drives of the GPU systems."""
+if TYPE_CHECKING:
+    from planner.sizing.packing import Packing, Shares
+
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
 ObjectiveName = Literal[Maximized, Minimized, CountName, AmountName]
 
-# Items of the bill.
+
+# Counts that follow from other counts.
 
 
 @dataclass(frozen=True)
-class BillItem:
-    """Anything in the bill: cost and draw of one unit, and how it is sold.
+class Ceil:
+    """``name`` = ceil(sum of terms + constant), and ``if_any`` more where that is not 0."""
 
-    ``support_factor``: years of support that count in the TCO, discounted. ``meter_kw``: draw at
-    the meter; ``energy_kw``: the part of it that energy is charged on. ``stated``: catalog figures
-    by name (`planner.figures.STATED`), 0 where not stated.
+    name: str
+    terms: Terms
+    constant: float = 0.0
+    if_any: int = 0
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``name`` = sum of terms + constant; no variable of its own."""
+
+    name: str
+    terms: Terms
+    constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """``name`` = the sum of terms, or ``least`` where that is more."""
+
+    name: str
+    terms: Terms
+    least: int
+
+
+class Size(NamedTuple):
+    """One size: its capacity, and its outputs."""
+
+    capacity: int
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Neighbouring sizes whose bounds and outputs grow in equal steps.
+
+    The v-th size (v = 0 .. steps) holds more than ``low + v * stride`` and at most
+    ``high + v * stride``; its outputs are ``outputs + v * slopes``.
     """
 
-    id: str
-    vendor: str
-    installed: int
-    unit_net_usd: float | None
-    support_usd_per_year: float
-    subscription_usd_per_year: float
-    support_factor: float
-    it_power_kw: float
-    meter_kw: float
-    energy_kw: float
-    liquid_kw: float
-    stated: Mapping[str, float]
-    spare_share: float
-    pack: int
-    min_order: int
-    stock: int | None
-
-    @property
-    def place(self) -> str:
-        """Name of the count of units in place."""
-        return self.id
-
-    @property
-    def stands(self) -> bool:
-        """Whether its units are in place; spare parts in store are not."""
-        return True
-
-    @property
-    def sold_plainly(self) -> bool:
-        """Whether as many are purchased as are in place."""
-        plain = self.pack == 1 and self.min_order <= 1
-        return plain and self.installed == 0 and self.spare_share == 0.0
-
-    def purchased(self, count: int) -> int:
-        """Units bought for ``count`` in place: cold spares, packs, minimum order quantity."""
-        return self.ordered(count + ceil(self.spare_share * count) - self.installed)
-
-    def ordered(self, need: int) -> int:
-        """Units bought where ``need`` are missing: whole packs, minimum order quantity."""
-        packs = -(-max(0, need) // self.pack)
-        if packs:
-            packs = max(packs, -(-self.min_order // self.pack))
-        return packs * self.pack
-
-
-@dataclass(frozen=True)
-class Offer(BillItem):
-    """An item that may be bought: bounds of its count in the cluster, and its racks.
-
-    Owned units stay in place, in the cluster or idle.
-    """
-
-    low: int
-    high: int | None
-    min_units: int
-    rack_use: RackUse | None
-    forced: bool
-
-    @property
-    def place(self) -> str:
-        """Name of the count of units in place: with owned ones more than in the cluster."""
-        return f"place.{self.id}" if self.installed else self.id
-
-
-class Drives(NamedTuple):
-    """Drives of one GPU system for local checkpoints, all of them together."""
-
-    write_gb_per_s: float
-    capacity_tb: float
-    endurance_tb_per_day: float | None
-
-
-@dataclass(frozen=True)
-class Way:
-    """One configuration in which the job may run on a GPU system; the plan chooses one.
-
-    usable_gpus: GPUs of each system that the job uses, in steps of ``step_gpus``: whole replicas,
-        or whole systems.
-    tflops_per_gpu: rate that ``Job.mfu`` applies to, at the power set point.
-    power_share: share of the rated power that a system is provisioned for.
-    min_replicas: fewest replicas whose memory holds the shared state, over all types;
-        ``least_running`` of them go on where a job shrinks.
-    tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
-    drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
-        stall is derived from it.
-    fabric: number of the compute fabric, None without one. choice: id of the chosen power,
-        precision and parallelism.
-    """
-
-    id: str
-    usable_gpus: int
-    step_gpus: int
-    replica_gpus: int | None
-    tflops_per_gpu: float
-    failures_per_gpu_day: float
-    spare_unit: SpareUnit
-    power_share: float = 1.0
-    min_replicas: int = 1
-    least_running: int = 1
-    tensor_gpus: int | None = None
-    drives: Drives | None = None
-    host_copy_gb_per_s: float | None = None
-    option: str | None = None
-    fabric: int | None = None
-    choice: str = ""
-
-    @property
-    def standing(self) -> str:
-        """Name of the count of systems provisioned at this set point."""
-        return f"at.{self.id}"
-
-    @property
-    def least_gpus(self) -> int:
-        """The fewest GPUs that the job can use."""
-        return self.min_replicas * self.replica_gpus if self.replica_gpus else 1
-
-    def most_gpus(self, systems: int) -> int:
-        """The most GPUs that the job can use of a number of systems."""
-        return systems * self.usable_gpus // self.step_gpus * self.step_gpus
-
-    def systems_for(self, gpus: int) -> int:
-        """The fewest systems that hold a number of GPUs in use."""
-        return ceil(gpus / self.usable_gpus)
-
-
-@dataclass(frozen=True)
-class System(Offer):
-    """A GPU system and the ways in which the job may run on it, the first as it is sold.
-
-    ``fabrics``: numbers of the compute fabrics that it may join, rising, with the names of their
-    ``designs``. ``options``: names of the parallelisms that fit it, of a job with several.
-    """
-
-    gpus: int
-    ways: tuple[Way, ...]
-    client_write_gb_per_s: float
-    client_read_gb_per_s: float
-    fabrics: tuple[int, ...] = ()
-    designs: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-
-    def wired(self, fabric: int) -> str:
-        """Name of the count of its systems that a compute fabric joins."""
-        return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
-
-    def way(self, chosen: Collection[str] = ()) -> Way:
-        """The way among those chosen by id, else the first."""
-        return next((way for way in self.ways if way.id in chosen), self.ways[0])
-
-    def at(self, way: Way) -> System:
-        """The system as provisioned at the set point of a way."""
-        share = way.power_share
-        return replace(
-            self,
-            it_power_kw=share * self.it_power_kw,
-            meter_kw=share * self.meter_kw,
-            energy_kw=min(self.energy_kw, share * self.meter_kw),
-            liquid_kw=share * self.liquid_kw,
-            stated={
-                name: each * (share if STATED[name].follows_draw else 1.0)
-                for name, each in self.stated.items()
-            },
-        )
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A straight piece of a bandwidth table: value = at_low + slope * (units - low)."""
-
+    steps: int
     low: int
     high: int
-    read_at_low: float
-    read_slope: float
-    write_at_low: float
-    write_slope: float
+    stride: int
+    outputs: tuple[int, ...]
+    slopes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Storage(Offer):
-    """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
+class Steps:
+    """``outputs`` of the least size that holds the sum of terms; all 0 where that is 0."""
 
-    A unit takes ``burst_gb_per_s`` until ``buffer_gb`` is full, and empties it at the sustained
-    rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
-    """
-
-    family: str
-    read_gb_per_s: float
-    write_gb_per_s: float
-    usable_tb: float
-    endurance_tb_per_day: float | None
-    units_lost: float
-    segments: tuple[Segment, ...]
-    bulk_tb: float = 0.0
-    bulk_read_gb_per_s: float = 0.0
-    burst_gb_per_s: float = 0.0
-    buffer_gb: float = 0.0
+    name: str
+    terms: Terms
+    sizes: tuple[Size, ...]
+    outputs: tuple[str, ...]
 
     @property
-    def is_bulk(self) -> bool:
-        """Whether it is of the bulk tier."""
-        return self.bulk_tb > 0.0
+    def most(self) -> int:
+        """The largest capacity."""
+        return self.sizes[-1].capacity if self.sizes else 0
+
+    @cached_property
+    def falls(self) -> bool:
+        """Whether some larger size has less of something than a smaller one."""
+        return any(
+            after < before
+            for one, other in itertools.pairwise(self.sizes)
+            for before, after in zip(one.outputs, other.outputs, strict=True)
+        )
+
+    @cached_property
+    def ramps(self) -> tuple[Ramp, ...]:
+        """The sizes as few straight ramps."""
+        ramps, first = [], 0
+        while first < len(self.sizes):
+            last = self._end_of_run(first)
+            size = self.sizes[first]
+            step = self._step(last) if last > first else (0, 0, *(0 for _ in size.outputs))
+            low = self._low(first)
+            ramps.append(Ramp(last - first, low, size.capacity, step[0], size.outputs, step[2:]))
+            first = last + 1
+        return tuple(ramps)
+
+    def _low(self, index: int) -> int:
+        return self.sizes[index - 1].capacity if index else 0
+
+    def _step(self, index: int) -> tuple[int, ...]:
+        """Change of bounds and outputs from the size before."""
+        one, other = self.sizes[index - 1], self.sizes[index]
+        changes = (b - a for a, b in zip(one.outputs, other.outputs, strict=True))
+        low = self._low(index) - self._low(index - 1)
+        return low, other.capacity - one.capacity, *changes
+
+    def _end_of_run(self, first: int) -> int:
+        last = first
+        if last + 1 < len(self.sizes):
+            step = self._step(first + 1)
+            if step[0] != step[1]:
+                return first
+            while last + 1 < len(self.sizes) and self._step(last + 1) == step:
+                last += 1
+        return last
 
 
-class FamilyOffer(NamedTuple):
-    """A storage family with at least one item on offer; factors on client bandwidth."""
+@dataclass(frozen=True)
+class Packed:
+    """``name`` = the least racks that hold all counts of the terms, each a kind with its shares.
 
-    id: str
-    write_factor: float
-    read_factor: float
-    max_units: int | None
-    forced: bool
+    Every factor is 1.
+    """
+
+    name: str
+    terms: Terms
+    shares: Shares
+
+    def counts(self, values: Mapping[str, float]) -> tuple[int, ...]:
+        """Devices of each kind."""
+        return tuple(round(values[name]) for _, name in self.terms)
+
+    @property
+    def packing(self) -> Packing:
+        """The packing of these kinds; it needs numpy, which the checks of a problem do without."""
+        from planner.sizing.packing import packing
+
+        return packing(self.shares)
+
+
+Quantity = AtLeast | Ceil | Sum | Steps | Packed
+
+
+def vanishes(quantity: Quantity) -> bool:
+    """Whether a quantity is 0 wherever all of its terms are."""
+    if isinstance(quantity, (Ceil, Sum)):
+        return quantity.constant == 0
+    return not isinstance(quantity, AtLeast) or quantity.least <= 0
 
 
 # Companions: items whose counts follow from those of others.
+
 
 NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
@@ -319,16 +239,6 @@ class Companions:
     fabrics: tuple[Fabric, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def values(self, units: Mapping[str, int]) -> dict[str, float]:
-        """Every count that follows from the units of GPU systems and storage.
-
-        Raises:
-            ValueError: a fabric would have to be larger than three tiers can be.
-        """
-        of_items = (Sum(item.id, item.terms) for item in self.items)
-        values = evaluate((*self.quantities, *of_items), units)
-        return values | {item.id: round(values[item.id]) for item in self.items}
-
     def renamed(self, names: Mapping[str, str | None]) -> Companions:
         """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
@@ -369,122 +279,8 @@ class Companions:
         )
 
 
-# The job.
-
-
-class IntervalRule(NamedTuple):
-    """Checkpoint interval: ``fixed`` (low = high) or ``optimal``."""
-
-    policy: Literal["fixed", "optimal"]
-    low_s: float
-    high_s: float
-
-
-@dataclass(frozen=True)
-class BandwidthRule:
-    """A vendor's rule: nameplate bandwidth for every ``per_gpus`` GPUs bought, counted whole."""
-
-    name: str
-    read_gb_per_s: float
-    write_gb_per_s: float
-    per_gpus: int
-
-
-@dataclass(frozen=True)
-class Levels:
-    """The local level of checkpoints: every k-th of its checkpoints goes on to storage.
-
-    ``remote_share``: share of all interruptions that need storage. ``keep`` checkpoints in
-    ``copies`` take capacity at a time.
-    """
-
-    copies: int
-    keep: int
-    every: tuple[int, ...]
-    remote_share: float
-    local_restart_s: float
-    drain_restarts: bool
-
-
-@dataclass(frozen=True)
-class Job:
-    """The training job; ``replica_gpus`` are those of its first parallelism option.
-
-    ``mfu`` is 1 with measured rates. ``stall_s``: stall of an asynchronous checkpoint, with
-    ``derived_stall`` without the copy to the hosts. ``levels`` is there with mode ``local``.
-    """
-
-    name: str
-    checkpoint_gb: float
-    bytes_per_parameter: float
-    active_parameters: float | None
-    tokens: float | None
-    mfu: float | None
-    scale: ScaleLaw | None
-    replica_gpus: int | None
-    modes: tuple[Mode, ...]
-    stall_s: float
-    drain_slowdown: float
-    max_overlap: float
-    max_blocking: float
-    interval: IntervalRule
-    one_replica_writes: bool
-    fan_out: FanOut
-    max_restore_s: float | None
-    restart_s: float
-    gpus_min: int
-    gpus_max: int | None
-    hot_spares: int
-    hot_share: float
-    whole_replicas: bool
-    max_types: int
-    ingest_per_gpu_gb_per_s: float
-    capacity_needed_tb: float
-    derived_stall: bool = False
-    levels: Levels | None = None
-    repair: Repair | None = None
-    lost_time: float = 0.0
-    bulk_needed_tb: float = 0.0
-
-    @property
-    def staged_share(self) -> float:
-        """Share of the write bandwidth that may stage bulk data while checkpoints drain."""
-        return 1.0 - self.max_overlap
-
-    @property
-    def progress(self) -> float:
-        """Share of the time between restarts that makes progress."""
-        return 1.0 - self.lost_time
-
-    @property
-    def longest_local_restart_s(self) -> float:
-        """A restart from local copies with its possible swap, s."""
-        assert self.levels is not None
-        return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
-
-    def spare_systems(self, way: Way, systems: int) -> int:
-        """The most systems beside those in use that any plan gains from."""
-        if self.repair is None or way.spare_unit.in_rack:
-            return self.hot(systems)
-        gpus = systems * way.usable_gpus
-        most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
-        return ceil(most / way.spare_unit.per_system)
-
-    def hot(self, used: int) -> int:
-        """Hot spares of a type with ``used`` systems in use."""
-        return self.hot_spares + ceil(self.hot_share * used) if used else 0
-
-    def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
-        """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""
-        return fan_out_terms(self.fan_out, self.bytes_per_parameter, replica_gpus)
-
-    def fan_out_on(self, gpus: float) -> float:
-        """Reads of the checkpoint in one restore, of the job's first parallelism option."""
-        once, per_gpu = self.fan_out_terms(self.replica_gpus)
-        return once + per_gpu * gpus
-
-
 # Limits, rates, policy.
+
 
 HELD = ("least_write_gb_per_s", "most_write_gb_per_s")
 """Limits of analyses, not of problem files: delivered write bandwidth of the storage bought."""
@@ -782,27 +578,6 @@ class Case:
         others = (design for _, design in chosen if design in system.designs)
         design = next(iter((*own, *others, *system.designs)), None)
         return None if design is None else system.fabrics[system.designs.index(design)]
-
-    def wired(self, units: Mapping[str, int], ways: Collection[str]) -> Mapping[str, int]:
-        """Units, and the systems that each compute fabric joins: the base of all companions.
-
-        Args:
-            ways: the ways in which the job runs, by id.
-        """
-        return self.joined(units, tuple(self.fabric_of(each, ways) for each in self.rewired))
-
-    def joined(
-        self, units: Mapping[str, int], fabrics: tuple[int | None, ...]
-    ) -> Mapping[str, int]:
-        """The same where each type that may join several is in one of these fabrics."""
-        if not fabrics:
-            return units
-        counts = dict(units)
-        for system, chosen in zip(self.rewired, fabrics, strict=True):
-            for fabric in system.fabrics:
-                count = units.get(system.id, 0) if fabric == chosen else 0
-                counts[system.wired(fabric)] = count
-        return counts
 
     def companions_in(self, ways: Collection[str]) -> Companions:
         """Companions where the job runs in some ways: of the fabrics built then, by units alone."""

@@ -7,39 +7,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from planner.case import figures, suitability
-from planner.case.bounds import cap
+from planner.case import figures
 from planner.case.companions import derive_companions
-from planner.case.model import (
-    BandwidthRule,
-    Case,
-    Companions,
-    FamilyOffer,
-    IntervalRule,
-    Levels,
-    Limits,
-    Mode,
-    Offer,
-    Policy,
-    Rates,
-    Segment,
-    Split,
-    Storage,
-    System,
+from planner.case.fabrics import FabricKey, fabric_keys, no_compute_fabric, no_port_group
+from planner.case.figures import (
+    bill_item,
+    cap,
+    it_power_kw,
+    least_stated,
+    needs_power,
+    rack_units,
+    rack_use,
+    stated,
 )
-from planner.case.model import Job as JobNumbers
-from planner.case.money import bill_item
-from planner.case.ports import FabricKey, fabric_keys
-from planner.case.repair import Repair
-from planner.case.ways import options_on, scale_law, ways_of
+from planner.case.items import FamilyOffer, Offer, Segment, Storage, System
+from planner.case.job import IntervalRule, Levels, Mode, Repair
+from planner.case.job import Job as JobNumbers
+from planner.case.model import Case, Companions, Limits, Policy, Rates, Split
+from planner.case.ways import choices_on, no_spread, options_on, scale_law, ways_of, why_no_choice
 from planner.errors import Finding, InputError
+from planner.figures import FIGURES, STATED
 from planner.inputs import NOTHING_ASKED, Inputs, demanded, job_size
 from planner.limits import of_group
 from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.job import FixedInterval, Interval, Job
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.demand import VENDOR_RULES, capacity_tb, exports_tb
+from planner.sizing.demand import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share
 
@@ -58,10 +52,10 @@ def resolve(inputs: Inputs) -> Case:
     for item in sorted(inputs.items, key=lambda item: item.id):
         if item.category not in ("gpu_system", "storage"):
             continue
-        reason = suitability.why_not(item, inputs)
+        reason = why_excluded(item, inputs)
         if reason is not None:
             _refuse_if_demanded(inputs, item, reason)
-            if suitability.owned(item, problem):
+            if owned_units(item, problem):
                 standing.append(_standing(item, inputs))
             left_out.append((item.id, reason))
         elif item.category == "gpu_system":
@@ -119,7 +113,7 @@ def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
     if demanded(inputs.problem, item.id):
         message = f"'{item.id}' is demanded but cannot be planned: {reason}"
         fix = f"change that, or demand none (items.{item.id})"
-        if suitability.lacking(item, inputs):
+        if missing_price_or_figure(item, inputs):
             fix = "give the figure in a catalog or price book of your own"
         raise _error(inputs, "demanded", f"items.{item.id}", message, fix)
 
@@ -130,12 +124,9 @@ def _error(inputs: Inputs, code: str, path: str, message: str, fix: str) -> Inpu
     return InputError(Finding(code, message, file, line, path, fix))
 
 
-# Offers.
-
-
 def _standing(item: Item, inputs: Inputs) -> Offer:
     """Owned units that nothing can use and none may be added to."""
-    reason = suitability.cannot_stand(item, inputs)
+    reason = why_not_counted(item, inputs)
     if reason is not None:
         message = f"'{item.id}' is installed and stays, but cannot be counted: {reason}"
         fix = f"give the figure in a catalog of your own, or say items.{item.id}.retire: true"
@@ -218,8 +209,8 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         return Storage(
             **_offer(item, inputs),
             family="",
-            read_gb_per_s=0.0,
-            write_gb_per_s=0.0,
+            nameplate_read_gb_per_s=0.0,
+            nameplate_write_gb_per_s=0.0,
             usable_tb=0.0,
             endurance_tb_per_day=0.0,
             units_lost=0.0,
@@ -234,8 +225,8 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
     return Storage(
         **_offer(item, inputs),
         family=item.family,
-        read_gb_per_s=read,
-        write_gb_per_s=write,
+        nameplate_read_gb_per_s=read,
+        nameplate_write_gb_per_s=write,
         usable_tb=usable,
         endurance_tb_per_day=figures.endurance_tb_per_day(item, inputs),
         units_lost=problem.storage.tolerate_down
@@ -279,9 +270,6 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
     )
 
 
-# Limits, rates, policy.
-
-
 def limits_of(problem: Problem) -> Limits:
     """Limits of a problem."""
     rows = of_group("supply", "ratio", "target")
@@ -303,7 +291,12 @@ def _rule(problem: Problem) -> BandwidthRule | None:
     if rule == "demand":
         return None
     vendor = VENDOR_RULES[rule]
-    return BandwidthRule(vendor.name, vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus)
+    return BandwidthRule(
+        vendor.name,
+        vendor.nameplate_read_gb_per_s,
+        vendor.nameplate_write_gb_per_s,
+        vendor.per_gpus,
+    )
 
 
 def _rates(problem: Problem) -> Rates:
@@ -353,9 +346,6 @@ def _vendors(offers: Sequence[Offer]) -> list[str]:
 
 def _of_vendor(offers: Sequence[Offer], vendor: str) -> tuple[str, ...]:
     return tuple(offer.id for offer in offers if offer.vendor == vendor)
-
-
-# The job.
 
 
 def _job(problem: Problem, systems: Sequence[System]) -> JobNumbers:
@@ -461,3 +451,166 @@ def _repair(job: Job) -> Repair | None:
         spares=repair.spares if isinstance(repair.spares, int) else None,
         shrinks=repair.when_short == "shrink",
     )
+
+
+# Why an item is excluded: unwanted, a figure missing, no room, no fabric, no way.
+
+
+def why_excluded(item: Item, inputs: Inputs) -> str | None:
+    """Why an item cannot be bought for the cluster or used in it, None where it can."""
+    return (
+        why_not_wanted(item, inputs.problem)
+        or _no_price(item, inputs)
+        or missing_figure(item, inputs)
+        or _no_room(item, inputs)
+        or no_compute_fabric(item, inputs)
+        or no_port_group(item, inputs)
+        or _no_parallelism(item, inputs.problem.job)
+        or _no_way(item, inputs)
+        or _no_cluster(item, inputs)
+    )
+
+
+def missing_price_or_figure(item: Item, inputs: Inputs) -> str | None:
+    """The missing price or figure that keeps an item out which the problem wants."""
+    if why_not_wanted(item, inputs.problem) is not None:
+        return None
+    return _no_price(item, inputs) or missing_figure(item, inputs)
+
+
+def owned_units(item: Item, problem: Problem) -> int:
+    """Units of an item that are installed and stay."""
+    rule = problem.items.get(item.id)
+    return 0 if rule is None else rule.in_place
+
+
+def why_not_counted(item: Item, inputs: Inputs) -> str | None:
+    """Why the power and racks of an owned unit cannot be counted."""
+    missing = _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
+
+
+def why_not_wanted(item: Item, problem: Problem) -> str | None:
+    """Why the problem does not want an item, None where it does."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[0]
+
+
+def change_to_include(item: Item, problem: Problem) -> str | None:
+    """The change that lets an unwanted item in, None where it is wanted."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[1]
+
+
+def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+    """Reason why an item is not wanted, and the change that lets it in."""
+    consider, rule = problem.consider, problem.items.get(item.id)
+    if rule is not None and rule.exclude:
+        return "excluded by items", f"take away items.{item.id}.exclude"
+    if item.is_bulk and not problem.job.in_bulk:
+        reason = "bulk storage, and no data set is on the bulk tier"
+        return reason, f"give {job_path('dataset')} with tier: bulk"
+    key, names, name = "storage_families", consider.storage_families, item.family
+    if item.category == "gpu_system":
+        key, names, name = "gpu_systems", consider.gpu_systems, item.id
+    if names is not None and name not in names and not item.is_bulk:
+        return "not among those to consider", f"add {name} to consider.{key}"
+    if item.vendor in problem.policy.forbid_vendors:
+        reason = f"vendor {item.vendor} is forbidden by policy"
+        return reason, f"take {item.vendor} out of policy.forbid_vendors"
+    if consider.vendors is not None and item.vendor not in consider.vendors:
+        reason = f"vendor {item.vendor} is not to be considered"
+        return reason, f"add {item.vendor} to consider.vendors"
+    if item.lifecycle not in consider.lifecycle and not owned_units(item, problem):
+        reason = f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        return reason, f"add {item.lifecycle} to consider.lifecycle"
+    return None
+
+
+def _no_price(item: Item, inputs: Inputs) -> str | None:
+    if item.id in inputs.prices or owned_units(item, inputs.problem):
+        return None
+    return "no price in the price books"
+
+
+def missing_figure(item: Item, inputs: Inputs) -> str | None:
+    """The figures that the problem requires of an item and nobody states, None for none."""
+    missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
+    missing += _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else None
+
+
+def _missing_bandwidth(item: Item) -> list[str]:
+    missing, sides = [], ("read",) if item.is_bulk else ("read", "write")
+    if item.sizes is None:
+        missing += [name for name in sides if getattr(item.provides, name) is None]
+    if item.provides.usable is None:
+        missing.append(FIGURES["usable_tb"].label)
+    return missing
+
+
+def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    job = inputs.problem.job
+    if item.category != "gpu_system":
+        return []
+    reasons = [why_no_choice(item, inputs, job.spread(option)) for option in job.options or (None,)]
+    missing = [] if None in reasons else [reasons[0] or ""]
+    if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
+        missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
+    if job.levels is not None and job.levels.use == "yes":
+        drives = (("write", item.local.write), ("capacity", item.local.capacity))
+        missing += [f"local.{key} of its drives" for key, figure in drives if figure is None]
+    return missing
+
+
+def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
+    """Unstated figures of what an item takes wherever it stands."""
+    site = inputs.problem.site
+    racked = site.racks is not None and item.consumes.racks is None
+    rack_power = racked and site.rack is not None and site.rack.power_kw is not None
+    missing = []
+    if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
+        missing.append("power draw")
+    required = {row.name for row in least_stated(inputs.problem)}
+    if racked:
+        required.add("rack_units")
+    rows = (row for name, row in STATED.items() if name in required)
+    return missing + [row.figure.label for row in rows if stated(item, inputs, row) is None]
+
+
+def _no_room(item: Item, inputs: Inputs) -> str | None:
+    site = inputs.problem.site
+    if site.rack is None or rack_use(item, inputs) is not None:
+        return None
+    if item.consumes.racks is not None:
+        limit = site.rack.whole_rack_limit_kw
+        return (
+            f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
+        )
+    known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
+    return "one unit does not fit into a rack" if known else None
+
+
+def _no_parallelism(item: Item, job: Job) -> str | None:
+    """Why no parallelism of the job fits a type."""
+    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    return None if None in reasons else reasons[0]
+
+
+def _no_way(item: Item, inputs: Inputs) -> str | None:
+    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+        return None
+    return "no precision and spread of a replica that fit into its memory have a known rate"
+
+
+def _no_cluster(item: Item, inputs: Inputs) -> str | None:
+    """Why the parts of a storage cluster cannot be had."""
+    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
+    for each in cluster.parts if cluster is not None else ():
+        part = inputs.by_id[each.item]
+        if part.vendor in inputs.problem.policy.forbid_vendors:
+            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
+        missing = _missing_draw_and_height(part, inputs)
+        if missing:
+            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
+    return None

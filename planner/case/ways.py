@@ -9,23 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import it_power_kw
-from planner.case.model import Case, Drives, System, Way
-from planner.case.repair import SpareUnit
+from planner.case.items import System
+from planner.case.job import Drives, SpareUnit, Way
+from planner.case.model import Case
 from planner.inputs import Inputs, needs, once_for_each, weights_gb_per_gpu
 from planner.paths import of_job
-from planner.schema.catalog import (
-    Achieved,
-    Confidence,
-    Item,
-    PowerPoint,
-    Precision,
-)
-from planner.schema.job import (
-    ASSUMED_AT_GPUS,
-    DEFAULT_FAILURES,
-    Job,
-    Parallelism,
-)
+from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
+from planner.schema.job import ASSUMED_AT_GPUS, DEFAULT_FAILURES, Job, Parallelism
 from planner.sizing import checkpoint
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import ALMOST

@@ -84,10 +84,9 @@ def characterize(
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.analysis.fleet_storage import add_storage
+    from planner.analysis.fleet import add_storage, read_jobs, study_fleet
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
-    from planner.telemetry.fleet import read_jobs, study_fleet
 
     files = [file_path(each) for each in flat(traces)]
     if not files:

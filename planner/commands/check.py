@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner.analysis.request import one_of
-from planner.case import resolve, suitability
+from planner.case import resolve
+from planner.case.resolve import why_not_wanted
 from planner.errors import Finding, InputError, listed
 from planner.inputs import Inputs
 from planner.loader import load_with_findings, scenario_names
@@ -68,7 +69,7 @@ def _findings(
             return len(inputs.items), findings
         known = inputs.by_id
         for sku, reason in resolve(inputs).not_considered:
-            if suitability.not_wanted(known[sku], inputs.problem) is None:
+            if why_not_wanted(known[sku], inputs.problem) is None:
                 message = f"{sku} is left out: {reason}"
                 findings.append(Finding("left-out", message, severity="warning"))
         findings += _doubts(inputs)
@@ -82,7 +83,7 @@ def _doubts(inputs: Inputs) -> Iterator[Finding]:
     for sku, text in implausible(inputs.by_id, inputs.prices):
         item = inputs.by_id[sku]
         companion = item.category not in ("gpu_system", "storage")
-        if companion or suitability.not_wanted(item, inputs.problem) is None:
+        if companion or why_not_wanted(item, inputs.problem) is None:
             yield Finding("implausible", text, severity="warning")
     if inputs.problem.storage.tolerate_down and inputs.problem.job.in_bulk:
         text = "units down are those of the flash tier; the bulk tier is planned with none down"

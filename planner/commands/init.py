@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from planner import units
 from planner.atomic_files import write_all
-from planner.case import suitability
+from planner.case.resolve import missing_price_or_figure, why_not_wanted
 from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
@@ -434,8 +434,8 @@ def _offers(inputs: Inputs, vendors: str | None, owned: Mapping[str, int]) -> li
 
 
 def _is_on_offer(item: Item, inputs: Inputs) -> bool:
-    wanted = suitability.not_wanted(item, inputs.problem) is None
-    return wanted and suitability.lacking(item, inputs) is None
+    wanted = why_not_wanted(item, inputs.problem) is None
+    return wanted and missing_price_or_figure(item, inputs) is None
 
 
 def _is_measured(item: Item, inputs: Inputs) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from planner.case import suitability
+from planner.case.resolve import why_excluded, why_not_wanted
 from planner.infeasible.moves import Threshold, move_together, share_of, threshold
 from planner.infeasible.oracle import (
     Oracle,
@@ -216,8 +216,8 @@ def _left_out(inputs: Inputs, kind: str) -> str:
     Those that the problem does not want come last.
     """
     names: dict[str, list[str]] = {}
-    for item in sorted(inputs.items, key=lambda i: suitability.not_wanted(i, inputs.problem) or ""):
-        reason = suitability.why_not(item, inputs) if item.category == kind else None
+    for item in sorted(inputs.items, key=lambda i: why_not_wanted(i, inputs.problem) or ""):
+        reason = why_excluded(item, inputs) if item.category == kind else None
         if reason is not None:
             names.setdefault(reason, []).append(item.id)
     reasons = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())

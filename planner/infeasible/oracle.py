@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from planner.case import Case, resolve, suitability
+from planner.case import Case, resolve
+from planner.case.resolve import missing_figure
 from planner.errors import InputError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
@@ -83,7 +84,7 @@ class Oracle:
             Change(f"items.{item.id}.exclude", True, "true")
             for item in self.inputs.items
             if item.category in ("gpu_system", "storage")
-            and suitability.missing_figure(item, self.inputs) is not None
+            and missing_figure(item, self.inputs) is not None
         )
 
     def _answer(self, changes: tuple[Change, ...]) -> Decision:

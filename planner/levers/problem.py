@@ -11,13 +11,7 @@ from planner.inputs import Change, Inputs, value_at
 from planner.levers.model import Direction, Lever, is_stated
 from planner.limits import BY_NAME, LIMITS
 from planner.paths import job_path
-from planner.schema.job import (
-    MOST_EVERY,
-    OPEN_EVERY,
-    DataSet,
-    FixedInterval,
-    OptimalInterval,
-)
+from planner.schema.job import MOST_EVERY, OPEN_EVERY, DataSet, FixedInterval, OptimalInterval
 
 _ANY_POWER_KW = 1e7
 """10 GW, more than any feed or rack. A hundred times as much buys counts of 10^10, whose bounds

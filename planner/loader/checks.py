@@ -12,24 +12,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from planner import shipped
-from planner.errors import Finding, Severity, did_you_mean
+from planner.errors import Finding, Severity, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import (
-    Inputs,
-    asked_figures,
-    demanded,
-    job_size,
-    named_items,
-    needs,
-)
+from planner.inputs import Inputs, asked_figures, demanded, job_size, named_items, needs
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item, Switch
-from planner.schema.job import (
-    FixedInterval,
-    Job,
-    LocalLevel,
-    OptimalInterval,
-)
+from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
 from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
@@ -78,11 +66,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     return found
 
 
-def _suggest(name: str, choices: Iterable[str]) -> str:
-    known = list(choices)
-    return did_you_mean(name, known) or "known: " + (", ".join(known) or "none in these catalogs")
-
-
 def _names(inputs: Inputs) -> Iterator[Fault]:
     """Items, families and vendors that no catalog in use has."""
     problem, by_id = inputs.problem, inputs.by_id
@@ -108,10 +91,10 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
         for index, name in enumerate(names or ()):
             if name not in choices:
                 place = f"{path}.{name if names is by_type else index}"
-                yield "unknown-id", place, f"no {kind} '{name}'", _suggest(name, choices)
+                yield "unknown-id", place, f"no {kind} '{name}'", suggest(name, choices, "known")
     for name in problem.items:
         if name not in by_id:
-            fix = _suggest(name, (item.id for item in chosen))
+            fix = suggest(name, [item.id for item in chosen], "known")
             yield "unknown-id", f"items.{name}", f"no item '{name}'", fix
         elif by_id[name].category == "component":
             message = f"'{name}' is a component and cannot be bought alone"
@@ -211,48 +194,24 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
 def _levels(inputs: Inputs) -> Iterator[Fault]:
     """Gaps and contradictions of a derived stall, restarts, failure classes and the local level."""
     job = inputs.problem.job
-    checkpoint, shares = job.checkpoint, job.failure_shares
+    checkpoint, stall = job.checkpoint, job_path("checkpoint.stall")
     derived, given = checkpoint.stall_s == "derived", checkpoint.stall_overhead_s is not None
-    total = math.fsum(shares.values())
-    stall = job_path("checkpoint.stall")
-    rows: tuple[tuple[bool, str, str, str, str], ...] = (
-        (
-            given and not derived,
-            "stall",
-            job_path("checkpoint.stall_overhead"),
-            "stall_overhead adds to a derived stall, and the stall is a time",
-            "write stall: derived, or leave it out",
-        ),
-        (
-            derived and not given,
-            "stall",
-            stall,
-            "a derived stall needs stall_overhead",
-            "add stall_overhead: 0.5 s",
-        ),
-        (
-            derived and checkpoint.mode == "sync",
-            "stall",
-            stall,
-            "a synchronous checkpoint stalls for as long as it is written: nothing is derived",
-            "leave out stall, or mode: sync",
-        ),
-        (
-            job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set,
-            "restart",
-            job_path("restart.remote"),
-            "restart.remote is the same as restore.restart",
-            "leave out the one or the other",
-        ),
-        (
-            bool(shares) and abs(total - 1.0) > 1e-6,
-            "shares",
-            job_path("failures.shares"),
-            f"the shares of the classes of failures add up to {100 * total:.6g} %",
-            "let them add up to 100 %",
-        ),
-    )
-    yield from (row[1:] for row in rows if row[0])
+    if given and not derived:
+        message = "stall_overhead adds to a derived stall, and the stall is a time"
+        yield "stall", f"{stall}_overhead", message, "write stall: derived, or leave it out"
+    if derived and not given:
+        message = "a derived stall needs stall_overhead"
+        yield "stall", stall, message, "add stall_overhead: 0.5 s"
+    if derived and checkpoint.mode == "sync":
+        message = "a synchronous checkpoint stalls for as long as it is written: nothing is derived"
+        yield "stall", stall, message, "leave out stall, or mode: sync"
+    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
+        message = "restart.remote is the same as restore.restart"
+        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
+    total = math.fsum(job.failure_shares.values())
+    if job.failure_shares and abs(total - 1.0) > 1e-6:
+        message = f"the shares of the classes of failures add up to {100 * total:.6g} %"
+        yield "shares", job_path("failures.shares"), message, "let them add up to 100 %"
     if job.levels is not None:
         yield from _local_level(job, job.levels)
 

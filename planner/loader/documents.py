@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from planner import units
-from planner.errors import Finding, InputError, clip, did_you_mean
+from planner.errors import Finding, InputError, clip, did_you_mean, suggest
 from planner.inputs import Document
 from planner.loader import yaml12
 from planner.paths import DataPath, dotted
@@ -221,7 +221,7 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         expected = str(context.get("expected") or context.get("expected_tags", ""))
         options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
         text = str(context.get("tag", value))
-        return "choice", f"'{text[:40]}' is not known here", _suggest(text, options)
+        return "choice", f"'{text[:40]}' is not known here", suggest(text, options)
     if kind in _TYPES:
         fix = None
         if kind == "string_type" and isinstance(value, (int, float)):
@@ -241,12 +241,8 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
     if (instead := setting_successor(path)) is not None:
         return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
-    fix = _suggest(str(path[-1]), sorted(field_names(model, path[:-1])))
+    fix = suggest(str(path[-1]), sorted(field_names(model, path[:-1])))
     return "unknown-key", f"unknown key {_quote(path[-1])}", fix
-
-
-def _suggest(word: str, known: list[str]) -> str:
-    return did_you_mean(word, known) or "expected one of: " + ", ".join(known)
 
 
 def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:

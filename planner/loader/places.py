@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, Field, ValidationError, create_model
 
 from planner import units
-from planner.errors import Finding, FixableError, clip, did_you_mean
+from planner.errors import Finding, FixableError, clip, suggest
 from planner.inputs import Change, Document, Inputs
 from planner.loader import documents
 from planner.paths import CATALOG, PRICES
@@ -261,7 +261,7 @@ def _entries(
     root, name = steps[0], steps[1] if len(steps) > 1 else ""
     if name != ALL and name not in known:
         message = f"no {what} '{name[:60]}' in the {where} in use"
-        raise NoPlaceError(message, _suggest(name, list(known)))
+        raise NoPlaceError(message, suggest(name, list(known)))
     if len(steps) < 3:
         message = f"'{root}.{name}' is no single value"
         raise NoPlaceError(message, f"such as {root}.{name}.{example}")
@@ -292,7 +292,7 @@ def _in_model(place: Place, model: BaseModel, step: str) -> Place:
         if isinstance(model, Problem):
             keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
         where = f"'{place.path}'" if place.path else "the problem"
-        fix = setting_successor(path.split(".")) or _suggest(step, keys)
+        fix = setting_successor(path.split(".")) or suggest(step, keys)
         raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
     if step in _FIXED:
         raise NoPlaceError(f"'{step}' of '{place.path}' cannot be varied")
@@ -309,7 +309,7 @@ def _in_mapping(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[
     elif place.path in {"items", "extras"}:
         known = [item.id for item in inputs.items]
     if step not in known:
-        raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", _suggest(step, known))
+        raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", suggest(step, known))
     return [(step, entries.get(step))]
 
 
@@ -354,10 +354,6 @@ def _ended(place: Place) -> Place:
     if value is None and any(issubclass(model, Figure) for model in place.slot.models):
         raise NoPlaceError(f"no catalog states '{place.path}'", _ADD_FIGURE)
     return place
-
-
-def _suggest(word: str, words: Sequence[str]) -> str:
-    return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
 
 
 def _how_to_give(model: type[BaseModel]) -> str:

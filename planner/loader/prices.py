@@ -27,20 +27,8 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Document, Inputs
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
-from planner.schema.catalog import (
-    Confidence,
-    Item,
-    MediaType,
-    Source,
-)
-from planner.schema.prices import (
-    NO_SUPPORT,
-    Discount,
-    ExchangeRate,
-    Price,
-    PriceBook,
-    Rate,
-)
+from planner.schema.catalog import Confidence, Item, MediaType, Source
+from planner.schema.prices import NO_SUPPORT, Discount, ExchangeRate, Price, PriceBook, Rate
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pulp import lpSum
 
 from planner.case import Case, Storage
-from planner.case.bandwidth import degraded, with_loss
-from planner.case.model import Segment
+from planner.case.items import Segment, degraded, with_loss
 from planner.optimizer.counts import Expression, Rows
 
 Sides = tuple[Expression, Expression]
@@ -39,7 +38,7 @@ class Bandwidth:
             if item.segments:
                 self.nameplate[name], self.loss[name] = self._table(item, count)
                 continue
-            read, write = item.read_gb_per_s, item.write_gb_per_s
+            read, write = item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
             self.nameplate[name] = read * count, write * count
             if case.tolerate_down:
                 some = rows.whole(f"bought_{name}", 1)
@@ -121,7 +120,9 @@ def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
     """The most (read, write) bandwidth of at most so many units, bursts included, GB/s."""
     burst = item.burst_gb_per_s * units
     if not item.segments:
-        return item.read_gb_per_s * units, max(item.write_gb_per_s * units, burst)
+        return item.nameplate_read_gb_per_s * units, max(
+            item.nameplate_write_gb_per_s * units, burst
+        )
     spans = [(piece, piece.high - piece.low) for piece in item.segments]
     read = max(max(p.read_at_low, p.read_at_low + p.read_slope * n) for p, n in spans)
     write = max(max(p.write_at_low, p.write_at_low + p.write_slope * n) for p, n in spans)

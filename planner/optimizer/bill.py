@@ -15,20 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.model import Limits
-from planner.case.money import weights
-from planner.case.quantities import (
-    ROUNDING,
-    AtLeast,
-    Ceil,
-    Packed,
-    Quantity,
-    Steps,
-    Sum,
-    Terms,
-    total,
-    vanishes,
-)
+from planner.case.figures import weights
+from planner.case.items import Terms, total
+from planner.case.job import ROUNDING
+from planner.case.model import AtLeast, Ceil, Limits, Packed, Quantity, Steps, Sum, vanishes
 from planner.limits import SUPPLIES, Limit
 
 Numbers = NDArray[np.float64]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.model import Offer, Split, Storage
+from planner.case.items import Offer, Storage
+from planner.case.model import Split
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places, bill, limited
 from planner.optimizer.stores import Stores, stored_of
 
@@ -35,8 +36,11 @@ def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[st
     if rule is not None:
         gpus = np.array([system.gpus for system in case.systems]) @ counts[: len(case.systems)]
         groups = -(-gpus // rule.per_gpus)
-        yield "rule_read", stores.read < groups * rule.read_gb_per_s * (1 - TOLERANCE)
-        yield "rule_write", stores.sustained < groups * rule.write_gb_per_s * (1 - TOLERANCE)
+        yield "rule_read", stores.read < groups * rule.nameplate_read_gb_per_s * (1 - TOLERANCE)
+        yield (
+            "rule_write",
+            stores.sustained < groups * rule.nameplate_write_gb_per_s * (1 - TOLERANCE),
+        )
 
 
 class Shares(NamedTuple):

@@ -15,9 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from planner.case import Case
-from planner.case.bandwidth import ends
-from planner.case.model import Offer, Storage
-from planner.case.money import SUMS
+from planner.case.figures import SUMS
+from planner.case.items import Offer, Storage, ends
 from planner.figures import FIGURES, OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bill import Numbers
@@ -105,14 +104,14 @@ def least_write(item: Offer) -> float:
     """The least write bandwidth that a unit of storage gives in any number, GB/s."""
     assert isinstance(item, Storage)
     if not item.segments:
-        return item.write_gb_per_s
+        return item.nameplate_write_gb_per_s
     return min(write / count for count, _, write in ends(item))
 
 
 def most_each(item: Storage) -> tuple[float, float]:
     """The most (read, write) bandwidth that a unit of an item gives, GB/s."""
     if not item.segments:
-        return item.read_gb_per_s, item.write_gb_per_s
+        return item.nameplate_read_gb_per_s, item.nameplate_write_gb_per_s
     known = ends(item)
     return max(r / n for n, r, _ in known), max(w / n for n, _, w in known)
 

@@ -1,7 +1,7 @@
 """Counts that follow from a purchase, as expressions of an integer program.
 
 What comes with GPU systems and storage (switches, cables, racks, PDUs, CDUs, licences, spares)
-follows from their numbers by sums and by rounding up (`planner.case.quantities`). A count that is
+follows from their numbers by sums and by rounding up (`planner.case.model`). A count that is
 rounded up is a variable that is at least its argument; a fabric is one of its sizes. Each unit
 costs or takes something, so the program has no more of anything than it needs.
 """
@@ -15,9 +15,10 @@ from typing import Any
 from pulp import LpAffineExpression, LpInteger, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case
-from planner.case.bounds import Bounds
-from planner.case.model import BillItem
-from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
+from planner.case.builder import Bounds
+from planner.case.items import BillItem
+from planner.case.job import ROUNDING
+from planner.case.model import AtLeast, Ceil, Packed, Quantity, Ramp, Steps
 
 Expression = Any
 """A PuLP variable or affine expression, or a number (PuLP ships no types)."""

@@ -15,9 +15,9 @@ from dataclasses import replace
 import numpy as np
 
 from planner.case import Case, Storage, System
-from planner.case.model import Companions, Offer, Policy
-from planner.case.money import SUMS
-from planner.case.quantities import Ceil, Quantity, Steps, Sum, Terms
+from planner.case.figures import SUMS
+from planner.case.items import Offer, Terms
+from planner.case.model import Ceil, Companions, Policy, Quantity, Steps, Sum
 from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer.objective import name_weight
 
@@ -107,7 +107,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
         return (offer.pack, named, offer.gpus, offer.fabrics, ways)
     assert isinstance(offer, Storage)
     table = offer.id if offer.segments else ""
-    down = (offer.read_gb_per_s, offer.write_gb_per_s, offer.units_lost)
+    down = (offer.nameplate_read_gb_per_s, offer.nameplate_write_gb_per_s, offer.units_lost)
     worn = offer.endurance_tb_per_day is None
     return (offer.pack, named, offer.family, table, worn, down if case.tolerate_down else ())
 
@@ -120,7 +120,7 @@ def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
         takes += [-offer.client_write_gb_per_s, -offer.client_read_gb_per_s]
         takes += [-way.tflops_per_gpu for way in offer.ways]
     elif isinstance(offer, Storage):
-        takes += [-offer.read_gb_per_s, -offer.write_gb_per_s, -offer.usable_tb]
+        takes += [-offer.nameplate_read_gb_per_s, -offer.nameplate_write_gb_per_s, -offer.usable_tb]
         takes += [-(offer.endurance_tb_per_day or 0.0), -offer.bulk_tb, -offer.bulk_read_gb_per_s]
         takes += [-offer.burst_gb_per_s, -offer.buffer_gb]
     return takes

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bandwidth import local_drain_s, local_room_tb, worn_interval_s
-from planner.case.repair import Repair
+from planner.case.job import Repair, local_drain_s, local_room_tb, local_worn_interval_s
 from planner.optimizer.bill import TOLERANCE as ROOM
 from planner.optimizer.bill import Flags, Numbers, Places
 from planner.sizing.availability import Restarts
@@ -107,7 +106,7 @@ class Drives:
         self.there = np.array([drives is not None for _, drives in ways], dtype=bool)
         self.drain_s, self.worn_s, self.room_tb = (
             np.array([of(job, way, 1) if drives else 0.0 for way, drives in ways], dtype=float)
-            for of in (local_drain_s, worn_interval_s, local_room_tb)
+            for of in (local_drain_s, local_worn_interval_s, local_room_tb)
         )
         self.most_tb = np.array([drives.capacity_tb if drives else 0.0 for _, drives in ways])
         self.one_writes = job.one_replica_writes

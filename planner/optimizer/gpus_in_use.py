@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.case import Way
-from planner.case.quantities import ROUNDING
+from planner.case.job import ROUNDING
 from planner.optimizer.bill import Counts, Numbers, Places
 from planner.optimizer.goodput import MOST_EXPONENT
 from planner.optimizer.stores import Stores, staged

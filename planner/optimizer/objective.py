@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 
 from planner.case import Case
-from planner.case.model import Offer
-from planner.case.money import SUMS
+from planner.case.figures import SUMS
+from planner.case.items import Offer
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION
 from planner.optimizer.bill import bill

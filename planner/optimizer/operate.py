@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case, System, Way
-from planner.case.model import Job, Mode
+from planner.case.job import Job, Mode
 from planner.limits import BY_NAME, LIMITS, of_group
 from planner.optimizer.bill import Numbers, bill
 from planner.optimizer.goodput import kept_by_swaps
@@ -41,8 +41,8 @@ class Run:
     used: Mapping[str, int]
     gpus: int
     ways: tuple[str, ...]
-    write_gb_per_s: float
-    read_gb_per_s: float
+    delivered_write_gb_per_s: float
+    delivered_read_gb_per_s: float
     data_gb_per_s: float
     degraded_write_gb_per_s: float
     degraded_read_gb_per_s: float
@@ -231,8 +231,8 @@ class _Single:
             used=self.used,
             gpus=gpus,
             ways=tuple(way.id for _, way in self.running),
-            write_gb_per_s=at(flow.write),
-            read_gb_per_s=at(flow.read),
+            delivered_write_gb_per_s=at(flow.write),
+            delivered_read_gb_per_s=at(flow.read),
             data_gb_per_s=min(self.case.delivered_read * at(stores.read), client_data),
             degraded_write_gb_per_s=at(flow.degraded_write),
             degraded_read_gb_per_s=at(flow.degraded_read),

@@ -24,10 +24,9 @@ from typing import Any
 from pulp import LpAffineExpression, LpMaximize, LpMinimize, LpProblem, lpSum
 
 from planner.case import Case, Storage
-from planner.case.bounds import cap, cap_in_use, sizes_fall
-from planner.case.model import Offer
-from planner.case.money import weights
-from planner.case.quantities import ROUNDING
+from planner.case.figures import cap, cap_in_use, sizes_fall, weights
+from planner.case.items import Offer
+from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.bandwidth import Bandwidth
@@ -385,8 +384,8 @@ class Program(Rows):
             groups = self.whole("rule_units", most)
             self.row("rule_units", float(rule.per_gpus) * groups - gpus >= 0.0)
         read, write = self.bandwidth.total
-        self.row("rule_read", read - rule.read_gb_per_s * groups >= 0.0)
-        self.row("rule_write", write - rule.write_gb_per_s * groups >= 0.0)
+        self.row("rule_read", read - rule.nameplate_read_gb_per_s * groups >= 0.0)
+        self.row("rule_write", write - rule.nameplate_write_gb_per_s * groups >= 0.0)
 
     def held_write(self) -> None:
         """least <= eta_w sum_k write_k <= most, where a question holds the bandwidth bought."""

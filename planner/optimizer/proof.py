@@ -243,7 +243,11 @@ def point_of(case: Case, run: Run) -> Point:
     for item in case.bought(run.units):
         each = item.endurance_tb_per_day
         endured += math.inf if each is None else each * run.units[item.id]
-    bandwidth = run.write_gb_per_s, run.read_gb_per_s, run.degraded_write_gb_per_s
+    bandwidth = (
+        run.delivered_write_gb_per_s,
+        run.delivered_read_gb_per_s,
+        run.degraded_write_gb_per_s,
+    )
     return Point(float(run.gpus), *bandwidth, endured or math.inf)
 
 

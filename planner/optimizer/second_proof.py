@@ -18,7 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from planner.case import Case, System, Way
-from planner.case.bounds import cap
+from planner.case.figures import cap
 from planner.figures import RATIOS
 from planner.optimizer import solvers
 from planner.optimizer.program import Program

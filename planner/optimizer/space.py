@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.bounds import cap, cap_in_use
-from planner.case.model import Mode, Offer, Storage
-from planner.case.quantities import ROUNDING
+from planner.case.figures import cap, cap_in_use
+from planner.case.items import Offer, Storage
+from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
 from planner.optimizer.checks import Vendors, least_order, unmet_needs
 from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
@@ -501,8 +501,8 @@ class Space:
             return most
         groups = np.full(len(team), float(MOST))
         for bandwidth, each in (
-            (stores.read, rule.read_gb_per_s),
-            (stores.sustained, rule.write_gb_per_s),
+            (stores.read, rule.nameplate_read_gb_per_s),
+            (stores.sustained, rule.nameplate_write_gb_per_s),
         ):
             if each > 0:
                 groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from planner.case import Case, bandwidth
-from planner.case.bandwidth import ends
-from planner.case.model import Storage
+from planner.case import Case
+from planner.case.items import Storage, burst_write_gb_per_s, ends
 from planner.optimizer.bill import Counts, Flags, Numbers, Places
 from planner.units import DAY_S
 
@@ -48,7 +47,7 @@ class Stores:
 def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """The (read, write) nameplate bandwidth of an item's units, GB/s."""
     if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
+        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
     known, read, write = (np.array(side, dtype=float) for side in zip(*ends(item), strict=True))
     inside = (units >= known[0]) & (units <= known[-1])
     return (
@@ -61,7 +60,7 @@ def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
     """Return (read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
     left = units - item.units_lost
     if not item.segments:
-        return item.read_gb_per_s * left, item.write_gb_per_s * left
+        return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
     first = item.segments[0]
     few = left < first.low
     read, write = nameplates(item, np.maximum(left, first.low))
@@ -119,9 +118,9 @@ def with_bursts(
     case: Case, sustained: Numbers, burst: Numbers, buffer_gb: Numbers, worn_s: Numbers
 ) -> tuple[Numbers, Numbers]:
     """The nameplate bandwidth at which checkpoints are taken, GB/s, and the shortest
-    interval that drives endure and in which buffers recover, s; see `bandwidth.bursting`."""
+    interval that drives endure and in which buffers recover, s; see `burst_write_gb_per_s`."""
     checkpoint_gb, share = case.job.checkpoint_gb, case.delivered_write
-    write = bandwidth.bursting(sustained, burst, buffer_gb, checkpoint_gb, share)
+    write = burst_write_gb_per_s(sustained, burst, buffer_gb, checkpoint_gb, share)
     with np.errstate(divide="ignore"):
         return write, np.maximum(worn_s, checkpoint_gb / (share * sustained))
 

@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from planner.case import Case, System, Way, bandwidth
-from planner.case.model import Mode
+from planner.case import Case, System, Way
+from planner.case.job import Mode, stall_s
 from planner.optimizer.bill import Flags, Numbers
 from planner.optimizer.goodput import Drives, Times, erlang_b
 from planner.optimizer.stores import worn_interval_s
@@ -174,7 +174,7 @@ class UsefulWork:
 
     def stall_s(self, gpus: float) -> float:
         """The stall of an asynchronous checkpoint, s."""
-        return max(bandwidth.stall_s(self.job, way, gpus) for way in self.team.ways)
+        return max(stall_s(self.job, way, gpus) for way in self.team.ways)
 
     @property
     def longest_remote_s(self) -> float:

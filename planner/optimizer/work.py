@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.case import Case, Way, bandwidth
-from planner.case.model import Job, Mode
-from planner.case.quantities import ROUNDING
+from planner.case import Case, Way
+from planner.case.job import ROUNDING, Job, Mode, copy_s
 from planner.optimizer.bill import Counts, Flags, Numbers, Places
 from planner.optimizer.goodput import (
     Drives,
@@ -183,7 +182,7 @@ class Work:
         self.rate = each([way.failures_per_gpu_day for way in ways])
         self.tflops = self.way_tflops = each([way.tflops_per_gpu for way in ways])
         self.pflops_each = (job.mfu or 0.0) * 1e-3
-        self.copy_s = each([bandwidth.copy_s(job, way, 1) for way in ways])
+        self.copy_s = each([copy_s(job, way, 1) for way in ways])
         self.client_write = each([system.client_write_gb_per_s for system in owner])
         self.client_read = each([system.client_read_gb_per_s for system in owner])
         # Systems are used in part where replicas do not fill them: ceil(n / g) c <= n c / g + more.

@@ -13,24 +13,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from planner.case import Case, resolve
+from planner.case.fabrics import base_group, group_for, parts_per_panel, slowest_group
+from planner.case.items import total
 from planner.case.model import Fabric
-from planner.case.ports import base_group, group_for, parts_per_panel, slowest_group
-from planner.case.quantities import total
 from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
-from planner.schema.catalog import (
-    Link,
-    Port,
-    PortGroup,
-    Switch,
-)
-from planner.schema.layout import (
-    Cable,
-    CableEnd,
-    CableSchedule,
-    NetworkOfCable,
-)
+from planner.schema.catalog import Link, Port, PortGroup, Switch
+from planner.schema.layout import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.plan import Plan
 from planner.sizing.fabric import (
     FabricSize,

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from planner.case import Case, System, Way, figures
-from planner.case.bandwidth import (
-    bought_nameplate,
-    checkpoint_write,
-    copy_s,
-    local_part_gb,
-    local_room_tb,
-    nameplate,
-    writing_gpus,
-)
-from planner.case.repair import SpareUnit
+from planner.case.items import bought_nameplate, burst_write_gb_per_s, nameplate
+from planner.case.job import SpareUnit, copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
@@ -49,7 +42,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
     families = tuple(sorted({item.family for item in case.flash if run.units[item.id]}))
-    transfer_s = job.checkpoint_gb / run.write_gb_per_s
+    transfer_s = job.checkpoint_gb / run.delivered_write_gb_per_s
     return JobPlan(
         name=job.name,
         mode="sync" if run.mode == "sync" else "async",
@@ -72,8 +65,8 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         # Checkpoints and restores.
         checkpoint_gb=job.checkpoint_gb,
         bytes_per_parameter=job.bytes_per_parameter,
-        delivered_write_gb_per_s=run.write_gb_per_s,
-        delivered_read_gb_per_s=run.read_gb_per_s,
+        delivered_write_gb_per_s=run.delivered_write_gb_per_s,
+        delivered_read_gb_per_s=run.delivered_read_gb_per_s,
         write_limited_by=_limited_by(case, run, "write"),
         read_limited_by=_limited_by(case, run, "read"),
         client_write_limit_gb_per_s=run.client_write_gb_per_s,
@@ -129,11 +122,27 @@ def _per_system_gpus(inputs: Inputs, system: System, way: Way) -> int | None:
     return inputs.problem.job.gpus.most_of(system.id)
 
 
+def _checkpoint_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
+    """Nameplate write bandwidth at which a purchase takes a checkpoint, GB/s."""
+    bought = case.bought(units)
+    sustained = bought_nameplate(bought, units)[1]
+    if not case.bursts or sustained <= 0.0:
+        return sustained
+    burst = buffer_gb = 0.0
+    for item in bought:
+        burst += item.burst_gb_per_s * units[item.id] or nameplate(item, units[item.id])[1]
+        buffer_gb += item.buffer_gb * units[item.id]
+    taken = burst_write_gb_per_s(
+        sustained, burst, buffer_gb, case.job.checkpoint_gb, case.delivered_write
+    )
+    return float(taken)
+
+
 def _limited_by(
     case: Case, run: Run, side: Literal["read", "write"]
 ) -> Literal["appliances", "clients"]:
     if side == "write":
-        delivered = case.delivered_write * checkpoint_write(case, run.units)
+        delivered = case.delivered_write * _checkpoint_write_gb_per_s(case, run.units)
         return "appliances" if delivered <= run.client_write_gb_per_s else "clients"
     delivered = case.delivered_read * bought_nameplate(case.storage, run.units)[0]
     return "appliances" if delivered <= run.client_read_gb_per_s else "clients"

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.case import Case, System, suitability
-from planner.case.model import Way
+from planner.case import Case, System
+from planner.case.job import Way
+from planner.case.resolve import owned_units
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer.bill import bill, limited
@@ -19,12 +20,8 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, exceeded_limits, operate
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    LimitReport,
-    NextStep,
-    StepNeed,
-    Totals,
-)
+from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
+from planner.sizing.demand import rule_demand
 
 CLOSE = 1e-6
 
@@ -339,9 +336,9 @@ def _storage(plan: _Plan) -> Iterator[_Entry]:
 def _rule(plan: _Plan) -> Iterator[_Entry]:
     rule, totals = plan.case.rule, plan.totals
     if rule is not None:
-        units = -(-totals.gpus // rule.per_gpus)
-        yield _Entry("rule_read", totals.read_gb_per_s, rule.read_gb_per_s * units, rule.name)
-        yield _Entry("rule_write", totals.write_gb_per_s, rule.write_gb_per_s * units, rule.name)
+        read, write = rule_demand(rule, totals.gpus)
+        yield _Entry("rule_read", totals.read_gb_per_s, read, rule.name)
+        yield _Entry("rule_write", totals.write_gb_per_s, write, rule.name)
 
 
 def _gpus(plan: _Plan) -> Iterator[_Entry]:
@@ -374,7 +371,7 @@ def _counts(plan: _Plan) -> Iterator[_Entry]:
             yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(inputs, item.id, in_place)
         if in_place > count:
-            least = suitability.owned(item, inputs.problem)
+            least = owned_units(item, inputs.problem)
             yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in inputs.families:
         count = sum(n for sku, n in units.items() if n and inputs.item(sku).family == family.id)

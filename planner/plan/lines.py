@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from planner.case import Case, Storage, System, figures, suitability
-from planner.case.bandwidth import nameplate
-from planner.case.model import BillItem, Companion, Offer
-from planner.case.money import discount, support_span
-from planner.case.quantities import ceil
+from planner.case import Case, Storage, System, figures
+from planner.case.figures import discount, support_span
+from planner.case.items import BillItem, Offer, nameplate
+from planner.case.job import ceil
+from planner.case.model import Companion
+from planner.case.resolve import change_to_include
 from planner.figures import STATED
 from planner.inputs import Inputs, once_for_each, support_level
 from planner.optimizer.bill import Bill, bill
@@ -22,13 +23,7 @@ from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
 from planner.schema.layout import FabricReport
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    IdleUnits,
-    Line,
-    PriceNote,
-    Section,
-    Totals,
-)
+from planner.schema.plan import IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
@@ -399,7 +394,7 @@ def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> Why:
     if isinstance(offer, Storage):
         return _why_other_storage(inputs, case, run, offer)
     item = inputs.item(offer.id)
-    return dict(case.not_considered)[offer.id], suitability.let_in(item, inputs.problem) or ""
+    return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
 
 
 def _why_other_type(inputs: Inputs, case: Case, run: Run, system: System) -> Why:

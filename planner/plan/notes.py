@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.case import Case, figures, suitability
-from planner.case.bandwidth import write_needed_gb_per_s
+from planner.case import Case, figures
 from planner.case.fabrics import WORDS
+from planner.case.items import total
+from planner.case.job import write_needed_gb_per_s
 from planner.case.model import Fabric
-from planner.case.quantities import total
+from planner.case.resolve import missing_price_or_figure, why_excluded
 from planner.case.ways import ASSUMED, FULL
 from planner.figures import FIGURES, STATED
 from planner.inputs import Inputs, needs
@@ -23,12 +24,7 @@ from planner.paths import of_job
 from planner.plan.job import is_stated, ways_in_use
 from planner.schema.layout import FabricReport
 from planner.schema.operation import JobPlan
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    Plan,
-    Verdict,
-)
+from planner.schema.plan import LimitReport, Line, Plan, Verdict
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import LOST_TIME
@@ -372,8 +368,8 @@ def _named_but_unavailable(facts: Facts) -> Iterator[str]:
     """GPU systems that the problem names and cannot have, figures not missing."""
     named = facts.inputs.problem.consider.gpu_systems or ()
     for item in facts.inputs.items:
-        if item.id in named and suitability.lacking(item, facts.inputs) is None:
-            reason = suitability.why_not(item, facts.inputs)
+        if item.id in named and missing_price_or_figure(item, facts.inputs) is None:
+            reason = why_excluded(item, facts.inputs)
             if reason is not None:
                 yield f"{item.model} is to be considered and was not: {reason}"
 

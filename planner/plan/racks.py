@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from planner.case import Case, figures
 from planner.case.fabrics import WORDS
 from planner.case.figures import box
+from planner.case.items import total
 from planner.case.model import Fabric
-from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.layout import (
-    Device,
-    FabricReport,
-    RackClassName,
-    RackGroup,
-)
+from planner.schema.layout import Device, FabricReport, RackClassName, RackGroup
 from planner.sizing.fabric import Tree, smallest
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from planner.case import Case, Storage
-from planner.case.bandwidth import bought_nameplate, write_needed_gb_per_s
-from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.items import bought_nameplate
+from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.bounds import cap
-from planner.case.model import BillItem, Case, Companions, Offer, Storage, System, Way
-from planner.case.money import support_span
+from planner.case.figures import cap, support_span
+from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.job import Way
+from planner.case.model import Case, Companions
 from planner.case.resolve import with_companions
 from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
@@ -38,13 +39,7 @@ from planner.portfolio.schema import (
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category
 from planner.schema.job import Checkpoint, Job
-from planner.schema.problem import (
-    Budget,
-    Objective,
-    Problem,
-    Quantity,
-    Term,
-)
+from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.untrusted_files import contents
 

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 from pulp import LpMaximize, LpProblem, lpSum
 
-from planner.case.money import weights
-from planner.case.quantities import ROUNDING
+from planner.case.figures import weights
+from planner.case.job import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows, value_of
 from planner.optimizer.useful_work import Point, Tangent
@@ -549,8 +549,12 @@ class Program(Rows):
         """Return the delivered write and read bandwidth of a site in a period, GB/s."""
         case = self.instance.places[at].case
         units = {item.id: self.units[at, item.id, period] for item in case.storage}
-        write = lpSum(case.delivered_write * i.write_gb_per_s * units[i.id] for i in case.storage)
-        read = lpSum(case.delivered_read * i.read_gb_per_s * units[i.id] for i in case.storage)
+        write = lpSum(
+            case.delivered_write * i.nameplate_write_gb_per_s * units[i.id] for i in case.storage
+        )
+        read = lpSum(
+            case.delivered_read * i.nameplate_read_gb_per_s * units[i.id] for i in case.storage
+        )
         return write, read
 
     def supplies(self, at: int, place: Place, period: int) -> None:
@@ -797,8 +801,8 @@ def _most_delivered(place: Place) -> tuple[float, float]:
         return max(share * math.fsum(best), 1e-6)
 
     case = place.case
-    write = most("write_gb_per_s", case.delivered_write)
-    return write, most("read_gb_per_s", case.delivered_read)
+    write = most("nameplate_write_gb_per_s", case.delivered_write)
+    return write, most("nameplate_read_gb_per_s", case.delivered_read)
 
 
 __all__ = ["Limit", "Program", "Run", "tokens_per_pflops"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from planner.case.money import weights
+from planner.case.figures import weights
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
 from planner.optimizer.useful_work import Point

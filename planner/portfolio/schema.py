@@ -28,15 +28,7 @@ from planner.schema.base import (
 from planner.schema.catalog import Category
 from planner.schema.job import Job
 from planner.schema.prices import CurrencyCode, Exchange
-from planner.schema.problem import (
-    Consider,
-    Extra,
-    Indifference,
-    Network,
-    Quantity,
-    Site,
-    Storage,
-)
+from planner.schema.problem import Consider, Extra, Indifference, Network, Quantity, Site, Storage
 
 Trend = Annotated[float, Unit(units.SHARE, low=-0.9, high=1.0)]
 Weight = Annotated[float, Unit(units.NUMBER, open_low=True, high=1e6)]

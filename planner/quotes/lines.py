@@ -26,13 +26,7 @@ from planner.quotes.cells import (
     term_years,
 )
 from planner.quotes.table import Table, body
-from planner.schema.bill import (
-    LineKind,
-    MatchedBy,
-    QuoteField,
-    QuoteLine,
-    QuoteSum,
-)
+from planner.schema.bill import LineKind, MatchedBy, QuoteField, QuoteLine, QuoteSum
 from planner.untrusted_workbooks import NO_VALUE
 
 CENT = 0.011

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
-from planner.schema.plan import (
-    LimitReport,
-    Line,
-    Plan,
-    Section,
-)
+from planner.schema.plan import LimitReport, Line, Plan, Section
 
 
 class Entry(NamedTuple):

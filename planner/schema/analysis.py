@@ -5,12 +5,7 @@ Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
 
 from typing import Annotated, Literal
 
-from planner.schema.base import (
-    InItsUnit,
-    InUnit,
-    Record,
-    Shown,
-)
+from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Plan, Status
 from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized

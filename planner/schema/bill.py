@@ -9,14 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planner.schema.analysis import InMeasure, Study
-from planner.schema.base import (
-    Day,
-    Identifier,
-    Model,
-    PositiveWhole,
-    Record,
-    Text,
-)
+from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.explanation import Breach
 from planner.schema.plan import Section
 

@@ -6,12 +6,7 @@ Additive changes only, as with the plan.
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from planner.schema.base import (
-    InItsUnit,
-    InUnit,
-    Record,
-    Shown,
-)
+from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import LimitReport, Plan
 
 VERIFICATION_SCHEMA_VERSION = 1

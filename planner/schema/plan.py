@@ -20,12 +20,7 @@ from planner.schema.base import (
     Shown,
 )
 from planner.schema.catalog import Category, Lifecycle
-from planner.schema.layout import (
-    FabricReport,
-    RackClassName,
-    RackGroup,
-    StorageOptions,
-)
+from planner.schema.layout import FabricReport, RackClassName, RackGroup, StorageOptions
 from planner.schema.operation import JobPlan
 from planner.schema.prices import ShownIn
 

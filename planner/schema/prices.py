@@ -33,12 +33,7 @@ from planner.schema.base import (
     Whole,
     Years,
 )
-from planner.schema.catalog import (
-    Category,
-    Confidence,
-    MediaType,
-    Source,
-)
+from planner.schema.catalog import Category, Confidence, MediaType, Source
 
 
 def _known_code(code: str) -> str:

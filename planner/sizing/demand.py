@@ -5,7 +5,7 @@ the size of a checkpoint, ``interval_s`` the time from the start of one to that 
 """
 
 import math
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from planner.units import DAY_S
 
@@ -83,14 +83,23 @@ _NVIDIA = "NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, tab
 _SCALABLE_UNIT_GPUS = 256
 
 
+class BandwidthRule(NamedTuple):
+    """A storage rule: nameplate bandwidth for every ``per_gpus`` GPUs bought, counted whole."""
+
+    name: str
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
+    per_gpus: int
+
+
 class VendorRule(NamedTuple):
     """Bandwidth a vendor recommends for every so many GPUs.
 
     Attributes:
         name: the rule's name in its family.
         family: who recommends it; figures of different families are not comparable.
-        read_gb_per_s: aggregate read bandwidth per `per_gpus`, GB/s.
-        write_gb_per_s: aggregate write bandwidth per `per_gpus`, GB/s.
+        nameplate_read_gb_per_s: aggregate read bandwidth per `per_gpus`, GB/s.
+        nameplate_write_gb_per_s: aggregate write bandwidth per `per_gpus`, GB/s.
         per_gpus: GPUs the figures stand for; a part of it counts as a whole.
         source: where the rule is printed.
         note: whom the vendor recommends it to.
@@ -98,27 +107,11 @@ class VendorRule(NamedTuple):
 
     name: str
     family: RuleFamily
-    read_gb_per_s: float
-    write_gb_per_s: float
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
     per_gpus: int
     source: str
     note: str
-
-
-class PerGpus(Protocol):
-    """Bandwidth for every so many GPUs: a vendor's rule, or the user's own."""
-
-    @property
-    def read_gb_per_s(self) -> float:
-        """Aggregate read bandwidth, GB/s."""
-
-    @property
-    def write_gb_per_s(self) -> float:
-        """Aggregate write bandwidth, GB/s."""
-
-    @property
-    def per_gpus(self) -> int:
-        """GPUs the figures stand for; a part of it counts as a whole."""
 
 
 def _ddn(name: str, read_gb_per_s: float, write_gb_per_s: float, note: str) -> VendorRule:
@@ -144,12 +137,12 @@ VENDOR_RULES: dict[str, VendorRule] = {
 }
 
 
-def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
-    """The (read, write) bandwidth in GB/s that a rule asks for.
+def rule_demand(rule: BandwidthRule | VendorRule, gpus: int) -> tuple[float, float]:
+    """Nameplate (read, write) bandwidth that a rule requires, GB/s.
 
     Args:
         rule: one of `VENDOR_RULES`, or the user's own.
         gpus: GPUs bought; scalable units count whole.
     """
     units = -(-gpus // rule.per_gpus)
-    return units * rule.read_gb_per_s, units * rule.write_gb_per_s
+    return units * rule.nameplate_read_gb_per_s, units * rule.nameplate_write_gb_per_s

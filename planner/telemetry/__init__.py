@@ -9,12 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.errors import Finding, InputError
-from planner.schema.telemetry import (
-    CHECKPOINT_COLUMNS,
-    Characterization,
-    ClusterFound,
-    JobFound,
-)
+from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job_of, table_of
 from planner.telemetry.restarts import broken_off, find_breaks
 from planner.telemetry.rhythm import WHOLE, Track

@@ -18,12 +18,7 @@ from planner.figures import FIGURES
 from planner.paths import job_path
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import Problem
-from planner.schema.telemetry import (
-    Calibration,
-    JobFound,
-    Measured,
-    Override,
-)
+from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.jobs import median_with_range, scaled
 from planner.telemetry.restarts import poisson
 from planner.telemetry.tables import names_line, read_table, read_times

@@ -16,12 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.schema.telemetry import (
-    CHECKPOINT_COLUMNS,
-    JobFound,
-    Measured,
-    Segment,
-)
+from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
 from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.rhythm import CUT, INFERRED, WHOLE, Track
 from planner.telemetry.signal import Bursts, Places, Series, Z, scatter

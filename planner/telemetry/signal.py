@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
@@ -61,8 +62,8 @@ _LEAST_SAMPLES = 8
 _MOST_GB = 1e12
 """A figure of traffic is less: counters of 64 bits end at 2e10 GB."""
 
-_ALIKE = 0.2
-"""Stretches of several hosts, one after another, are about as long as one another."""
+_REPEATED = 0.1
+"""Share of rows that repeat a time with other figures, above which they are of several hosts."""
 
 _GAP, _STEP = 1.5, 0.5
 _BLOCK, _LEAST_STEP_S = 4096, 1e-3
@@ -121,7 +122,7 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:  # in no order at all
         raw = _choose(raw, np.argsort(raw.time_s, kind="stable"))
     kept = _kept(raw, usual)
-    _require_one_source(raw, kept, usual)
+    _require_one_source(raw, kept)
     raw = _choose(raw, kept)
     clock, step = raw.time_s, np.diff(raw.time_s)
     widths = _local_usual(step, usual)
@@ -166,38 +167,20 @@ def _kept(raw: Raw, usual: float) -> Flags:
     return kept
 
 
-def _require_one_source(raw: Raw, kept: Flags, usual: float) -> None:
-    """Refuse rows of several hosts, that repeat times with other figures.
+def _require_one_source(raw: Raw, kept: Flags) -> None:
+    """Refuse rows of several hosts, that repeat many times with other figures.
 
-    In a long trace a few such rows are a clock that was set back by a sample, as by a leap second.
+    A clock that was set back repeats a few.
 
     Raises:
         InputError: there are such rows.
     """
-    again = _contradicting(raw, kept)
-    if again > (_LATE_ROWS if len(kept) >= 1000 * _LATE_ROWS else 0):
+    order = np.argsort(raw.time_s, kind="stable")
+    time, write = raw.time_s[order], raw.write[order]
+    again = int(np.sum((np.diff(time) == 0) & (np.diff(write) != 0)))
+    if again > _REPEATED * len(kept):
         message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
         raise refusal(raw.file, f"{message} with other figures", _FIX_APART)
-    begin = np.flatnonzero(
-        (np.diff(raw.time_s) < 0) & (np.abs(raw.time_s[1:] - raw.time_s[0]) <= _LATE_ROWS * usual)
-    )
-    parts = np.diff(np.concatenate(([0], begin + 1, [len(kept)])))
-    if len(begin) and parts[0] >= _LEAST_SAMPLES and parts[0] >= _ALIKE * parts.max():
-        message = f"cluster '{raw.cluster}': times start again {len(begin):,} times"
-        raise refusal(raw.file, message, _FIX_APART)
-
-
-def _contradicting(raw: Raw, kept: Flags) -> int:
-    """Number of dropped rows that differ from the row kept for their time."""
-    dropped, place = np.flatnonzero(~kept), np.flatnonzero(kept)
-    place = place[np.argsort(raw.time_s[place], kind="stable")]
-    found = np.searchsorted(raw.time_s[place], raw.time_s[dropped]).clip(max=len(place) - 1)
-    found = place[found]
-    other = raw.write[found] != raw.write[dropped]
-    if raw.read is not None:
-        both = np.isfinite(raw.read[found]) & np.isfinite(raw.read[dropped])
-        other |= both & (raw.read[found] != raw.read[dropped])
-    return int(np.sum(other & (raw.time_s[found] == raw.time_s[dropped])))
 
 
 def _local_usual(step: Numbers, usual: float) -> Numbers:
@@ -457,7 +440,7 @@ _LEAST_BLOCK, _MOST_BLOCK = 12, 720
 _AROUND = 6
 """Blocks on either side: with blocks of half an hour a window of some six hours."""
 
-_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
+_LOWEST, _LOW, _TAIL = 0.05, 0.2, 3.0
 
 
 def background(rate: Numbers, sample_s: float) -> Background:
@@ -472,7 +455,7 @@ def background(rate: Numbers, sample_s: float) -> Background:
     """
     size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
     size = max(1, min(size, len(rate) // 2 or 1))
-    lowest, low, middle = _quantiles(_blocks(rate, size), _LOWEST, _LOW, 50.0)
+    lowest, low, middle = _quantiles(_blocks(rate, size), _LOWEST, _LOW, 0.5)
     # Where bursts fill more than half of the time, the median is one of theirs.
     spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
     # No long burst lifts a low quantile of the blocks around each.
@@ -484,8 +467,8 @@ def background(rate: Numbers, sample_s: float) -> Background:
     blocks = _blocks(np.where(quiet, rate, np.nan), size)
     few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
     blocks[few] = np.nan
-    (middle,) = _quantiles(blocks, 50.0)
-    (off,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
+    (middle,) = _quantiles(blocks, 0.5)
+    (off,) = _quantiles(np.abs(blocks - middle[:, None]), 0.5)
     noise = _fill_in(MAD * off)
     outlying = np.abs(blocks - middle[:, None]) > _CLEAR * noise[:, None] + 1e-12
     blocks[outlying] = np.nan
@@ -500,16 +483,10 @@ def _blocks(values: Numbers, size: int) -> Numbers:
     return np.asarray(padded.reshape(-1, size))
 
 
-def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
+def _quantiles(blocks: Numbers, *shares: float) -> Numbers:
     """Quantiles of each block, NaN where nothing is known."""
-    ordered = np.sort(blocks, axis=1)  # NaN last
-    known = np.sum(~np.isnan(blocks), axis=1)
-    rows = np.arange(len(blocks))
-    found = []
-    for percent in percents:
-        place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
-        found.append(np.where(known > 0, ordered[rows, place], np.nan))
-    return found
+    found = pd.DataFrame(blocks.T).quantile(list(shares), interpolation="lower")
+    return np.asarray(found.to_numpy(float))
 
 
 def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
@@ -521,11 +498,9 @@ def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
 
 
 def _fill_in(values: Numbers) -> Numbers:
-    """Interpolate unknown values between their neighbours."""
-    known = np.flatnonzero(~np.isnan(values))
-    if not len(known):
-        return np.zeros(len(values))
-    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
+    """Interpolate unknown values between their neighbours; 0 where none is known."""
+    found = pd.Series(values).interpolate(limit_direction="both").fillna(0.0)
+    return np.asarray(found.to_numpy(float))
 
 
 def _along(blocks: Numbers, size: int, samples: int) -> Numbers:

@@ -319,7 +319,7 @@ def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
         )  # fmt: skip
         return own | {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
     cent = 0.0 if item.is_percentage else cent_usd(basis.problem.shown_in)
-    each_cent = 0.5 if basis.problem.shown_in.code == "USD" else bought + 1
+    each_cent = 0.5 + 1e-6 if basis.problem.shown_in.code == "USD" else bought + 1
     yearly, half = price.per_year_usd, (0.5 + 1e-6) * cent_usd(basis.problem.shown_in)
     support = price.support_per_year
     each = support.share * net if isinstance(support, SupportShare) else support and support.usd

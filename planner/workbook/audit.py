@@ -24,7 +24,9 @@ from pydantic import ValidationError
 
 from planner.api import Options, solve_with
 from planner.case import Case, resolve, with_companions
-from planner.case.model import Limits, Mode, Offer
+from planner.case.items import Offer
+from planner.case.job import Mode
+from planner.case.model import Limits
 from planner.case.ways import ways_in_plan
 from planner.errors import Finding, InputError, VerificationError
 from planner.inputs import Inputs, changed, inputs_from_text

@@ -119,9 +119,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [
-        ("site.floor={racks_per_row: 10, rows: 4, rack_width: 60 cm, row_pitch: 3 m, riser: 1 m}",
-         ["storage.delivered_fraction.write=0.5,0.6", "site.racks=20,30,60"],
-         "racks is 60; floor has places for 40"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
          "a repair takes 365 days at most"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],

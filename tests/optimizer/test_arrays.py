@@ -1,4 +1,4 @@
-"""Purchases as arrays: counts of `planner.case.quantities`, goodput of `planner.sizing`."""
+"""Purchases as arrays: counts of `planner.case.model`, goodput of `planner.sizing`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from planner.case import Case, resolve
-from planner.case.bandwidth import nameplate
-from planner.case.model import Mode
-from planner.case.money import weights
+from planner.case.figures import weights
+from planner.case.items import nameplate
+from planner.case.job import Mode
 from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer.bill import Kernel, bill
@@ -25,6 +25,7 @@ from planner.optimizer.stores import stored
 from planner.optimizer.work import Uses, modes_of, most_gpus
 from planner.sizing import two_levels
 from planner.sizing.goodput import goodput
+from tests.optimizer.counted import companion_counts
 from tests.test_all_levers import together
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case as Drawn
@@ -68,7 +69,7 @@ def counts_of(
 ) -> dict[str, float] | None:
     """Return every count of one purchase, worked out one after the other."""
     try:
-        counts = case.companions.values(case.wired(units, way))
+        counts = companion_counts(case, units, way)
     except ValueError:
         return None
     for name, (system, each) in case.capped.items():
@@ -149,7 +150,7 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         here = by_sizing(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
         plates = nameplate(item, count)
-        assert run.read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
+        assert run.delivered_read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
             longer = min(run.interval_s * 1.01, case.job.interval.high_s)
             assert by_sizing(case, run, longer) <= here * (1 + 1e-12)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from planner.case import resolve
-from planner.case.bounds import cap, cap_in_use
-from planner.case.model import Case, Companions, Offer, Storage, System
-from planner.case.quantities import Steps
+from planner.case.figures import cap, cap_in_use
+from planner.case.items import Offer, Storage, System
+from planner.case.model import Case, Companions, Steps
 from planner.optimizer.checks import broken_limits
 from tests.optimizer.cases import resolved
 from tests.oracle.enumerate import best

@@ -130,8 +130,8 @@ def test_of_what_is_alike_the_one_stays_that_ties_would_take() -> None:
 
 STAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "it draws less": ("twin", {"it_power_kw": 4.9}),
-    "it writes faster": ("twin", {"write_gb_per_s": 1.1}),
-    "it reads faster": ("twin", {"read_gb_per_s": 4.4}),
+    "it writes faster": ("twin", {"nameplate_write_gb_per_s": 1.1}),
+    "it reads faster": ("twin", {"nameplate_read_gb_per_s": 4.4}),
     "it holds more": ("twin", {"usable_tb": 101.0}),
     "it is asked for": ("twin", {"low": 1}),
     "it is demanded": ("twin", {"forced": True}),
@@ -162,6 +162,6 @@ def test_what_a_question_or_a_rule_names_stays() -> None:
     assert gone(replace(case, objective="least_write")) == set()
     capped = case.limits.with_values(most_write_gb_per_s=2.0)
     assert gone(replace(case, limits=capped)) == set()
-    slow = with_store(case, "twin", write_gb_per_s=0.9)
+    slow = with_store(case, "twin", nameplate_write_gb_per_s=0.9)
     assert gone(slow) == {"twin"}
     assert gone(replace(slow, tolerate_down=1)) == set()  # more is lost with the faster one down

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from planner.case import Case, resolve, with_companions
-from planner.case.bounds import cap, unlimited
+from planner.case.figures import cap, unlimited
 from planner.inputs import Inputs
 from planner.optimizer.checks import bought_write_gb_per_s
 from planner.optimizer.optimise import optimise

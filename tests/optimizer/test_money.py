@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from planner import api
 from planner.case import resolve
+from planner.case.figures import discount, support_usd_per_year, unit_net_usd
 from planner.case.model import Case
-from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.case.ways import ways_in_plan
 from planner.currency import USD
 from planner.optimizer.bill import bill

@@ -10,7 +10,9 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.model import Case, Mode, System
+from planner.case.items import System
+from planner.case.job import Mode
+from planner.case.model import Case
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, operate
 from planner.optimizer.stores import stored
@@ -119,7 +121,7 @@ def kept(run: Solved, operation: Run, interval_s: float) -> float:
 def shortest(run: Solved, operation: Run) -> float:
     """Return the shortest interval that the limits in docs/model.md allow, s."""
     job, case = run.case.job, run.case
-    transfer_s = job.checkpoint_gb / operation.write_gb_per_s
+    transfer_s = job.checkpoint_gb / operation.delivered_write_gb_per_s
     bounds = [job.interval.low_s]
     if run.mode == "sync":
         bounds.append(transfer_s / job.max_blocking)

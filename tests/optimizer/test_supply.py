@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.case.model import BillItem, System, Way
-from planner.case.money import support_factor, support_span
+from planner.case.figures import support_factor, support_span
+from planner.case.items import BillItem, System
+from planner.case.job import Way
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.sizing.facility import discounted_years
 from tests.world.random_cases import inputs_of

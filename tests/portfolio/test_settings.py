@@ -12,14 +12,7 @@ from pydantic import BaseModel
 from planner.errors import InputError
 from planner.portfolio import api
 from planner.portfolio.schema import Portfolio, PortfolioPlan, PortfolioSite, TrainingJob
-from planner.schema.job import (
-    Checkpoint,
-    DataSet,
-    GpuRange,
-    Repair,
-    Restore,
-    Training,
-)
+from planner.schema.job import Checkpoint, DataSet, GpuRange, Repair, Restore, Training
 from planner.schema.problem import Quantity, Storage
 from tests.portfolio.small import ONE, SITE, A, B, S, Store, files, written
 

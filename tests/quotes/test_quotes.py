@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner import api
-from planner.case.money import discount
+from planner.case.figures import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.analysis.fleet import ListedJob, match_jobs, read_jobs, study_fleet
 from planner.errors import InputError
 from planner.report.views import telemetry as fleet_text
 from planner.schema.telemetry import FleetStudy, JobFound, Measured
 from planner.telemetry import characterize
-from planner.telemetry.fleet import ListedJob, match_jobs, read_jobs, study_fleet
 from tests.telemetry.fleet import fleet, write_fleet
 
 MODELS = fleet(seed=5)

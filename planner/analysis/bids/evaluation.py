@@ -19,8 +19,9 @@ from planner.analysis.bids.offers import (
     with_offers,
 )
 from planner.api import Options
-from planner.case import Case, resolve, suitability
-from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case import Case, resolve
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.case.resolve import missing_figure
 from planner.currency import Currency
 from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES
@@ -32,15 +33,7 @@ from planner.optimizer.optimise import Certificate, optimise
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report.words import product as product_name
-from planner.schema.bill import (
-    BidCharge,
-    BidFigures,
-    BidLine,
-    BidMeasure,
-    Lack,
-    LackKind,
-    PricedBy,
-)
+from planner.schema.bill import BidCharge, BidFigures, BidLine, BidMeasure, Lack, LackKind, PricedBy
 from planner.schema.catalog import Item
 from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
@@ -229,7 +222,7 @@ class Evaluator:
         inputs = with_offers(self.inputs, prices, lots, charges)
         bare = Evaluated(inputs, lots, charges, against=tuple(objections(self.inputs, lots)))
         lotted = [inputs.item(id_) for lot in lots.values() for id_ in lot]
-        lacking = [(item, suitability.missing_figure(item, inputs)) for item in lotted]
+        lacking = [(item, missing_figure(item, inputs)) for item in lotted]
         missing = [f"{item.model}: {figure}" for item, figure in lacking if figure is not None]
         if bare.against or missing:
             return replace(bare, why="; ".join(missing))

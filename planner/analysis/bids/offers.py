@@ -18,8 +18,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.case import suitability
-from planner.case.money import unit_net_usd
+from planner.case.figures import unit_net_usd
+from planner.case.resolve import why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader import yaml12
@@ -476,7 +476,7 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
     problem = inputs.problem
     for id_, count in (each for lot in lots.values() for each in lot.items()):
         item, rule = inputs.item(id_), problem.items.get(id_, Quantity())
-        unwanted = suitability.not_wanted(item, problem)
+        unwanted = why_not_wanted(item, problem)
         if unwanted is not None:
             yield f"{item.model}: {unwanted}"
         spares = " beside spares" if problem.spare_share(id_, item.category) else ""

@@ -33,13 +33,7 @@ from planner.report.words import (
     ratio,
     some,
 )
-from planner.schema.bill import (
-    Bid,
-    Bids,
-    Lack,
-    LineKind,
-    Quote,
-)
+from planner.schema.bill import Bid, Bids, Lack, LineKind, Quote
 
 _MOST_FINDINGS, _MOST_LACKS = 24, 16
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}

@@ -1,21 +1,27 @@
-"""A fleet's checkpoints against model size and interval: several clusters and a table of jobs.
+"""A fleet's checkpoints against model size and interval, and the storage that they require.
 
-The demand law: a checkpoint of S bytes that drains during a share (the overlap) of the interval I
-takes a bandwidth of S / (overlap x I). Model size enters through S alone, the GPUs not at all.
+Clusters' traces and a table of jobs give three findings and the demand law: a checkpoint of S bytes
+that drains during a share (the overlap) of the interval I takes a bandwidth of S / (overlap x I).
+Model size enters through S alone, the GPUs not at all. Sufficient storage is the planner's, in
+watts and in GPUs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from planner import units
+from planner import api, units
 from planner.errors import Finding, InputError
+from planner.inputs import Inputs
+from planner.schema.job import Job
+from planner.schema.plan import Line, Plan
+from planner.schema.problem import Problem
 from planner.schema.telemetry import (
     CONFIDENCE,
     Characterization,
@@ -54,7 +60,7 @@ class ListedJob:
 
 
 def read_jobs(path: Path) -> list[ListedJob]:
-    """Return the rows of a table with the columns job, cluster, gpus, parameters.
+    """The rows of a table with the columns job, cluster, gpus, parameters.
 
     Parameters are a number, or a number with a letter (``405 B``, ``1.8 T``).
 
@@ -72,12 +78,18 @@ def read_jobs(path: Path) -> list[ListedJob]:
             raise InputError(Finding("jobs", message, str(path), names_line(frame), fix=fix))
     rows = []
     for line, *row in frame[list(COLUMNS)].dropna(how="all").itertuples():
-        gpus, parameters = _number(row[2], "gpus", path, line), _count(row[3], path, line)
+        gpus, parameters = (_number(row[at], COLUMNS[at], path, line) for at in (2, 3))
         rows.append(ListedJob(str(row[0]), str(row[1]), round(gpus), parameters))
     return rows
 
 
-def _number(cell: Any, name: str, path: Path, line: int | None) -> float:
+def _number(cell: Any, name: str, path: Path, line: int) -> float:
+    """A number above 0; of parameters also with a letter."""
+    try:
+        if name == "parameters" and isinstance(cell, str):
+            return units.parse(cell, units.PARAMETERS)
+    except units.QuantityError:
+        pass
     try:
         value = float(str(cell).replace(",", ""))
     except ValueError:
@@ -88,19 +100,10 @@ def _number(cell: Any, name: str, path: Path, line: int | None) -> float:
     return value
 
 
-def _count(cell: Any, path: Path, line: int | None) -> float:
-    if isinstance(cell, str):
-        try:
-            return units.parse(cell, units.PARAMETERS)
-        except units.QuantityError:
-            pass
-    return _number(cell, "parameters", path, line)
-
-
 def study_fleet(
     record: Characterization, listed: Sequence[ListedJob], limit: float = LIMIT
 ) -> FleetStudy:
-    """Return the study of the jobs that both the telemetry and the table have.
+    """The study of the jobs that both the telemetry and the table have.
 
     Args:
         record: clusters and jobs of the telemetry.
@@ -124,7 +127,9 @@ def study_fleet(
         law=law,
         under_limit_jobs=_share(len(under), len(jobs)),
         under_limit_checkpoints=sum(job.checkpoints for job in under) / max(checkpoints, 1),
-        storage=tuple(_storage(record, name, jobs) for name in _clusters(jobs)),
+        storage=tuple(
+            _storage(record, name, jobs) for name in dict.fromkeys(job.cluster for job in jobs)
+        ),
         unmatched=tuple(row.name for row, parts in zip(listed, matched, strict=True) if not parts),
         unknown=tuple(unknown),
     )
@@ -133,7 +138,7 @@ def study_fleet(
 def match_jobs(
     found: Sequence[JobFound], listed: Sequence[ListedJob]
 ) -> tuple[list[list[JobFound]], list[str]]:
-    """Return the jobs of the telemetry that belong to each row, and the names of those left.
+    """The jobs of the telemetry that belong to each row, and the names of those left.
 
     A job belongs to the row of its name, else to a row of its cluster whose parameters are nearest
     to those that its checkpoints imply, within a factor of 1.5: one row for each job as far as
@@ -173,17 +178,12 @@ def _distance(job: JobFound, row: ListedJob) -> float:
 
 
 def _merged(parts: Sequence[JobFound]) -> tuple[float, float, float]:
-    """Return size, interval and drain of a job, of several parts by their checkpoints."""
+    """Size, interval and drain of a job: geometric means of its parts by their checkpoints."""
     weights = [part.checkpoints for part in parts]
-
-    def mean(values: list[float]) -> float:
-        return math.exp(float(np.average(np.log(values), weights=weights)))
-
-    return (
-        mean([part.size_gb.value for part in parts]),
-        mean([part.interval_s.value for part in parts]),
-        mean([part.drain_s.value for part in parts]),
-    )
+    figures = [(part.size_gb, part.interval_s, part.drain_s) for part in parts]
+    logs = np.log([[each.value for each in part] for part in figures])
+    size, interval, drain = np.exp(np.average(logs, axis=0, weights=weights)).tolist()
+    return size, interval, drain
 
 
 def _fleet_job(
@@ -215,7 +215,7 @@ def _fleet_job(
 
 
 def fit_logarithms(columns: Sequence[Numbers], y: Numbers) -> tuple[list[Measured], float]:
-    """Return the exponents of a power law with their ranges, and the share of variance explained.
+    """The exponents of a power law with their ranges, and the share of variance explained.
 
     Args:
         columns: figures above 0, each with an exponent to fit.
@@ -237,7 +237,7 @@ def fit_logarithms(columns: Sequence[Numbers], y: Numbers) -> tuple[list[Measure
 
 
 def _trend(jobs: Sequence[FleetJob], x: str, y: str) -> Trend | None:
-    """Return the power law between two figures of jobs; None for too few jobs."""
+    """The power law between two figures of jobs; None for too few jobs."""
     from scipy.stats import spearmanr
 
     across = np.array([getattr(job, x) for job in jobs], dtype=float)
@@ -257,7 +257,7 @@ def _trend(jobs: Sequence[FleetJob], x: str, y: str) -> Trend | None:
 
 
 def _fit_law(jobs: Sequence[tuple[float, float, float]]) -> DemandLaw | None:
-    """Return the demand law of jobs, each with size (GB), interval and drain (s)."""
+    """The demand law of jobs, each with size (GB), interval and drain (s)."""
     from scipy.special import stdtrit
 
     if len(jobs) < _LEAST_JOBS:
@@ -265,11 +265,10 @@ def _fit_law(jobs: Sequence[tuple[float, float, float]]) -> DemandLaw | None:
     size, interval, drain = (np.array(column) for column in zip(*jobs, strict=True))
     (c, b), explained = fit_logarithms([size, 1.0 / interval], size / drain)
     known = (c.high or 0.0) - (c.low or 0.0) <= _WIDEST
-    overlaps = np.log(drain / interval)
-    half = float(stdtrit(len(jobs) - 1, 0.5 + CONFIDENCE / 2)) * float(overlaps.std(ddof=1))
-    half /= math.sqrt(len(jobs))
-    middle = float(overlaps.mean())
-    low, value, high = (math.exp(middle + step) for step in (-half, 0.0, half))
+    logs = np.log(drain / interval)
+    half = float(stdtrit(len(jobs) - 1, 0.5 + CONFIDENCE / 2)) * float(logs.std(ddof=1))
+    ends = logs.mean() + half / math.sqrt(len(jobs)) * np.array((-1.0, 0.0, 1.0))
+    low, value, high = np.exp(ends).tolist()
     return DemandLaw(
         jobs=len(jobs),
         size_exponent=c if known else None,
@@ -280,26 +279,20 @@ def _fit_law(jobs: Sequence[tuple[float, float, float]]) -> DemandLaw | None:
 
 
 def _share(part: int, whole: int) -> Measured:
-    """Return a share with the exact (Clopper-Pearson) range of a binomial count."""
-    from scipy.special import betaincinv
+    """Share with the exact (Clopper-Pearson) range of a binomial count."""
+    from scipy.stats import binomtest
 
     if not whole:
         return Measured(value=0.0, low=0.0, high=1.0)
-    tail = (1 - CONFIDENCE) / 2
-    low = float(betaincinv(part, whole - part + 1, tail)) if part else 0.0
-    high = float(betaincinv(part + 1, whole - part, 1 - tail)) if part < whole else 1.0
-    return Measured(value=part / whole, low=low, high=high)
+    span = binomtest(part, whole).proportion_ci(CONFIDENCE, "exact")
+    return Measured(value=part / whole, low=float(span.low), high=float(span.high))
 
 
 # Storage
 
 
-def _clusters(jobs: Sequence[FleetJob]) -> list[str]:
-    return list(dict.fromkeys(job.cluster for job in jobs))
-
-
 def _storage(record: Characterization, cluster: str, jobs: Sequence[FleetJob]) -> ClusterStorage:
-    """Return the demand of a cluster: the largest sum over the jobs that run at one time."""
+    """The demand of a cluster: the largest sum over the jobs that run at one time."""
     lives = {job.name: (job.start_s, job.end_s) for job in record.jobs if job.cluster == cluster}
     own = [(job, lives[part]) for job in jobs if job.cluster == cluster for part in job.found]
     best: list[FleetJob] = []
@@ -315,3 +308,91 @@ def _storage(record: Characterization, cluster: str, jobs: Sequence[FleetJob]) -
         demand_gb_per_s=sum(job.demand_gb_per_s for job in best),
         seen_gb_per_s=seen.peak_gb_per_s,
     )
+
+
+_INTERVAL_S = 1800.0
+"""Interval of the job that stands for a cluster's demand; only size over interval counts."""
+
+_KEPT = {"name", "site", "catalogs", "prices", "consider", "storage", "jobs", "objective"}
+
+
+def add_storage(
+    study: FleetStudy, inputs: Inputs, progress: Callable[[int, int], None] | None = None
+) -> FleetStudy:
+    """A study with the storage of least power that suffices, for each cluster.
+
+    The planner minimises power twice for each cluster, for its demand at the overlap limit and for
+    the bandwidth that was seen; the GPUs are those of the table, the items those of the problem's
+    catalogs. Limits, budgets and networks of the problem are left out.
+
+    Args:
+        study: the study of the fleet.
+        inputs: a problem with the catalogs to choose from.
+        progress: called with the number of clusters that are done, and of all.
+    """
+    found = []
+    for place, cluster in enumerate(study.storage, start=1):
+        found.append(_with_storage(cluster, study.limit, inputs))
+        if progress is not None:
+            progress(place, len(study.storage))
+    return study.model_copy(update={"storage": tuple(found)})
+
+
+def _with_storage(cluster: ClusterStorage, limit: float, inputs: Inputs) -> ClusterStorage:
+    rates = (cluster.demand_gb_per_s, max(cluster.seen_gb_per_s, cluster.demand_gb_per_s))
+    enough, seen = (_least_power(cluster.gpus, rate, limit, inputs) for rate in rates)
+    enough_kw, seen_kw = _storage_kw(enough), _storage_kw(seen)
+    more = None
+    if enough is not None and enough_kw is not None and seen_kw is not None:
+        gpus = sum(line.gpus or 0 for line in _lines(enough, "Compute"))
+        per_gpu_kw = sum(line.it_power_kw or 0.0 for line in _lines(enough, "Compute")) / gpus
+        more = (seen_kw - enough_kw) / per_gpu_kw
+    stores = [] if enough is None else _lines(enough, "Storage")
+    names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
+    return cluster.model_copy(
+        update={
+            "enough": names or None,
+            "enough_kw": enough_kw,
+            "seen_kw": seen_kw,
+            "gpus_more": more,
+        }
+    )
+
+
+def _lines(plan: Plan, section: str) -> list[Line]:
+    return [line for line in plan.lines if line.section == section]
+
+
+def _storage_kw(plan: Plan | None) -> float | None:
+    if plan is None:
+        return None
+    return sum(line.it_power_kw or 0.0 for line in _lines(plan, "Storage"))
+
+
+def _least_power(gpus: int, write_gb_per_s: float, limit: float, inputs: Inputs) -> Plan | None:
+    """Plan of least power that delivers a write bandwidth to some GPUs; None where the
+    catalogs hold none."""
+    size_gb = write_gb_per_s * limit * _INTERVAL_S
+    job = Job.model_validate(
+        {
+            "name": "fleet",
+            "gpus": {"min": gpus},
+            "checkpoint": {
+                "size": f"{size_gb:.9g} GB",
+                "mode": "async",
+                "stall": "0 s",
+                "interval": {"policy": "fixed", "every": f"{_INTERVAL_S:g} s"},
+                "max_overlap": f"{100 * limit:.9g} %",
+            },
+        }
+    )
+    old = inputs.problem
+    bare = {name: getattr(old, name) for name in _KEPT - {"site", "jobs", "objective"}}
+    site = type(old.site).model_validate({"pue": old.site.pue})
+    objective = type(old.objective).model_validate({"minimize": "power"})
+    problem = Problem.model_construct(**bare, site=site, jobs=(job,), objective=objective)
+    try:
+        plan = api.solve_with(replace(inputs, problem=problem), api.Options(explain=False))
+    except InputError:
+        return None
+    return plan if plan.jobs else None

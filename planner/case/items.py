@@ -1,0 +1,287 @@
+"""Items of the bill in numbers: GPU systems, storage, their parts; figures of one unit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from planner.case.job import Way, ceil
+from planner.figures import STATED
+from planner.sizing.placement import RackUse
+
+Terms = tuple[tuple[float, str], ...]
+"""(factor, name of a count) pairs; factors are never negative."""
+
+
+def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
+    """Sum of terms on numbers."""
+    return sum(factor * values[name] for factor, name in terms)
+
+
+@dataclass(frozen=True)
+class BillItem:
+    """Anything in the bill: cost and draw of one unit, and how it is sold.
+
+    ``support_factor``: years of support that count in the TCO, discounted. ``meter_kw``: draw at
+    the meter; ``energy_kw``: the part of it that energy is charged on. ``stated``: catalog figures
+    by name (`planner.figures.STATED`), 0 where not stated.
+    """
+
+    id: str
+    vendor: str
+    installed: int
+    unit_net_usd: float | None
+    support_usd_per_year: float
+    subscription_usd_per_year: float
+    support_factor: float
+    it_power_kw: float
+    meter_kw: float
+    energy_kw: float
+    liquid_kw: float
+    stated: Mapping[str, float]
+    spare_share: float
+    pack: int
+    min_order: int
+    stock: int | None
+
+    @property
+    def place(self) -> str:
+        """Name of the count of units in place."""
+        return self.id
+
+    @property
+    def stands(self) -> bool:
+        """Whether its units are in place; spare parts in store are not."""
+        return True
+
+    @property
+    def sold_plainly(self) -> bool:
+        """Whether as many are purchased as are in place."""
+        plain = self.pack == 1 and self.min_order <= 1
+        return plain and self.installed == 0 and self.spare_share == 0.0
+
+    def purchased(self, count: int) -> int:
+        """Units bought for ``count`` in place: cold spares, packs, minimum order quantity."""
+        return self.ordered(count + ceil(self.spare_share * count) - self.installed)
+
+    def ordered(self, need: int) -> int:
+        """Units bought where ``need`` are missing: whole packs, minimum order quantity."""
+        packs = -(-max(0, need) // self.pack)
+        if packs:
+            packs = max(packs, -(-self.min_order // self.pack))
+        return packs * self.pack
+
+
+@dataclass(frozen=True)
+class Offer(BillItem):
+    """An item that may be bought: bounds of its count in the cluster, and its racks.
+
+    Owned units stay in place, in the cluster or idle.
+    """
+
+    low: int
+    high: int | None
+    min_units: int
+    rack_use: RackUse | None
+    forced: bool
+
+    @property
+    def place(self) -> str:
+        """Name of the count of units in place: with owned ones more than in the cluster."""
+        return f"place.{self.id}" if self.installed else self.id
+
+
+@dataclass(frozen=True)
+class System(Offer):
+    """A GPU system and the ways in which the job may run on it, the first as it is sold.
+
+    ``fabrics``: numbers of the compute fabrics that it may join, rising, with the names of their
+    ``designs``. ``options``: names of the parallelisms that fit it, of a job with several.
+    """
+
+    gpus: int
+    ways: tuple[Way, ...]
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    fabrics: tuple[int, ...] = ()
+    designs: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def wired(self, fabric: int) -> str:
+        """Name of the count of its systems that a compute fabric joins."""
+        return f"on.{self.id}.compute{fabric}" if len(self.fabrics) > 1 else self.id
+
+    def way(self, chosen: Collection[str] = ()) -> Way:
+        """The way among those chosen by id, else the first."""
+        return next((way for way in self.ways if way.id in chosen), self.ways[0])
+
+    def at(self, way: Way) -> System:
+        """The system as provisioned at the set point of a way."""
+        share = way.power_share
+        return replace(
+            self,
+            it_power_kw=share * self.it_power_kw,
+            meter_kw=share * self.meter_kw,
+            energy_kw=min(self.energy_kw, share * self.meter_kw),
+            liquid_kw=share * self.liquid_kw,
+            stated={
+                name: each * (share if STATED[name].follows_draw else 1.0)
+                for name, each in self.stated.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A straight piece of a bandwidth table: value = at_low + slope * (units - low)."""
+
+    low: int
+    high: int
+    read_at_low: float
+    read_slope: float
+    write_at_low: float
+    write_slope: float
+
+
+@dataclass(frozen=True)
+class Storage(Offer):
+    """A storage item; nameplate bandwidth of a unit, or by ``segments`` of a table.
+
+    A unit takes ``burst_gb_per_s`` until ``buffer_gb`` is full, and empties it at the sustained
+    rate. An item of the bulk tier has ``bulk_tb``, no family, and holds no checkpoints.
+    """
+
+    family: str
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
+    usable_tb: float
+    endurance_tb_per_day: float | None
+    units_lost: float
+    segments: tuple[Segment, ...]
+    bulk_tb: float = 0.0
+    bulk_read_gb_per_s: float = 0.0
+    burst_gb_per_s: float = 0.0
+    buffer_gb: float = 0.0
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether it is of the bulk tier."""
+        return self.bulk_tb > 0.0
+
+
+class FamilyOffer(NamedTuple):
+    """A storage family with at least one item on offer; factors on client bandwidth."""
+
+    id: str
+    write_factor: float
+    read_factor: float
+    max_units: int | None
+    forced: bool
+
+
+# Bandwidth of storage; pairs are (read, write).
+
+
+def nameplate(item: Storage, units: int) -> tuple[float, float]:
+    """Nameplate bandwidth of a number of units, GB/s."""
+    if not item.segments:
+        return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
+    if not item.segments[0].low <= units <= item.segments[-1].high:
+        return 0.0, 0.0
+    return _by_table(item, units)
+
+
+def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tuple[float, float]:
+    """Nameplate bandwidth of all storage of a purchase, GB/s."""
+    read = write = 0.0
+    for item in items:
+        count = units.get(item.id, 0)
+        if count:
+            item_read, item_write = nameplate(item, count)
+            read, write = read + item_read, write + item_write
+    return read, write
+
+
+def burst_write_gb_per_s(
+    sustained: Any, burst: Any, buffer_gb: Any, checkpoint_gb: float, share: float
+) -> Any:
+    """Nameplate write bandwidth at which a checkpoint is taken, GB/s, as numbers or arrays.
+
+    Its size over the least t with ``share min(burst t, buffer + sustained t) >= size``.
+
+    Args:
+        sustained, burst: nameplate bandwidth, GB/s.
+        buffer_gb: capacity of buffers beyond the sustained rate.
+        share: delivered share of nameplate.
+    """
+    nameplate_gb = checkpoint_gb / share
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drain_s = np.maximum(nameplate_gb / burst, (nameplate_gb - buffer_gb) / sustained)
+        return np.where(np.asarray(sustained) > 0.0, nameplate_gb / drain_s, 0.0)
+
+
+# Degraded bandwidth: with units down.
+
+
+def degraded(item: Storage, units: float) -> tuple[float, float]:
+    """Nameplate bandwidth of a number of units with ``units_lost`` of them down, GB/s.
+
+    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
+    proportion to it. Negative where more is lost than there is.
+    """
+    working = units - item.units_lost
+    if not item.segments:
+        return item.nameplate_read_gb_per_s * working, item.nameplate_write_gb_per_s * working
+    first = item.segments[0]
+    if working < first.low:
+        return first.read_at_low * working / first.low, first.write_at_low * working / first.low
+    return _by_table(item, working)
+
+
+# Tables of bandwidth.
+
+
+def _by_table(item: Storage, units: float) -> tuple[float, float]:
+    for piece in item.segments:
+        if units <= piece.high:
+            return _on_piece(piece, units)
+    return 0.0, 0.0
+
+
+def _on_piece(piece: Segment, units: float) -> tuple[float, float]:
+    over = units - piece.low
+    read = piece.read_at_low + piece.read_slope * over
+    return read, piece.write_at_low + piece.write_slope * over
+
+
+def ends(item: Storage) -> list[tuple[int, float, float]]:
+    """(units, read, write) at the ends of a table's pieces; between them it is straight."""
+    last = item.segments[-1]
+    rows = [(piece.low, piece.read_at_low, piece.write_at_low) for piece in item.segments]
+    return [*rows, (last.high, *_on_piece(last, last.high))]
+
+
+def with_loss(item: Storage) -> tuple[Segment, ...]:
+    """A table's pieces cut so that its degraded bandwidth is straight on each.
+
+    Cuts are at whole units: between two of them nothing is bought.
+    """
+    inside = {piece.low + item.units_lost for piece in item.segments}
+    pieces = []
+    for piece in item.segments:
+        cuts = {piece.low, piece.high}
+        for cut in inside:
+            if piece.low < cut < piece.high:
+                cuts |= {math.floor(cut), math.ceil(cut)}
+        rising = sorted(cuts)
+        if len(rising) == 1:
+            pieces.append(piece)
+        for low, high in itertools.pairwise(rising):
+            read, write = _on_piece(piece, low)
+            pieces.append(replace(piece, low=low, high=high, read_at_low=read, write_at_low=write))
+    return tuple(pieces)

@@ -1,0 +1,398 @@
+"""The job in numbers: configurations (ways), checkpoints, restore, repair units and spares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from planner.sizing import two_levels
+from planner.sizing.availability import (
+    Shrinking,
+    Shrunk,
+    in_rack_waiting,
+    longest_swap_per_mtti,
+    most_spares,
+    repair_load,
+    shrunk,
+    swap_factor,
+    waiting,
+    waiting_odds,
+)
+from planner.sizing.checkpoint import FanOut, fan_out_terms
+from planner.sizing.demand import write_demand_gb_per_s
+from planner.sizing.throughput import ScaleLaw
+from planner.units import DAY_S
+
+ROUNDING = 1e-9
+Mode = Literal["async", "sync", "local"]
+"""How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
+asynchronous by way of a level of checkpoints on drives of the GPU systems."""
+NEVER_WAITS = 1e-9
+"""Share of time waited below which more spares change nothing."""
+
+
+def ceil(value: float) -> int:
+    """The least whole number that is not less, rounding noise aside."""
+    return math.ceil(value - ROUNDING)
+
+
+# Repair units and spares.
+
+
+class SpareUnit(NamedTuple):
+    """The part of a GPU system that fails and is swapped: the system, or a tray of it.
+
+    A unit has ``gpus`` GPUs, a system ``per_system`` units, of which the job uses ``usable_gpus``
+    GPUs. Spares are of a pool, or ``in_rack``.
+    """
+
+    gpus: int
+    per_system: int
+    usable_gpus: int
+    in_rack: bool
+
+    @property
+    def name(self) -> Literal["system", "tray"]:
+        """The unit in words."""
+        return "tray" if self.per_system > 1 else "system"
+
+    @property
+    def in_each_rack(self) -> int:
+        """Spares in each system in use, where they stand in racks."""
+        return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0
+
+    @property
+    def holding_gpus(self) -> int:
+        """GPUs of a unit of a pool that replicas can fill."""
+        return self.usable_gpus if self.per_system == 1 else self.gpus
+
+    @classmethod
+    def for_system(cls, gpus: int, usable_gpus: int, tray: int | None, tensor: int) -> SpareUnit:
+        """The repair unit of a GPU system.
+
+        Args:
+            usable_gpus: GPUs that the job uses.
+            tray: GPUs of a tray where trays are swapped, None where systems are.
+            tensor: GPUs of a tensor group, which stand in one NVLink domain; 1 without any.
+        """
+        if tray is None or tray >= gpus:
+            return cls(gpus, 1, usable_gpus, in_rack=False)
+        return cls(tray, gpus // tray, usable_gpus, in_rack=tray % tensor != 0)
+
+    def in_use(self, gpus: int) -> int:
+        """Units of a number of GPUs in use: systems as replicas fill them, or trays anywhere."""
+        return math.ceil(gpus / self.holding_gpus)
+
+
+class Repair(NamedTuple):
+    """Failures that take hardware out, and for how long.
+
+    A ``hardware_share`` of the interruptions does; ``out_s`` is the repair time per interruption,
+    s, and ``swap_s`` the delay of a restart after one that does. ``spares`` is None where their
+    number is decided. A job that ``shrinks`` goes on with fewer replicas where units are short;
+    another waits.
+    """
+
+    hardware_share: float
+    out_s: float
+    swap_s: float
+    spares: int | None
+    shrinks: bool = False
+
+    @property
+    def repair_s(self) -> float:
+        """Mean time to repair of a unit, s."""
+        return self.out_s / self.hardware_share
+
+    def load(self, failures_per_gpu_day: float, gpus: float) -> float:
+        """Units out on average if the job never waited."""
+        return repair_load(failures_per_gpu_day, gpus, self.out_s)
+
+    def standing_by(self, unit: SpareUnit, systems: int, gpus: int) -> int:
+        """Spares of a number of systems in the cluster; negative if fewer than stated."""
+        if unit.in_rack:
+            return unit.in_each_rack * math.ceil(gpus / unit.usable_gpus)
+        free = systems * unit.per_system - unit.in_use(gpus)
+        if self.spares is None:
+            return free
+        return self.spares if free >= self.spares else free - self.spares
+
+    def waiting(
+        self, unit: SpareUnit, spares: int, gpus: float, failures_per_gpu_day: float
+    ) -> float:
+        """Share of time the job waits for repairs; in each rack spares follow from the system."""
+        if not unit.in_rack:
+            return waiting(spares, self.load(failures_per_gpu_day, gpus))
+        each = self.load(failures_per_gpu_day, unit.usable_gpus)
+        return in_rack_waiting(gpus / unit.usable_gpus, unit.in_each_rack, each)
+
+    def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
+        """Time waited over the time not waited, per GPU in use, spares in each rack."""
+        each = self.load(failures_per_gpu_day, unit.usable_gpus)
+        return waiting_odds(unit.in_each_rack, each) / unit.usable_gpus
+
+    def shrunk(
+        self, unit: SpareUnit, spares: int, replicas: tuple[int, int, int], rate: float
+    ) -> Shrunk:
+        """Averages of a job that goes on with fewer replicas.
+
+        Args:
+            unit: of a pool.
+            replicas: how many run, the GPUs of one, and the fewest that can run.
+            rate: job-interrupting failures per GPU and day.
+        """
+        count, replica_gpus, least = replicas
+        gpus = count * replica_gpus
+        units = unit.in_use(gpus) + spares
+        job = Shrinking(units, unit.holding_gpus, replica_gpus, count, least)
+        return shrunk(job.running, self.load(rate, gpus))
+
+    def most_useful(self, failures_per_gpu_day: float, gpus: float) -> int:
+        """Spares beyond which availability gains nothing."""
+        if self.spares is not None:
+            return self.spares
+        return most_spares(self.load(failures_per_gpu_day, gpus), NEVER_WAITS)
+
+    def swap_factor(self, mtti_s: float) -> float:
+        """Factor of swaps on goodput."""
+        return swap_factor(self.hardware_share, self.swap_s, mtti_s)
+
+    def shortest_mtti_s(self) -> float:
+        """MTTI from which on swaps are short enough for the optimum to be proven, s."""
+        return self.swap_s / longest_swap_per_mtti(self.hardware_share)
+
+
+# Configurations.
+
+
+class Drives(NamedTuple):
+    """Drives of one GPU system for local checkpoints, all of them together."""
+
+    write_gb_per_s: float
+    capacity_tb: float
+    endurance_tb_per_day: float | None
+
+
+@dataclass(frozen=True)
+class Way:
+    """One configuration in which the job may run on a GPU system; the plan chooses one.
+
+    usable_gpus: GPUs of each system that the job uses, in steps of ``step_gpus``: whole replicas,
+        or whole systems.
+    tflops_per_gpu: rate that ``Job.mfu`` applies to, at the power set point.
+    power_share: share of the rated power that a system is provisioned for.
+    min_replicas: fewest replicas whose memory holds the shared state, over all types;
+        ``least_running`` of them go on where a job shrinks.
+    tensor_gpus: GPUs of a tensor group. option: name of the parallelism, of a job with several.
+    drives: None without a local level. host_copy_gb_per_s: copy from a GPU to its host, where the
+        stall is derived from it.
+    fabric: number of the compute fabric, None without one. choice: id of the chosen power,
+        precision and parallelism.
+    """
+
+    id: str
+    usable_gpus: int
+    step_gpus: int
+    replica_gpus: int | None
+    tflops_per_gpu: float
+    failures_per_gpu_day: float
+    spare_unit: SpareUnit
+    power_share: float = 1.0
+    min_replicas: int = 1
+    least_running: int = 1
+    tensor_gpus: int | None = None
+    drives: Drives | None = None
+    host_copy_gb_per_s: float | None = None
+    option: str | None = None
+    fabric: int | None = None
+    choice: str = ""
+
+    @property
+    def standing(self) -> str:
+        """Name of the count of systems provisioned at this set point."""
+        return f"at.{self.id}"
+
+    @property
+    def least_gpus(self) -> int:
+        """The fewest GPUs that the job can use."""
+        return self.min_replicas * self.replica_gpus if self.replica_gpus else 1
+
+    def most_gpus(self, systems: int) -> int:
+        """The most GPUs that the job can use of a number of systems."""
+        return systems * self.usable_gpus // self.step_gpus * self.step_gpus
+
+    def systems_for(self, gpus: int) -> int:
+        """The fewest systems that hold a number of GPUs in use."""
+        return ceil(gpus / self.usable_gpus)
+
+
+# The job.
+
+
+class IntervalRule(NamedTuple):
+    """Checkpoint interval: ``fixed`` (low = high) or ``optimal``."""
+
+    policy: Literal["fixed", "optimal"]
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The local level of checkpoints: every k-th of its checkpoints goes on to storage.
+
+    ``remote_share``: share of all interruptions that need storage. ``keep`` checkpoints in
+    ``copies`` take capacity at a time.
+    """
+
+    copies: int
+    keep: int
+    every: tuple[int, ...]
+    remote_share: float
+    local_restart_s: float
+    drain_restarts: bool
+
+
+@dataclass(frozen=True)
+class Job:
+    """The training job; ``replica_gpus`` are those of its first parallelism option.
+
+    ``mfu`` is 1 with measured rates. ``stall_s``: stall of an asynchronous checkpoint, with
+    ``derived_stall`` without the copy to the hosts. ``levels`` is there with mode ``local``.
+    """
+
+    name: str
+    checkpoint_gb: float
+    bytes_per_parameter: float
+    active_parameters: float | None
+    tokens: float | None
+    mfu: float | None
+    scale: ScaleLaw | None
+    replica_gpus: int | None
+    modes: tuple[Mode, ...]
+    stall_s: float
+    drain_slowdown: float
+    max_overlap: float
+    max_blocking: float
+    interval: IntervalRule
+    one_replica_writes: bool
+    fan_out: FanOut
+    max_restore_s: float | None
+    restart_s: float
+    gpus_min: int
+    gpus_max: int | None
+    hot_spares: int
+    hot_share: float
+    whole_replicas: bool
+    max_types: int
+    ingest_per_gpu_gb_per_s: float
+    capacity_needed_tb: float
+    derived_stall: bool = False
+    levels: Levels | None = None
+    repair: Repair | None = None
+    lost_time: float = 0.0
+    bulk_needed_tb: float = 0.0
+
+    @property
+    def staged_share(self) -> float:
+        """Share of the write bandwidth that may stage bulk data while checkpoints drain."""
+        return 1.0 - self.max_overlap
+
+    @property
+    def progress(self) -> float:
+        """Share of the time between restarts that makes progress."""
+        return 1.0 - self.lost_time
+
+    @property
+    def longest_local_restart_s(self) -> float:
+        """A restart from local copies with its possible swap, s."""
+        assert self.levels is not None
+        return self.levels.local_restart_s + (0.0 if self.repair is None else self.repair.swap_s)
+
+    def spare_systems(self, way: Way, systems: int) -> int:
+        """The most systems beside those in use that any plan gains from."""
+        if self.repair is None or way.spare_unit.in_rack:
+            return self.hot(systems)
+        gpus = systems * way.usable_gpus
+        most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
+        return ceil(most / way.spare_unit.per_system)
+
+    def hot(self, used: int) -> int:
+        """Hot spares of a type with ``used`` systems in use."""
+        return self.hot_spares + ceil(self.hot_share * used) if used else 0
+
+    def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
+        """(a, c) of the fan-out a + c * GPUs: reads of the checkpoint in one restore."""
+        return fan_out_terms(self.fan_out, self.bytes_per_parameter, replica_gpus)
+
+    def fan_out_on(self, gpus: float) -> float:
+        """Reads of the checkpoint in one restore, of the job's first parallelism option."""
+        once, per_gpu = self.fan_out_terms(self.replica_gpus)
+        return once + per_gpu * gpus
+
+
+# Demand of checkpoints, stall, local level. All of it follows from the part of the state that one
+# GPU, or one system, holds. Where all GPUs write it falls with their number: for one GPU
+# (``gpus=1``) each figure is that of all times their number.
+
+
+def writing_gpus(job: Job, way: Way, gpus: float) -> float:
+    """GPUs in use that write a checkpoint, each its even part."""
+    if not job.one_replica_writes:
+        return gpus
+    assert way.replica_gpus is not None
+    return way.replica_gpus
+
+
+def write_needed_gb_per_s(job: Job, mode: str, to_storage_s: float, *, by_rule: bool) -> float:
+    """Delivered write bandwidth that checkpoints require, GB/s.
+
+    Args:
+        mode: sync, or any other.
+        to_storage_s: interval between checkpoints that go to storage.
+        by_rule: whether a rule sizes storage, so that a drain may take the whole interval.
+    """
+    share = job.max_blocking if mode == "sync" else 1.0 if by_rule else job.max_overlap
+    return write_demand_gb_per_s(job.checkpoint_gb, share, to_storage_s)
+
+
+def stall_s(job: Job, way: Way, gpus: float) -> float:
+    """Stall of GPUs of a type for an asynchronous checkpoint, s."""
+    return job.stall_s + copy_s(job, way, gpus)
+
+
+def copy_s(job: Job, way: Way, gpus: float) -> float:
+    """Copy of a GPU's part to its host, s; 0 where a stall is not derived."""
+    if not job.derived_stall:
+        return 0.0
+    assert way.host_copy_gb_per_s is not None
+    writing = writing_gpus(job, way, gpus)
+    return two_levels.derived_stall_s(0.0, job.checkpoint_gb, writing, way.host_copy_gb_per_s)
+
+
+def local_part_gb(job: Job, way: Way, gpus: float) -> float:
+    """Local writes of one system per checkpoint, its peers' copies included, GB."""
+    assert job.levels is not None
+    writing = writing_gpus(job, way, gpus)
+    held = min(way.usable_gpus, writing) if job.one_replica_writes else way.usable_gpus
+    return two_levels.local_part_gb(job.checkpoint_gb, job.levels.copies, held, writing)
+
+
+def local_drain_s(job: Job, way: Way, gpus: float) -> float:
+    """Time until a local checkpoint is safe, s."""
+    assert way.drives is not None
+    return local_part_gb(job, way, gpus) / way.drives.write_gb_per_s
+
+
+def local_worn_interval_s(job: Job, way: Way, gpus: float) -> float:
+    """Shortest local interval that a type's drives endure, s; 0 where not stated."""
+    assert way.drives is not None
+    endured = way.drives.endurance_tb_per_day
+    return 0.0 if endured is None else local_part_gb(job, way, gpus) / 1000.0 * DAY_S / endured
+
+
+def local_room_tb(job: Job, way: Way, gpus: float) -> float:
+    """Capacity of local checkpoints on one system, TB."""
+    assert job.levels is not None
+    return job.levels.keep * local_part_gb(job, way, gpus) / 1000.0
