@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -44,7 +44,16 @@ from planner.cli_options import (
     option,
 )
 from planner.commands import portfolio
-from planner.commands.deliver import Target, deliver, list_files
+from planner.commands.deliver import (
+    EDITIONS,
+    Also,
+    Part,
+    Target,
+    deliver,
+    list_files,
+    words_of,
+    write_plan,
+)
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -145,14 +154,12 @@ def solve(
         portfolio.refuse_options(given | {"--audience": audience != "internal"})
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, solver=solver, **solving)
-    from planner.commands import plan_files
-
-    parts = plan_files.words_of("--show", show, plan_files.Part)
+    parts = words_of("--show", show, Part)
     write = partial(
-        plan_files.write_plan,
-        also=plan_files.words_of("--also", also, plan_files.Also),
+        write_plan,
+        also=words_of("--also", also, Also),
         html=html,
-        edition=plan_files.EDITIONS[audience],
+        edition=EDITIONS[audience],
     )
     target = Target("solve", problem, scenario, output, as_json, full, quiet, parts=parts)
     return deliver(
@@ -300,8 +307,6 @@ def sweep(
     quiet: Quiet = False,
 ) -> int:
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
-    from planner.commands.sweep import study_of
-
     folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
     name = f"sweep, {mode}"
@@ -314,9 +319,50 @@ def sweep(
         names = {f"--{name}": value for name, value in given.items()}
         portfolio.refuse_options(names | {f"--mode {mode}": mode != "grid", "--json": as_json})
         return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
-    study = study_of(mode, problem, {"vary": vary, **given})
+    study = _sweep_of(mode, problem, {"vary": vary, **given})
     solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
     return deliver(partial(study, workers=workers, **solving), target)
+
+
+_MODES = {
+    "grid": ("vary", "scenarios"),
+    "frontier": ("against", "points"),
+    "tornado": ("vary",),
+    "uncertain": ("vary", "samples", "seed", "indices"),
+}
+"""The options of each mode."""
+
+
+def _sweep_of(mode: str, problem: Path, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of a mode with its options, those not given left out.
+
+    Raises:
+        InputError: an option is of another mode.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, [])}
+    given = {name: value for name, value in given.items() if value is not False}
+    for name in given:
+        if name not in _MODES[mode]:
+            others = " or ".join(each for each, names in _MODES.items() if name in names)
+            message = f"--{name} is of --mode {others}, and this is --mode {mode}"
+            raise InputError(Finding("option", message, fix="leave it out"))
+    if mode == "tornado":
+        return partial(library.tornado, problem, **given)
+    if mode == "uncertain":
+        return partial(library.uncertain, problem, **given)
+    if mode == "frontier":
+        axes = given.pop("against", ("storage", "cost", "power"))
+        return partial(_frontiers, problem, tuple(dict.fromkeys(axes)), **given)
+    scenarios = given.pop("scenarios", None)
+    if scenarios is not None and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios)):
+        given["scenarios"] = Path(scenarios)
+    elif scenarios is not None:
+        given["named"] = [name.strip() for name in scenarios.split(",")]
+    return partial(library.sweep, problem, **given)
+
+
+def _frontiers(problem: Path, axes: tuple[Any, ...], **options: Any) -> tuple[Any, ...]:
+    return tuple(library.frontier(problem, axis, **options) for axis in axes)
 
 
 @command("compare 10MW.yaml --rules")

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, TypeVar
 from pydantic import BaseModel
 
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Found, Request, request_for
+from planner.analysis.request import Request, request_for
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
 from planner.loader import completed, from_data, with_settings, yaml12
@@ -65,8 +65,7 @@ def study(
         NoPlanError: there is no plan to study.
     """
     require_single(sources[0] if sources else None)
-    found = run(request_of(sources, **solving), **options)
-    record = found.records[0] if isinstance(found, Found) else found
+    record = run(request_of(sources, **solving), **options)
     assert isinstance(record, kind)
     return record
 

@@ -115,7 +115,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         "# Where more storage stops paying\n\nThe most useful work against storage bandwidth, and where it bends.",
         BEGIN,
         'curve = planner.frontier(hall, "storage", points=5)\ncurve',
-        'curve.to_frame()[["x", "y", "bound", "storage_family", "capex_usd", "goodput"]]',
+        'curve.to_frame()[["x", "y", "bound", "capex_usd", "goodput"]]',
     ),
     "tornado": (
         "# What matters most\n\nOne input at a time, low and high: which of them moves the best plan.",

@@ -152,7 +152,7 @@ def no_formula(book: Workbook) -> bool:
 
 
 @pytest.mark.parametrize("name", ["small", "gpt3_octet", "megatron_1t"])
-def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_path: Path) -> None:
+def test_the_workbook_has_every_limit_and_item(name: str, small: str, tmp_path: Path) -> None:
     problem = PROBLEMS.get(name, small)
     done, found = ran("explain", problem, "-o", str(tmp_path / "new")), explained(problem)
     stem = Path(problem).stem
@@ -162,17 +162,13 @@ def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_p
     ends = {each.name.removeprefix(f"{stem}.explanation.") for each in path.parent.iterdir()}
     assert ends == {"json", "html", "xlsx"}
     book = book_of(path)
-    assert book.sheetnames == ["Explanation", "Explanation data"]
+    assert book.sheetnames == ["Explanation"]
     assert no_formula(book)
-    cells = [cell.value for sheet in book for row in sheet.iter_rows() for cell in row]
-    texts = {str(cell) for cell in cells}
+    texts = {str(cell.value) for sheet in book for row in sheet.iter_rows() for cell in row}
     for row in found.marginals:
-        assert {row.label, row.path, row.text} <= texts
-        for moved in (row.looser, row.tighter):
-            numbers = [cell for cell in cells if isinstance(cell, (int, float))]
-            assert moved.change is None or any(near(moved.change) == cell for cell in numbers)
+        assert {row.label, row.text} <= texts
     assert found.why_not is not None
-    assert {item.sku for item in found.why_not.items} <= texts
+    assert {item.model for item in found.why_not.items} <= texts
 
 
 # Names from elsewhere.

@@ -80,6 +80,9 @@ def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path)
     assert found.changes
     for step in (*found.changes, *combined):
         assert step.in_words in said
+        assert any(step.in_words in text for text in texts)
+        if step.value is None:
+            assert any(all(setting in text for setting in step.settings) for text in texts)
 
 
 # What is proposed helps, and a little less does not.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,6 @@ from planner.errors import Finding, InputError
 from planner.report.words import clean
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from planner.api import Options
     from planner.inputs import Inputs
     from planner.optimizer.effort import Effort
@@ -134,15 +132,6 @@ class Request:
     def running(self, **more: Any) -> Options:
         """How to solve, with one clock for the whole command."""
         return self.options(**more).started(self.begun)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Records of an analysis, with their statuses and the plan that they are of."""
-
-    records: tuple[BaseModel, ...] = ()
-    ended: tuple[str, ...] = ("optimal",)
-    plan: Callable[[], Plan] | None = None
 
 
 def request_for(

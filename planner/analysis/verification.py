@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from planner.analysis.request import Found, Request
+from planner.analysis.request import Request
 from planner.analysis.variants import operation_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
@@ -28,7 +28,7 @@ from planner.optimizer.second_proof import prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import plan_json
-from planner.schema.explanation import Check, CheckName, Verification
+from planner.schema.explanation import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
 from planner.verifier import (
@@ -274,30 +274,18 @@ def _write_number(value: float | None) -> str:
     return "none" if value is None else f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
 
 
-def run(request: Request, *, solve_again: bool) -> Found:
+def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     """Check a plan file, or audit an edited workbook.
 
     Raises:
-        InputError: the file is no plan's, or lacks what it takes to check it.
+        InputError: the file is no plan's or workbook's, or lacks what it takes to check it.
     """
     path = request.path
     if path.suffix.lower() == ".xlsx":
-        return run_audit(request, solve_again=solve_again)
+        return audit(path, request.options(), solve_again=solve_again)
     given, limit_s = request.models.get(path), request.time_limit_s
     model = given if isinstance(given, Plan) else None
-    found = verify_file(path, solve_again=solve_again, time_limit_s=limit_s, model=model)
-    return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
-
-
-def run_audit(request: Request, *, solve_again: bool) -> Found:
-    """Read an edited workbook back.
-
-    Raises:
-        InputError: it is no workbook of planner, or an edited cell cannot be read.
-    """
-    found = audit(request.path, request.options(), solve_again=solve_again)
-    broken = found.breaches or found.edited is None
-    return Found((found,), ("infeasible" if broken else "optimal",))
+    return verify_file(path, solve_again=solve_again, time_limit_s=limit_s, model=model)
 
 
 # The plan assembled, or searched, again

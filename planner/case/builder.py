@@ -29,7 +29,7 @@ class Bounds:
     majorants: dict[str, Majorant] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, case: Case, tops: dict[str, int]) -> Bounds:
+    def of_case(cls, case: Case, tops: dict[str, int]) -> Bounds:
         """The bounds of a case whose offers have at most ``tops`` units."""
         limits, offers = case.limits, [at_least(offer) for offer in case.offers()]
         price = {o.id: 0.0 if o.installed else o.unit_net_usd or 0.0 for o in offers}
@@ -128,7 +128,7 @@ class CompanionsBuilder:
         self.items = inputs.by_id
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()
-        self.bounds = Bounds.of(case, tops)
+        self.bounds = Bounds.of_case(case, tops)
         self.bounds.follow(case.rewired)
         self.bounded = 0
         self.quantities: list[Quantity] = []

@@ -400,7 +400,7 @@ def weights(
     ]
     placed = [part for part in parts if not part.bought]
     for system, way in case.capped.values():
-        capped = system.at(way)
+        capped = system.provisioned_for(way)
         for part in placed:
             less = part.adds(capped, case.rates) - part.adds(system, case.rates)
             counted.append((less, units[way.standing]))
@@ -459,7 +459,7 @@ def at_least(offer: Offer) -> Offer:
     if not isinstance(offer, System):
         return offer
     least = min(offer.ways, key=lambda way: way.power_share)
-    return offer.at(least) if least.power_share < 1.0 else offer
+    return offer.provisioned_for(least) if least.power_share < 1.0 else offer
 
 
 def cap_in_use(case: Case, system: System) -> int:

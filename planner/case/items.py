@@ -120,7 +120,7 @@ class System(Offer):
         """The way among those chosen by id, else the first."""
         return next((way for way in self.ways if way.id in chosen), self.ways[0])
 
-    def at(self, way: Way) -> System:
+    def provisioned_for(self, way: Way) -> System:
         """The system as provisioned at the set point of a way."""
         share = way.power_share
         return replace(

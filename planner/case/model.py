@@ -462,7 +462,7 @@ class Case:
         """Everything that can be in the bill: offers, then their companions."""
         return (*self.offers(), *self.companions.items)
 
-    def there(self, units: Mapping[str, int]) -> list[tuple[Offer, int]]:
+    def held_offers(self, units: Mapping[str, int]) -> list[tuple[Offer, int]]:
         """The offers of which a purchase has any, each with its units."""
         known = self._offers
         return [(known[name], count) for name, count in units.items() if count and name in known]

@@ -96,7 +96,7 @@ def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
     if any(units[offer.id] < offer.low for offer in case.demanded):
         return False
     serving: dict[str, int] = {}
-    for offer, count in case.there(units):
+    for offer, count in case.held_offers(units):
         if count < least_order(offer) or (offer.high is not None and count > offer.high):
             return False
         if isinstance(offer, Storage) and not offer.is_bulk:

@@ -89,7 +89,7 @@ class Counts:
         self.exact = _feeding_steps(companions.quantities)
         self.packed: dict[str, tuple[Packed, Expression, tuple[Expression, ...]]] = {}
         offers = [offer.id for offer in case.offers()]
-        self.bounds = Bounds.of(case, {name: tops.get(name, 0) for name in offers})
+        self.bounds = Bounds.of_case(case, {name: tops.get(name, 0) for name in offers})
         self.bounds.add(companions.quantities)
         self.known |= dict.fromkeys(offers, 0.0)
         self.prices = 0

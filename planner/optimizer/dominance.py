@@ -142,7 +142,7 @@ def _amounts(case: Case, offer: Offer, figure: str) -> Iterator[float]:
     """Yield what a unit adds to a sum when it is bought, and in place at each set point."""
     parts = SUMS[figure]
     yield sum(part.adds(offer, case.rates) for part in parts if part.bought)
-    points = [offer.at(way) for way in offer.ways] if isinstance(offer, System) else []
+    points = [offer.provisioned_for(way) for way in offer.ways] if isinstance(offer, System) else []
     for each in (offer, *points):
         yield sum(part.adds(each, case.rates) for part in parts if not part.bought)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from planner.case import Case, System
-from planner.case.job import Way
 from planner.case.resolve import owned_units
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
@@ -37,7 +36,10 @@ def binding(case: Case, run: Run) -> frozenset[str]:
     """
     names = set(_missed_with_less(case, run))
     if case.maximise:
-        names |= {*_broken_with_more(case, run), *_limits_on_gpus(case, run)}
+        names |= {*_broken_with_more(case, run)}
+        step = min(way.step_gpus for _, way in case.in_use(run.used, run.ways))
+        if case.job.gpus_max is not None and run.gpus + step > case.job.gpus_max:
+            names.add("gpus_max")
     return frozenset(names)
 
 
@@ -61,31 +63,34 @@ def _with_more_gpus(case: Case, run: Run, system: System) -> Run | None:
     They are of systems in use that are not full, else of more systems, beside the same spares
     where enough may be had.
     """
-    way, now = system.way(run.ways), run.used[system.id]
-    units, used, more = run.units, run.used, way.step_gpus
+    units, used, more = run.units, run.used, system.way(run.ways).step_gpus
     full = sum(each.most_gpus(used[s.id]) for s, each in case.in_use(used, run.ways))
     if run.gpus + more > full:
-        step = _systems_more(way, now)
-        more = way.most_gpus(now + step) - way.most_gpus(now)
-        used = {**used, system.id: now + step}
-        if system.high is None or units[system.id] + step <= system.high:
-            units = {**units, system.id: units[system.id] + step}
-        if _in_use(case, units[system.id]) < now + step:
-            return None  # hot spares would grow with it
+        step = _next_systems(case, run, system)
+        if step is None:
+            return None
+        units, used, more = step
     loose = _without_limits(case)
     return operate(loose, run.mode, units, used, run.gpus + more, run.ways)
 
 
-def _in_use(case: Case, systems: int) -> int:
-    return int(systems_in_use(case.job, np.array([systems]))[0])
+def _next_systems(
+    case: Case, run: Run, system: System
+) -> tuple[Mapping[str, int], Mapping[str, int], int] | None:
+    """Units, systems in use and more GPUs with the fewest additional systems that hold more GPUs.
 
-
-def _systems_more(way: Way, systems: int) -> int:
-    """The fewest additional systems that hold more GPUs in use."""
+    None where hot spares would grow with them. No more units are bought than may be had.
+    """
+    way, now, units = system.way(run.ways), run.used[system.id], run.units
     step = 1
-    while way.most_gpus(systems + step) <= way.most_gpus(systems):
+    while way.most_gpus(now + step) <= way.most_gpus(now):
         step += 1
-    return step
+    if system.high is None or units[system.id] + step <= system.high:
+        units = {**units, system.id: units[system.id] + step}
+    if int(systems_in_use(case.job, np.array([units[system.id]]))[0]) < now + step:
+        return None
+    more = way.most_gpus(now + step) - way.most_gpus(now)
+    return units, {**run.used, system.id: now + step}, more
 
 
 def systems_of_a_step(case: Case, run: Run, system: System) -> int:
@@ -95,12 +100,6 @@ def systems_of_a_step(case: Case, run: Run, system: System) -> int:
     while most_gpus(case.job, way, np.array([units + more]))[0] <= now:
         more += 1
     return more
-
-
-def _limits_on_gpus(case: Case, run: Run) -> Iterator[str]:
-    step = min(way.step_gpus for _, way in case.in_use(run.used, run.ways))
-    if case.job.gpus_max is not None and run.gpus + step > case.job.gpus_max:
-        yield "gpus_max"
 
 
 def _missed_with_less(case: Case, run: Run) -> Iterator[str]:
@@ -148,15 +147,10 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
         return None
     in_use = [system for system in case.systems if system.id in run.used]
     system = max(in_use, key=lambda system: run.units[system.id])
-    way, now = system.way(run.ways), run.used[system.id]
-    step = _systems_more(way, now)
-    more = way.most_gpus(now + step) - way.most_gpus(now)
-    count = run.units[system.id] + step
-    if system.high is not None and count > system.high:
+    found = _next_systems(case, run, system)
+    if found is None or found[0] is run.units:
         return None
-    if _in_use(case, count) < now + step:
-        return None  # hot spares would grow with it
-    units, used = {**run.units, system.id: count}, {**run.used, system.id: now + step}
+    units, used, more = found
     broken = set(broken_limits(case, units, run.ways))
     supplies = limited(case.limits)
     if not broken <= {row.name for row in supplies}:
@@ -170,7 +164,7 @@ def next_step(case: Case, run: Run, limits: Sequence[LimitReport], value: float)
     spent, by_name = bill(case, units, run.ways), {limit.name: limit for limit in limits}
     return NextStep(
         sku=system.id,
-        systems=step,
+        systems=units[system.id] - run.units[system.id],
         gpus=more,
         value=gained,
         interval_s=larger.interval_s,

@@ -386,59 +386,39 @@ def _freed(offer: Offer, working: int, idle: int) -> str:
 
 
 def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> Why:
+    job, used = case.job, run.used
+    if isinstance(offer, System) and offer.id in used:
+        way = offer.way(run.ways)
+        if job.gpus_max is not None and run.gpus + way.step_gpus > job.gpus_max:
+            place = of_job("gpus.max", job.name)
+            return f"{place} is {job.gpus_max:,}", f"a larger {place}"
+        if way.step_gpus > way.usable_gpus:
+            return f"they do not make up another replica of {way.step_gpus:,} GPUs", ""
+        return "the plan is no better with more of them in use", ""
     if isinstance(offer, System):
-        in_use = offer.id in run.used
-        return (
-            _why_no_more(case, run, offer) if in_use else _why_other_type(inputs, case, run, offer)
-        )
+        names = " and ".join(inputs.item(name).model for name in used)
+        alone = f"consider.gpu_systems: [{offer.id}] plans the job on them alone"
+        if len(used) >= job.max_types:
+            place = of_job("gpus.max_types", job.name)
+            more = f"max_types: {job.max_types + 1} lets the job use them too"
+            return f"{place} is {job.max_types} and the job runs on {names}", f"{more}; {alone}"
+        if not {way.fabric for _, way in case.in_use(used, run.ways)} <= {*offer.fabrics, None}:
+            return f"they do not fit into the compute fabric of {names}", alone
+        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
     if isinstance(offer, Storage):
-        return _why_other_storage(inputs, case, run, offer)
+        serving = [other for other in case.flash if run.units[other.id]]
+        families = {other.family for other in serving}
+        if offer.family in families or offer.is_bulk:
+            return "the job needs no more of them", ""
+        names = " and ".join(inputs.item(other.id).model for other in serving)
+        if len(families) < case.max_families:
+            return f"the plan is no better with them beside {names}", ""
+        most = case.max_families
+        reason = f"storage.max_families is {most} and the job is served by {names}"
+        alone = f"consider.storage_families: [{offer.family}] plans with them alone"
+        return reason, f"storage.max_families: {most + 1} lets the job use both; {alone}"
     item = inputs.item(offer.id)
     return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
-
-
-def _why_other_type(inputs: Inputs, case: Case, run: Run, system: System) -> Why:
-    job, used = case.job, run.used
-    names = " and ".join(inputs.item(name).model for name in used)
-    alone = f"consider.gpu_systems: [{system.id}] plans the job on them alone"
-    fabrics = {way.fabric for _, way in case.in_use(used, run.ways)}
-    fits = fabrics <= {*system.fabrics, *([] if system.fabrics else [None])}
-    elsewhere = f"they do not fit into the compute fabric of {names}"
-    if len(used) < job.max_types:
-        if not fits:
-            return elsewhere, alone
-        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
-    reason = f"{of_job('gpus.max_types', job.name)} is {job.max_types} and the job runs on {names}"
-    if not fits:
-        return f"{reason}; {elsewhere}", alone
-    more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
-    return reason, f"{more}; {alone}"
-
-
-def _why_no_more(case: Case, run: Run, system: System) -> Why:
-    """Why the job uses no more systems of a type in use."""
-    job, way = case.job, system.way(run.ways)
-    step = way.step_gpus
-    if job.gpus_max is not None and run.gpus + step > job.gpus_max:
-        place = of_job("gpus.max", job.name)
-        spares = "" if job.repair is None else ", and more spares make the plan no better"
-        return f"{place} is {job.gpus_max:,}{spares}", f"a larger {place}"
-    if step > way.usable_gpus:
-        return f"they do not make up another replica of {step:,} GPUs", ""
-    return "the plan is no better with more of them in use", ""
-
-
-def _why_other_storage(inputs: Inputs, case: Case, run: Run, item: Storage) -> Why:
-    serving = [other for other in case.flash if run.units[other.id]]
-    families = {other.family for other in serving}
-    if item.family in families or item.is_bulk:
-        return "the job needs no more of them", ""
-    names = " and ".join(inputs.item(other.id).model for other in serving)
-    if len(families) < case.max_families:
-        return f"the plan is no better with them beside {names}", ""
-    reason = f"storage.max_families is {case.max_families} and the job is served by {names}"
-    alone = f"consider.storage_families: [{item.family}] plans with them alone"
-    return reason, f"storage.max_families: {case.max_families + 1} lets the job use both; {alone}"
 
 
 # Totals; a sum over a line whose figure is not known is not known.

@@ -29,11 +29,8 @@ from planner.verifier.job import (
     CLIENT_GB_PER_S_PER_GPU,
     DEFAULT_FAILURES,
     FAILURES_PER_GPU_DAY,
-    measured_rate,
-    peak_tflops,
-    usable_gpus,
 )
-from planner.verifier.physics import Times, goodput
+from planner.verifier.physics import Times, goodput, measured_rate, peak_tflops, usable_gpus
 
 NEAR = 2e-6
 """Shares and floors may be missed by so much, as a share: the solver's tolerance."""

@@ -117,12 +117,6 @@ def over_time(plan: Plan) -> bool:
     return plan.site.discount_rate > 0 or shorter
 
 
-def binding_limits(plan: Plan) -> list[LimitReport]:
-    """The limits that bind; of those that are no supply only where nothing else does."""
-    found = [limit for limit in plan.limits if limit.binding]
-    return [limit for limit in found if can_run_short(limit)] or found
-
-
 def can_run_short(limit: LimitReport) -> bool:
     """Whether there can be too little of a limit's quantity."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")

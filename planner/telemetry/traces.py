@@ -249,7 +249,7 @@ def _read_figures(
             message = f"'{cell[:60]}' " + ("is not a number" if number is None else "has no unit")
             fix = "write every figure alike, such as 12.5 or 12.5 GB/s"
             fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
-            at = int(cells.index[int(np.flatnonzero(text == cell)[0])])
+            at = int(cells.index[(text == cell).fillna(False)][0])
             raise refusal(file, message, fix, at)
         if of_cell is None:
             raise no_unit

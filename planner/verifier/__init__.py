@@ -12,13 +12,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import VerificationError
+from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.verifier.basis import DECIDED, Basis, Either, Findings, Recheck
+from planner.verifier.basis import DECIDED, Basis, Either, Findings, Recheck, unit_faults
 from planner.verifier.bill import build_bill, check_lines, check_totals
 from planner.verifier.fabric import choose_fabric, shared_plug
 from planner.verifier.hall import check_racks
-from planner.verifier.inputs import check_allowed, check_searched, unit_faults
 from planner.verifier.job import Run, check_job, check_ways, choose_option
 from planner.verifier.limits import (
     Reached,
@@ -27,6 +27,7 @@ from planner.verifier.limits import (
     given,
     program_faults,
 )
+from planner.verifier.physics import measured_rate, peak_tflops
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -130,7 +131,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
             found.require(empty and plan.objective.value is None, text)
         _check_repeated(found, basis, plan)
         if drawn:
-            check_searched(found, basis, plan)
+            _check_searched(found, basis, plan)
     except (*MISSING, ArithmeticError, ValueError, LookupError) as error:
         found.require(False, f"the plan: parts are missing or wrong, not computed ({error!r})")
     return Recheck(tuple(found.disagreements), tuple(found.breaches))
@@ -175,7 +176,7 @@ def _check_solved(found: Findings, basis: Basis, plan: Plan, drawn: bool) -> Non
     _check_names(found, basis, plan)
     counts = {} if found.disagreements else _read_counts(found, basis, plan)
     basis = choose_fabric(found, basis, plan)
-    check_allowed(found, basis, plan, counts)
+    _check_allowed(found, basis, plan, counts)
     if found.disagreements or not _has_decisions(found, basis, plan, counts):
         return
     j, options = plan.jobs[0], basis.job.options
@@ -269,3 +270,72 @@ def _check_mode(found: Findings, basis: Basis, j: JobPlan) -> None:
     found.require(j.mode == "async", "jobs.mode: a local level needs async")
     allowed = local.every in asked.every and type(local.every) is int
     found.require(allowed, f"jobs.local.every: {local.every!r} is not in {list(asked.every)}")
+
+
+# Items that may be bought.
+
+
+def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[str, int]) -> None:
+    """Require that the problem allows every item in the cluster, and that none was left out."""
+    left_out = {entry.sku for entry in plan.not_considered}
+    for sku, count in counts.items():
+        item = basis.items[sku]
+        reason = _excluded(basis, item, basis.bought(item, count)) if count else None
+        if reason is None and count and item.sizes is not None:
+            low, high = item.sizes.rows[0].units, item.sizes.rows[-1].units
+            reason = None if low <= count <= high else f"sizes go from {low} to {high} units"
+        found.require(reason is None, f"lines.{sku}: {reason}")
+        found.require(not count or sku not in left_out, f"lines.{sku}: listed as not considered")
+
+
+def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
+    """Require that each item that may be bought was searched, or is listed with a reason."""
+    left_out = {entry.sku: entry.reason for entry in plan.not_considered}
+    for sku, item in basis.items.items():
+        if item.category in DECIDED:
+            reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
+            real = reason is not None or _can_be_left_out(basis, item, left_out.get(sku, ""))
+            once = (sku in plan.searched) != (sku in left_out) and (real or sku in plan.searched)
+            found.require(once, f"searched: {sku} was not, and nothing excludes it")
+            right = reason is None or sku in left_out
+            found.require(right, f"not_considered: {sku} is missing, {reason}")
+
+
+def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
+    """Whether a reason to leave an item out can be true."""
+    if reason.startswith("no price"):
+        return item.id not in basis.inputs.prices
+    if not reason.startswith("not known"):
+        return True
+    facts: list[Any] = [basis.rated_kw(item), basis.stated(item, "rack_units")]
+    if item.category == "storage":
+        read, write = item.provides.read, item.provides.write
+        facts += [item.sizes or (read and (item.is_bulk or write)) or None, item.provides.usable]
+    else:
+        local, precisions = item.local, basis.job.training.precisions
+        rates = [measured_rate(item, basis.job, p) or peak_tflops(item, p) for p in precisions]
+        facts += [item.provides.gpus, local.host_copy, local.write, local.capacity, *rates]
+    return None in facts
+
+
+def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
+    """Why the problem or the price book keeps an item out of the cluster; None if neither does."""
+    problem, consider = basis.problem, basis.problem.consider
+    system, decided = item.category == "gpu_system", item.category in DECIDED
+    names = consider.gpu_systems if system else consider.storage_families
+    named = names is None or item.is_bulk or (item.id if system else item.family) in names
+    named = named and (consider.vendors is None or item.vendor in consider.vendors)
+    clusters = [family.cluster for family in basis.inputs.families if family.cluster]
+    priced = {part.item for cluster in clusters for part in cluster.parts} | {*basis.inputs.prices}
+    reasons = {
+        "a component is not bought alone": item.category == "component",
+        "excluded by the problem": basis.rule(item.id).exclude,
+        "no data set is on the bulk tier": item.is_bulk and not problem.job.in_bulk,
+        f"vendor {item.vendor} is forbidden": item.vendor in problem.policy.forbid_vendors,
+        "not to be considered": decided and not named,
+        f"lifecycle is {item.lifecycle}": decided
+        and bought > 0
+        and item.lifecycle not in consider.lifecycle,
+        "no price": bought > 0 and item.id not in priced,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)

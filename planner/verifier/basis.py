@@ -1,18 +1,29 @@
-"""Problem, catalogs and prices as the verifier reads them: figures of one unit, and comparison."""
+"""Problem, catalogs and prices as the verifier reads them: figures of one unit, and comparison.
+
+Of every line of a plan the catalog entry and the price are read as text once more, by a parser of
+a few lines. What is written otherwise than in the usual form (`key: {value: 14.3 kW, ...}`) is
+left out.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import BaseModel
+
+from planner import shipped
 from planner.currency import Currency
-from planner.figures import STATED
+from planner.figures import ITEM_UNITS, STATED
 from planner.schema.catalog import Item
 from planner.schema.job import Job
+from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Network, Problem, Quantity
 
@@ -22,6 +33,28 @@ if TYPE_CHECKING:
 RELATIVE = 1e-9
 """Above the noise of summing floats in another order, below any real difference."""
 NEARLY_ZERO = 1e-12
+QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?) ?([A-Za-z%][A-Za-z/%]*)?$")
+FIGURE = re.compile(r"^( +)([a-z0-9_]+):(?: \{value: (\"?)([^,}\"]+)\3[,}])?")
+ALIASES = {"local.copy": "local.host_copy"}
+UNITS = """W 1 kW 1e3 MW 1e6 GW 1e9
+    GB/s 1 TB/s 1e3 MB/s 1e-3 GB 1 TB 1e3 PB 1e6 MB 1e-3 GiB 1.073741824 TiB 1099.511627776
+    s 1 ms 1e-3 min 60 h 3600 day 86400 days 86400 week 604800 weeks 604800
+    USD 1 kUSD 1e3 MUSD 1e6 BUSD 1e9 RU 1 U 1 kg 1 t 1e3 lb 0.45359237
+    m 1 cm 1e-2 mm 1e-3 ft 0.3048 TFLOP/s 1 PFLOP/s 1e3 Gb/s 1 Tb/s 1e3 TB/day 1 PB/day 1e3 % 0.01
+    k 1e3 M 1e6 B 1e9 T 1e12"""
+BASE = {u: float(factor) for u, factor in zip(UNITS.split()[::2], UNITS.split()[1::2], strict=True)}
+"""Each unit in a base unit of its kind."""
+ENDS = {
+    "s": "s",
+    "kw": "kW",
+    "gb": "GB",
+    "tb": "TB",
+    "ru": "RU",
+    "kg": "kg",
+    "m": "m",
+    "usd": "USD",
+}
+"""Unit of a field of the problem by the end of its name."""
 DECIDED = ("gpu_system", "storage")
 """Categories whose counts a plan decides; all other counts follow."""
 DRAWLESS = ("cable", "rack", "pdu", "software", "service")
@@ -360,3 +393,94 @@ class Basis:
     def bought(self, item: Item, count: int) -> int:
         """Units to buy so that ``count`` are in the cluster."""
         return self.sale(item).order(count + self.spares(item, count))
+
+
+# Quantities read back.
+
+
+def unit_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Quantities of the plan's files that were read otherwise than they are written.
+
+    Args:
+        inputs: as they were loaded from files, without later changes.
+        plan: whose items are read back.
+    """
+    found, document = Findings(), inputs.document
+    if document is None:
+        return ()
+    _read_problem(found, document.data, inputs.problem, "")
+    skus = {line.sku for line in plan.lines}
+    for text in _texts(inputs.problem.catalogs, shipped.catalog_files(), document.folder):
+        for sku, path, quantity in _figures(text, skus):
+            unit = ITEM_UNITS.get(path)
+            own = None if unit is None else _read_quantity(quantity, unit)
+            figure = attrgetter(ALIASES.get(path, path))(inputs.by_id[sku]) if own else None
+            if figure is not None:
+                name = f"{sku}: {path} read back from '{quantity}', {unit}"
+                found.expect(name, figure.value, own)
+    named = inputs.problem.prices or (shipped.DEFAULT_PRICES,)
+    books = (named,) if isinstance(named, str) else named
+    for text in _texts(books, shipped.price_files(), document.folder) if len(books) == 1 else ():
+        for sku, block in _blocks(text, r"  ([a-z0-9_]+):", skus):
+            match = re.search(r"\blist: ([\d.]+ [kMB]?USD)\b", "\n".join(block))
+            usd = None if match is None else _read_quantity(match[1], "USD")
+            price = inputs.prices.get(sku)
+            if usd is not None and price is not None and not price.parts:
+                found.expect(f"{sku}: list price read back, USD", price.list_usd, usd)
+    return tuple(found.disagreements)
+
+
+def _read_problem(found: Findings, data: Any, model: Any, path: str) -> None:
+    """Compare the quantities of the problem's raw data with the model's fields."""
+    for key, raw in data.items() if isinstance(data, dict) else ():
+        fields = type(model).model_fields if isinstance(model, BaseModel) else {}
+        name = next((n for n, field in fields.items() if key in (n, field.alias)), "")
+        field, place = getattr(model, name, None), f"{path}.{key}".strip(".")
+        unit = ENDS.get(name.rpartition("_")[2], "")
+        if isinstance(raw, str) and isinstance(field, float) and unit:
+            own = _read_quantity(raw, unit)
+            found.expect(f"{place} read back from '{raw}'", field, field if own is None else own)
+        pairs = zip(raw, field, strict=False) if isinstance(field, tuple) else [(raw, field)]
+        for one, part in pairs:
+            _read_problem(found, one, part, place)
+
+
+def _read_quantity(text: str, unit: str) -> float | None:
+    """A quantity in a unit; None where it is none, or in a unit that is not read here."""
+    found = QUANTITY.match(text.strip())
+    if found is None or (found[2] and found[2] not in BASE):
+        return None
+    plain = unit if unit in BASE else ""
+    if bool(plain) != bool(found[2]) and found[2] not in ("%", "k", "M", "B", "T"):
+        return float(found[1]) if not plain and not found[2] else None
+    return float(found[1]) * BASE.get(found[2] or "", 1.0) / BASE.get(plain, 1.0)
+
+
+def _texts(names: Any, known: Mapping[str, Path], folder: Path) -> Iterator[str]:
+    for name in known if names is None else names:
+        path = known.get(name, folder / name)
+        if path.is_file():
+            yield path.read_text("utf-8")
+
+
+def _blocks(text: str, start: str, skus: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the lines of each item's entry, which begins with ``start`` and its id."""
+    sku, block = "", list[str]()
+    for line in (*text.splitlines(), "end"):
+        match = re.match(start, line)
+        if match or (line and not line.startswith(" ")):
+            if sku in skus:
+                yield sku, block
+            sku, block = (match[1] if match else ""), []
+        block.append(line)
+
+
+def _figures(text: str, skus: set[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield (item, dotted figure, quantity as written) of a catalog."""
+    for sku, block in _blocks(text, r"  - id: ([a-z0-9_]+)\s*$", skus):
+        section = ""
+        for match in filter(None, map(FIGURE.match, block)):
+            if match[4] is None and len(match[1]) == 4:
+                section = f"{match[2]}."
+            elif match[4] is not None:
+                yield sku, f"{section if len(match[1]) > 4 else ''}{match[2]}", match[4]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from planner.figures import BTU_PER_H_PER_KW, STATED
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
-from planner.schema.prices import SupportShare
 from planner.verifier.basis import (
     DECIDED,
     NONE,
@@ -28,7 +27,8 @@ from planner.verifier.basis import (
 )
 from planner.verifier.fabric import MANAGED, Fabrics, by_speed
 from planner.verifier.hall import REDUNDANT, Room, fits, network_racks, own_racks, rack_class
-from planner.verifier.job import HOURS_PER_YEAR, gpus_of
+from planner.verifier.job import HOURS_PER_YEAR
+from planner.verifier.physics import gpus_of
 
 HALF_A_CENT = 0.005
 MOST_PER_RACK = 10**6
@@ -45,6 +45,10 @@ SECTIONS = {
 SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
 FREE = {"sku", "parent", "notes", "public_notes", "role", "unit", "price"}
 """Fields of a line that follow from no figure."""
+PRICED = """unit_list_usd unit_net_usd extended_list_usd extended_net_usd discount min_order price
+    support_usd_per_year support_share unit_subscription_list_usd subscription_usd_per_year
+    lead_time lead_time_days"""
+"""Fields of a line that are empty without a price."""
 
 
 class Bill(NamedTuple):
@@ -307,37 +311,28 @@ def _room(basis: Basis, item: Item, in_place: int) -> dict[str, Any]:
 def _money(basis: Basis, item: Item, line: Line) -> dict[str, Any]:
     """Prices, discounts, support and subscription of a line, by its units bought."""
     sale, bought, net = basis.sale(item), line.purchased, line.unit_net_usd or 0.0
-    price, years = sale.price, None
-    if sale.end is not None:
-        years = max(0.0, sale.end - sale.start)
+    price, years = sale.price, None if sale.end is None else max(0.0, sale.end - sale.start)
     if price is None:
-        own: dict[str, Any] = dict.fromkeys(
-            ("unit_list_usd", "unit_net_usd", "lead_time", "lead_time_days", "support_share",
-             "unit_subscription_list_usd", "min_order", "extended_list_usd",
-             "extended_net_usd", "support_usd_per_year", "subscription_usd_per_year", "price",
-             "discount"), NONE
-        )  # fmt: skip
-        return own | {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
-    cent = 0.0 if item.is_percentage else cent_usd(basis.problem.shown_in)
-    each_cent = 0.5 + 1e-6 if basis.problem.shown_in.code == "USD" else bought + 1
-    yearly, half = price.per_year_usd, (0.5 + 1e-6) * cent_usd(basis.problem.shown_in)
-    support = price.support_per_year
-    each = support.share * net if isinstance(support, SupportShare) else support and support.usd
-    rented = times((yearly or 0.0) * (1 - sale.discount), bought)
-    first = sale.start if sale.end is None else min(sale.start, sale.end)
+        free = {"support_from_years": 0.0, "support_years": Either((years, None, 0.0))}
+        return dict.fromkeys(PRICED.split(), NONE) | free
+    money, first = basis.problem.shown_in, 0.0 if sale.end is None else min(sale.start, sale.end)
+    cents = bought * (0.5 + 1e-6) * cent_usd(money)
+    listed = 0.0 if item.is_percentage else cents if money.code == "USD" else 4 * cents
+    yearly = price.per_year_usd
+    rent = None if yearly is None else yearly * (1 - sale.discount) * bought
     own = {name: getattr(price, name) for name in ("lead_time", "lead_time_days")}
     return own | {
         "unit_list_usd": price.list_usd,
         "discount": sale.discount,
         "unit_net_usd": basis.net(item),
-        "extended_list_usd": Near(price.list_usd * bought, cent * each_cent),
+        "extended_list_usd": Near(price.list_usd * bought, listed),
         "extended_net_usd": net * bought,
-        "support_usd_per_year": Near((each or 0.0) * bought, half * bought),
-        "support_share": getattr(support, "share", None),
+        "support_usd_per_year": Near(price.support_usd_per_year(net) * bought, cents),
+        "support_share": getattr(price.support_per_year, "share", None),
         "support_years": years,
-        "support_from_years": Either((sale.start, 0.0 if sale.end is None else first)),
+        "support_from_years": Either((sale.start, first)),
         "unit_subscription_list_usd": yearly,
-        "subscription_usd_per_year": yearly and Near(rented or 0.0, half * bought),
+        "subscription_usd_per_year": None if rent is None else Near(rent, cents),
         "min_order": price.min_order or None,
     }
 

@@ -1,7 +1,6 @@
-"""The hall: what fits into a rack, every device in a rack once; cables by run and length.
+"""The hall: what fits into a rack, every device in a rack once, every rack within its limits.
 
-How devices share racks and which port a link joins is the plan's choice. Checked are the limits of
-each rack, the ends and runs of links, and that cables of the least lengths on offer are ordered.
+How devices share racks is the plan's choice.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ ANY_NUMBER = 10**9
 """Devices without height, draw and weight that fit into a rack."""
 REDUNDANT = {"N": (1, 0), "N+1": (1, 1), "2N": (2, 0)}
 """Factor and addition to the units that a load needs."""
-STEP_M = 5
 Load = tuple[float, float, float]
 
 

@@ -27,16 +27,9 @@ from planner.verifier.basis import (
 from planner.verifier.bill import Bill
 from planner.verifier.job import Run
 
-OF_INTERVAL = frozenset(
-    [
-        "overlap",
-        "blocking",
-        "drain_fits",
-        "local_fits",
-        "burst_recovery",
-        "endurance",
-        "local_endurance",
-    ]
+OF_INTERVAL = (
+    *("overlap", "blocking", "drain_fits", "local_fits"),
+    *("burst_recovery", "endurance", "local_endurance"),
 )
 """Limits that a longer interval keeps."""
 BEST_WITHIN = 1e-6

@@ -1,7 +1,7 @@
-"""Goodput of a job from its times: one or two checkpoint levels, swaps, and waiting for repairs.
+"""Formulas of a job: rates of its GPUs, goodput with one or two checkpoint levels, repairs.
 
-Own derivation of the formulas in docs/model.md. Every figure may be an array: one number for each
-of many plans.
+Own derivation of the formulas in docs/model.md. Times and goodput may be arrays: one number for
+each of many plans.
 """
 
 from __future__ import annotations
@@ -15,13 +15,119 @@ from typing import Any
 
 import numpy as np
 
+from planner.schema.catalog import Achieved, Item
+from planner.schema.job import ASSUMED_AT_GPUS, Job
+from planner.verifier.basis import round_up, value
+
 DAY_S = 86_400.0
 MOST = 700.0
 """Largest argument of an exponential."""
 FILLED = 1.0 - 1e-15
 """Largest share of an interval in stalls whose logarithm is taken."""
+SAME_CAP = 1e-9
 Values = Any
 """A number, or an array of them."""
+
+
+# Replicas and rates.
+
+
+def tensor_gpus(job: Job) -> int:
+    """GPUs that must be in one system: a tensor group, where only whole ones run."""
+    option = job.parallelism
+    return option.tensor if option is not None and job.whole_replicas else 1
+
+
+def whole_replica(job: Job) -> int:
+    """GPUs of a replica where only whole ones run, else 1."""
+    option = job.parallelism
+    return option.replica_gpus if option is not None and job.whole_replicas else 1
+
+
+def gpus_of(item: Item) -> int:
+    """GPUs of one system."""
+    return value(item.provides.gpus) or 0
+
+
+def usable_gpus(job: Job, item: Item) -> int:
+    """GPUs of one system that the job can use: whole replicas or tensor groups."""
+    most, replica = min(job.gpus.most_of(item.id) or math.inf, gpus_of(item)), whole_replica(job)
+    return int(most - most % (replica if replica <= most else tensor_gpus(job)))
+
+
+def least_replicas(item: Item, job: Job) -> int | None:
+    """Fewest replicas whose memory holds their shared state, None where none does."""
+    option, memory = job.parallelism, item.gpu.memory
+    if option is None or option.memory is None or memory is None or job.parameters is None:
+        return 1 if option is None else option.min_replicas
+    held, each = option.memory, option.parameters_per_gpu(job.parameters) / 1e9
+    room_gb = memory.value * held.usable - held.activations_gb - each * held.held
+    if room_gb <= 0:
+        return None
+    return max(option.min_replicas, round_up(each * held.shared / room_gb))
+
+
+def peak_tflops(item: Item, precision: str) -> float | None:
+    """Dense peak rate of one GPU, TFLOP/s; None if not known."""
+    figure = getattr(item.gpu, f"{precision}_dense", None)
+    return None if figure is None else float(figure.value)
+
+
+def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
+    """Measured rate that counts: of the most GPUs, of equals the slowest."""
+    key = job.training.model, precision
+    rows = [row for row in item.achieved if (row.model, row.precision) == key]
+    peak, share = peak_tflops(item, precision), job.training.assumed_mfu
+    if not rows and peak and share:
+        assumed: dict[str, Any] = {"model": key[0] or "", "precision": precision}
+        assumed |= {"rate_tflops": peak * share, "gpus": ASSUMED_AT_GPUS}
+        rows = [Achieved.model_construct(**assumed, source="assumed", confidence="low")]
+    row = max(rows, key=lambda row: (row.gpus, -row.rate_tflops), default=None)
+    if row is None:
+        return None
+    return row.model_copy(update={"rate_tflops": row.rate_tflops * job.training.rate_factor})
+
+
+def set_point(
+    item: Item, precision: str, cap: float, rated_kw: float | None
+) -> tuple[float, float, float, float] | None:
+    """Shares of power, and of throughput with its range, at a cap of the GPUs' power; or None."""
+    if cap >= 1.0:
+        return 1.0, 1.0, 1.0, 1.0
+    for row in item.power_points:
+        fits = row.of == "training" and row.precision in (None, precision)
+        if not fits or abs(row.gpu_cap - cap) >= SAME_CAP:
+            continue
+        power, tdp_kw = row.power, value(item.gpu.tdp)
+        if power is None:  # all but the GPUs draws as before
+            if not tdp_kw or not gpus_of(item) or not rated_kw:
+                return None
+            gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
+            power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw
+        return power, row.throughput, row.low or row.throughput, row.high or row.throughput
+    return None
+
+
+def scale_share(job: Job, gpus: int, at: int | None) -> float:
+    """Share of a rate measured at some GPUs that is left on more, by the law of scale."""
+    law = job.training.scale
+    if law is None:
+        return 1.0
+    if law.exponent is not None:
+        return float((gpus / (at or 1)) ** -law.exponent)
+    rows = [(row.gpus, row.share) for row in law.table or ()]
+
+    def left(count: int) -> float:
+        if count < rows[0][0]:
+            return rows[0][1]
+        below = max(k for k, row in enumerate(rows[:-1]) if row[0] <= count)
+        (low, share), (high, less) = rows[below], rows[below + 1]
+        return share * float((less / share) ** (math.log(count / low) / math.log(high / low)))
+
+    return left(gpus) / (1.0 if at is None else left(at))
+
+
+# Goodput.
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,7 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 def test_one_value_that_contradicts_another_refuses_no_other(
     problem: Path, setting: str, vary: list[str], refused: str
 ) -> None:
-    """Of a hall with places for 40 racks no row had a plan where one of them asked for 60, and a
-    repair of 400 days had one where it stood beside one of 12 hours."""
+    """A repair of 400 days had a plan where it stood beside one of 12 hours."""
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
     rows = rows_of(inputs, [*found], SweepOptions(1e-3))

@@ -88,7 +88,7 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     assert done.code == 0
     assert {name: row["status"] for name, row in rows.items()} == {
         "fine": "optimal", "no unit": "invalid", "too little": "infeasible",
-        "contradiction": "invalid", "high": "invalid", "also fine": "optimal",
+        "contradiction": "infeasible", "high": "infeasible", "also fine": "optimal",
     }  # fmt: skip
     assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
     assert rows["too little"]["reason"] == "no plan meets every limit"

@@ -83,7 +83,7 @@ def allowed(case: Case, most: int) -> list[dict[str, int]]:
 def check_bounds(case: Case, most: int) -> int:
     """Compare every count's upper bound with the largest there is; return how many were close."""
     tops = {offer.id: min(cap(case, offer), most) for offer in case.offers()}
-    bounds = Bounds.of(case, tops)
+    bounds = Bounds.of_case(case, tops)
     bounds.follow(case.rewired)
     bounds.add(case.companions.quantities)
     # The systems are in any of the fabrics that they may join.

@@ -12,7 +12,8 @@ import numpy as np
 from planner.schema.catalog import Item
 from planner.schema.job import Job
 from planner.schema.problem import Problem
-from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY, usable_gpus
+from planner.verifier.job import DEFAULT_FAILURES, FAILURES_PER_GPU_DAY
+from planner.verifier.physics import usable_gpus
 from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil

@@ -15,8 +15,7 @@ import numpy as np
 from planner.schema.job import FixedInterval, Job
 from planner.schema.problem import Problem
 from planner.verifier import physics
-from planner.verifier.job import usable_gpus
-from planner.verifier.physics import DAY_S, Times
+from planner.verifier.physics import DAY_S, Times, usable_gpus
 from tests.oracle.compute import Compute
 from tests.oracle.money import Array
 from tests.oracle.stores import Stores, checkpoint_gb

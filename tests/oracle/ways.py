@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from planner.schema.catalog import Item, Precision
 from planner.schema.job import Job
 from planner.verifier.basis import Basis
-from planner.verifier.job import (
+from planner.verifier.physics import (
+    DAY_S,
+    States,
     least_replicas,
     measured_rate,
     peak_tflops,
@@ -17,8 +19,8 @@ from planner.verifier.job import (
     set_point,
     tensor_gpus,
     usable_gpus,
+    waiting_share,
 )
-from planner.verifier.physics import DAY_S, States, waiting_share
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 __all__ = ["Way", "least_replicas", "useful_tflops", "ways"]

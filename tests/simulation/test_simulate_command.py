@@ -123,7 +123,7 @@ def test_the_same_seed_gives_the_same_files(folder: Path, tmp_path: Path) -> Non
     assert (one.code, one.err) == (0, "")
     assert one == two
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    ends = ("html", "json", "loss.png", "loss.svg", "xlsx")
+    ends = ("html", "json", "xlsx")
     assert names == [f"small.simulation.{end}" for end in ends]
     for name in names:
         if not name.endswith("xlsx"):  # dated

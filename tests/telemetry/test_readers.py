@@ -111,6 +111,7 @@ def test_columns_that_are_not_clear(names: list[str], options: ReadOptions, matc
         ("", r"a\.csv:1: the file is empty"),
         ("time,write_gb_per_s\n", r"a\.csv:1: no rows"),
         ("time,write_gb_per_s\n1,2\n2,abc\n", r"a\.csv:3: 'abc' is not a number"),
+        ("time,write_gb_per_s\n1,\n2,abc\n", r"a\.csv:3: 'abc' is not a number"),
         ("time,write_gb_per_s\n1,2\n2,3,4\n", r"a\.csv:3: Expected 2 fields in line 3, saw 3"),
         ("time,write_gb_per_s\n1 Jan,2\n", r"is not a time; write seconds, or for example"),
         ("time,write_gb_per_s\n2026-01-01T00:00:00Z,2\nsoon,3\n", r"a\.csv:3: 'soon' is not a ti"),

@@ -29,7 +29,7 @@ FREE |= {
     "program",
 }
 # Other forms of figures that are judged.
-FREE |= {"daly_s", "exact_s", "goodput_first_order", "goodput_understated"}
+FREE |= {"daly_s", "goodput_first_order", "goodput_understated"}
 FREE |= {"support_level", "public_notes"}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}

@@ -24,7 +24,7 @@ from planner.analysis.bids.offers import (
     price_of,
     read_bids,
 )
-from planner.analysis.request import PROBLEMS, Found, Request, head_of
+from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.errors import Finding, InputError
 from planner.limits import known
 from planner.quotes.lines import is_total
@@ -77,7 +77,7 @@ def run(
     date: Sequence[str],
     currency: Sequence[str],
     rate: Sequence[str],
-) -> Found:
+) -> Bids:
     """Evaluate bids on a problem.
 
     Args:
@@ -97,8 +97,8 @@ def run(
     given = {"vendor": vendor, "mapping": mapping, "date": date, "currency": currency}
     read = read_bids(files, request.inputs, **given, rate=rate)
     evaluator = Evaluator(request.inputs, request.options())
-    found, plan = evaluate(evaluator, read, progress=request.progress)
-    return Found((found,), (found.status,), plan=None if plan is None else lambda: plan)
+    found, _ = evaluate(evaluator, read, progress=request.progress)
+    return found
 
 
 def evaluate(

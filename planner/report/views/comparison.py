@@ -181,7 +181,6 @@ def _reached(side: LimitSide | None, unit: str) -> str:
 # Storage rules side by side.
 
 _GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
-_LABEL, _REASON = 40, 70
 
 
 def rules(found: RulesTable) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.currency import amount, bare, currency_among
+from planner.currency import bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
 from planner.report.blocks import (
     Block,
@@ -15,17 +15,14 @@ from planner.report.blocks import (
     figures,
     notes_block,
     proof_block,
-    values_of,
     words,
 )
 from planner.report.scope import decided_lines
 from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
 from planner.report.words import (
-    about,
     counted,
     gives_away,
     listed,
-    millions,
     money,
     percent,
     product,
@@ -34,7 +31,7 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.explanation import Explanation, Figures, Forced, Item, Marginal, Moved, WhyNot
+from planner.schema.explanation import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED
 
 _SAME, _FEW, _SMALL = 5e-6, 0.005, 5e-7
@@ -58,7 +55,7 @@ def view(found: Explanation) -> list[Block]:
         blocks.append(_marginals(found))
     blocks += [_levers_table(found), idle, *storage_alternatives(plan, detail=True)]
     if why is not None and why.plan is not None:
-        blocks += [_alternatives(why, why.plan), _items(why)]
+        blocks.append(_items(why))
     elif why is not None:
         blocks.append(Text((why.message or "",)))
     undecided = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
@@ -77,7 +74,8 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     yield "Plan", text
     for item in why.items if why is not None else ():
         if item.asked and why is not None:
-            yield "Why not", f"{item.model}: {'; '.join([verdict(why, item), *_price(item)])}"
+            price = f"; break-even {text}" if (text := _enters(item)) else ""
+            yield "Why not", f"{item.model}: {verdict(why, item)}{price}"
     binding = [row for row in found.marginals if row.binding]
     also = [row for row in found.marginals if _moves(found, row) and not row.binding]
     also.sort(key=lambda row: -_weight(row))
@@ -246,31 +244,6 @@ def _instead(why: WhyNot) -> str:
     return "; ".join([*texts, *([f"worse {rivals}"] if rivals else [])])
 
 
-def _alternatives(why: WhyNot, plan: Figures) -> Table:
-    """The best plan with other storage or GPU systems beside the plan."""
-    rows: list[tuple[str, str, Figures | None]] = [("this plan", "", plan)]
-    for row in why.forced:
-        change = _difference(why, row) if row.figures else row.reason or UNDECIDED
-        rows.append((row.label, change, row.figures))
-    known = [each for *_, each in rows]
-    million = currency_among([plan.capex_usd]).large[1]
-    flops = plan.useful_pflops is not None
-    work = values_of(known, lambda f: f.useful_pflops if flops else f.useful_gpus)
-    columns = (
-        words("with", (label for label, *_ in rows)),
-        figures("against", (change for _, change, _ in rows), str),
-        figures("useful PFLOP/s" if flops else "useful GPUs", work, about),
-        figures("GPUs in use", values_of(known, lambda f: f.gpus_used), 0),
-        figures("storage units", values_of(known, lambda f: f.appliances), 0),
-        figures(f"capex {million}", values_of(known, lambda f: f.capex_usd), millions),
-        figures(f"TCO {million}", values_of(known, lambda f: f.tco_usd), millions),
-        figures("IT kW", values_of(known, lambda f: f.it_power_kw), 1),
-        figures("days to train", values_of(known, lambda f: f.days_to_train), 1),
-    )
-    label = OBJECTIVES[why.objective].label
-    return Table(f"Alternatives; against: change of {label}", columns, rows="plans", detail=True)
-
-
 def _loss(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
     worse = _WORSE.get(why.objective, f"more {OBJECTIVES[why.objective].label}")
     return f"{'at least ' if at_least else ''}{relative(loss)} {worse}"
@@ -309,8 +282,10 @@ def _enters(item: Item) -> str:
     price = item.break_even
     if price is None:
         return ""
+    if price.outcome == "no_price_helps":
+        return "at no price"
     if price.outcome != "found":
-        return "at no price" if price.outcome == "no_price_helps" else "not computed"
+        return f"not computed{f': {price.reason}' if item.asked else ''}"
     return "today's" if price.not_at_usd is None else bare(price.enters_at_usd)
 
 
@@ -325,26 +300,6 @@ def _items(why: WhyNot) -> Table:
         figures("break-even", map(_enters, items), str),
     )
     return Table("Items not in the plan", columns, rows="items", detail=True)
-
-
-def _price(item: Item) -> Iterator[str]:
-    """Yield the break-even price of an item that was asked for."""
-    price = item.break_even
-    if price is None:
-        return
-    if price.outcome == "not_computed":
-        yield f"no break-even price: {price.reason}"
-    elif price.outcome == "no_price_helps":
-        yield "no price helps: even for nothing the plan would not change"
-    elif price.not_at_usd is None:
-        yield "tied at today's price"
-    else:
-        text = f"break-even ({counted(price.units or 1, 'unit')}): {amount(price.enters_at_usd)} a "
-        text += f"unit, not at {amount(price.not_at_usd)}; today {amount(item.net_usd)}"
-        if item.list_usd != item.net_usd:
-            listing = f"{amount(price.enters_at_list_usd)}, today {amount(item.list_usd)}"
-            text += f" (list {listing})"
-        yield text
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:

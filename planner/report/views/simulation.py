@@ -62,7 +62,6 @@ def view(study: Simulation) -> list[Block]:
         ("Per year", _events(job)),
         ("Checkpoint", f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"),
         ("Failures", _failures(job)),
-        ("Repair", _repair(job)),
         ("Interval", _advice(study)),
     )
     stated, planned = job.planned_goodput, ""
@@ -140,18 +139,6 @@ def _failures(job: JobSimulated) -> str:
         scaled = ", scaled to the plan's mean" if failures.scaled else ""
         law = f"{counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
     return f"interruption every {duration(failures.mean_s)} ({law})"
-
-
-def _repair(job: JobSimulated) -> str:
-    seen = job.repair
-    if seen is None:
-        return ""
-    spares = counted(seen.spares, "hot spare") + (" per rack" if seen.in_rack else "")
-    otherwise = "fewer replicas run" if seen.shrinks else "the job waits"
-    return (
-        f"{percent(seen.hardware_share, 0)} of interruptions take a unit out for "
-        f"{duration(seen.repair_s)} (exponential); {spares}; with more units out {otherwise}"
-    )
 
 
 def _events(job: JobSimulated) -> str:

@@ -152,27 +152,27 @@ def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
             places[-1],
             len(places),
             str(cell(rows, "status", places[0])),
-            next((text for _, text, _ in reasons(rows, places) if text), ""),
+            next((text for text, _ in reasons(rows, places)), ""),
         )
         for _, places in found
     ]
 
 
-def reasons(rows: Rows, places: Iterable[int]) -> list[tuple[str, str, int]]:
-    """Status, reason and number of rows without a plan, the most frequent first.
+def reasons(rows: Rows, places: Iterable[int]) -> list[tuple[str, int]]:
+    """Reasons and numbers of rows without a plan, the most frequent first.
 
-    Reasons that differ in numbers alone are one, told by an example.
+    Reasons that differ in numbers alone are one, shown by an example.
     """
-    counts: dict[tuple[str, str], Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for place in places:
-        status, text = str(cell(rows, "status", place)), str(cell(rows, "reason", place) or "")
-        if status not in PLANNED:
-            counts.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
+        text = str(cell(rows, "reason", place) or "")
+        if text and str(cell(rows, "status", place)) not in PLANNED:
+            counts.setdefault(_NUMBER.sub("", text), Counter())[text] += 1
     found = [
-        (status, f"{'for example ' if len(texts) > 1 else ''}{next(iter(texts))}", texts.total())
-        for (status, _), texts in counts.items()
+        (f"{'for example ' if len(texts) > 1 else ''}{next(iter(texts))}", texts.total())
+        for texts in counts.values()
     ]
-    return sorted(found, key=lambda each: -each[2])
+    return sorted(found, key=lambda each: -each[1])
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
@@ -315,9 +315,8 @@ def _input(rows: Rows, column: Input) -> Column:
 def _no_plan(study: Sweep, rows: Rows, over: Input | None) -> Iterator[str]:
     """Yield reasons for no plan: by stretch of one input, else by frequency."""
     if over is None:
-        for status, text, count in reasons(rows, range(length(rows))):
-            if text:
-                yield f"{counted(count, 'scenario')}, {STATUS_WORDS.get(status, status)}: {text}"
+        for text, count in reasons(rows, range(length(rows))):
+            yield f"{counted(count, 'scenario')}: {text}"
         return
     written = scale(rows[over.name], over.unit)
     for each in stretches(study, rows, over):

@@ -34,7 +34,7 @@ from planner.report.telemetry_words import (
     one_line,
     stated,
 )
-from planner.report.words import DAY_S, HOUR_S, counted, duration, listed, number, percent, some
+from planner.report.words import HOUR_S, counted, duration, listed, number, percent, some
 from planner.schema.telemetry import (
     CONFIDENCE,
     Calibration,
@@ -69,7 +69,6 @@ def view(record: Characterization) -> list[Block]:
         Heading(f"Storage telemetry  ({count} of {where})"),
         Facts(tuple(facts)),
         *_jobs(record),
-        *([_clusters(record)] if clusters > 1 else []),
         Text(tuple(trace[1:]), "Trace", points=True, detail=True),
         *(() if study is None else _fleet_blocks(study)),
         *(() if found is None else _calibration(found)),
@@ -122,24 +121,6 @@ def _running(record: Characterization, jobs: Sequence[JobFound]) -> Iterator[Col
         yield figures(name, (getattr(job, name) for job in jobs), 0)
     yield figures("MTTI", (measured(job.mtti_s, "s") for job in jobs), str)
     yield figures("restore", (measured(job.restore_s, "s") for job in jobs), str)
-
-
-def _clusters(record: Characterization) -> Table:
-    rows = sorted(record.clusters, key=lambda each: -each.checkpoints)
-    overlaps = [
-        median_overlap([job for job in record.jobs if job.cluster == each.name]) for each in rows
-    ]
-    columns = (
-        words("cluster", (one_line(each.name, _NAME) for each in rows)),
-        figures("days", ((each.end_s - each.start_s) / DAY_S for each in rows), 1),
-        figures("jobs", (each.jobs for each in rows), 0),
-        figures("checkpoints", (each.checkpoints for each in rows), 0),
-        figures("other bursts", (each.other for each in rows), 0),
-        figures("overlap", overlaps, percent),
-        figures("background", (figure(each.background_gb_per_s, "GB/s") for each in rows), str),
-        figures("peak", (figure(each.peak_gb_per_s, "GB/s") for each in rows), str),
-    )
-    return Table("Clusters", columns, most=_MOST_ROWS, rows="clusters", detail=True)
 
 
 # Trace.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.plan_files import EDITIONS
-from planner.commands.plan_files import page as page_of_plan
+from planner.commands.deliver import EDITIONS
+from planner.commands.deliver import plan_page as page_of_plan
 from planner.schema.plan import Plan
 from tests.report.charts.samples import report
 from tests.report.samples_sensitivity import (
