@@ -239,11 +239,11 @@ class Search:
 
 
 def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with equal purchases and GPUs in use merged."""
+    """Candidates with equal purchases, configurations and GPUs in use merged."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for candidate in candidates:
         run = candidate.operation
-        key = (*sorted(run.units.items()), run.gpus, run.mode)
+        key = (*sorted(run.units.items()), run.gpus, run.mode, run.ways)
         if key in kept:
             kept[key].ways += candidate.ways
         else:

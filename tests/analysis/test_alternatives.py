@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from planner.schema.problem import Objective
 from planner.verifier import verify
 from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
-from tests.oracle.enumerate import _Found, _Search, best
+from tests.oracle.enumerate import _Found, _Search, _worn, best
 from tests.oracle.money import Market, within
 from tests.oracle.plant import Plant
 from tests.test_exactness import inputs_of
@@ -48,17 +49,16 @@ def units(plan: Plan, name: str) -> int:
 
 
 def purchase(plan: Plan) -> tuple[object, ...]:
-    chosen = [line for line in plan.lines if line.section in ("Compute", "Storage")]
-    bought = tuple(sorted((line.sku, line.working) for line in chosen if line.parent is None))
+    bought = tuple(sorted((line.sku, line.working) for line in plan.lines))
     return (bought, plan.jobs[0].gpus_used, plan.jobs[0].mode)
 
 
 def enumerated(inputs: Inputs) -> Iterator[_Found]:
     """Yield every feasible plan, by GPU choice and mode."""
     problem = inputs.problem
-    market = Market(
-        problem, {item.id: item for item in inputs.items}, inputs.prices, inputs.discounts
-    )
+    market = Market(problem, inputs.by_id, inputs.prices, inputs.discounts, inputs.families)
+    worn = {item.id: _worn(item, market) for item in inputs.items}
+    market = replace(market, catalog=worn)
     systems = candidates(market, "gpu_system", inputs.families)
     storage = candidates(market, "storage", inputs.families)
     plant = Plant(market, [candidate.item for candidate in (*systems, *storage)])

@@ -67,9 +67,8 @@ def written(item: Item, counts: Array) -> Array:
 def every_plan(seed: int) -> dict[str, Array]:
     """Return every feasible plan's place on each axis, and its useful work."""
     inputs = asked(seed)
-    market = Market(
-        inputs.problem, {item.id: item for item in inputs.items}, inputs.prices, inputs.discounts
-    )
+    known = {item.id: item for item in inputs.items}
+    market = Market(inputs.problem, known, inputs.prices, inputs.discounts, inputs.families)
     items = [candidate.item for candidate in candidates(market, "storage", inputs.families)]
     share = inputs.problem.storage.delivered_fraction.write
     found: dict[str, list[Array]] = {"cost": [], "power": [], "storage": [], "work": []}
