@@ -85,7 +85,8 @@ def test_text_follows_the_terminal(world: Path) -> None:
     piped = in_a_pipe(world, size)
     narrow, wide = (on_a_terminal(world, size, columns, **plain) for columns in (60, 140))
     assert 50 < longest(narrow) <= 60 < longest(piped) <= STANDARD < longest(wide) <= 140
-    assert figures(narrow) == figures(piped) == figures(wide)
+    assert figures(piped) == figures(wide)
+    assert set(figures(narrow)) == set(figures(wide)), "a narrow table says some again"
     assert longest(on_a_terminal(world, size, 140, COLUMNS="70", **plain)) <= 70
     standard, unknown = (on_a_terminal(world, size, columns, **plain) for columns in (100, 0))
     assert standard == unknown == piped
@@ -164,7 +165,7 @@ def test_closed_streams(closed: str, world: Path) -> None:
         broken, shell=True, cwd=world, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr in ("", "planner: none.yaml: no such problem file [not-found]\n")
+    assert ended.stderr in ("", "planner: none.yaml: no such problem file; planner init writes one [not-found]\n")
 
 
 def test_an_output_that_cannot_be_written_to(world: Path) -> None:

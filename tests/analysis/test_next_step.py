@@ -26,7 +26,7 @@ def explained(inputs: Inputs) -> tuple[Best, list[Marginal]]:
 
 
 def lever_of(inputs: Inputs, path: str) -> Lever:
-    (lever,) = [lever for lever in levers(inputs) if lever.path == path and not lever.between]
+    (lever,) = [lever for lever in levers(inputs) if lever.path == path]
     return lever
 
 

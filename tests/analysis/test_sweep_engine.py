@@ -186,4 +186,5 @@ def test_exact_rows_state_the_plan_that_solve_takes(family: str) -> None:
                 continue
             assert answer.operation is not None and alone.value is not None
             assert answer.operation.units == alone.operation.units
-            assert answer.value == pytest.approx(natural(case.objective, alone.value), rel=1e-9)
+            # equal purchases may run on either of two types that tie within 1e-6
+            assert answer.value == pytest.approx(natural(case.objective, alone.value), rel=1e-6)

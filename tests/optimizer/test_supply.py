@@ -32,13 +32,13 @@ OF_THE_ITEM = {
 
 
 def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new field stands in one of the two sets: nothing else tells that ``at`` forgets it."""
+    """A new field stands in one of the two sets: nothing else tells that ``provisioned_for`` forgets it."""
     monkeypatch.setitem(STATED, "heat_liquid_kw", HEAT_TO_LIQUID)
     assert {field.name for field in fields(BillItem)} == OF_THE_DRAW | OF_THE_ITEM
     given: dict[str, Any] = dict.fromkeys((field.name for field in fields(System)), 10.0)
     system = System(**given | {"stated": {"heat_liquid_kw": 10.0, "weight_kg": 10.0}})
     half = Way(**dict.fromkeys((field.name for field in fields(Way)), 1) | {"power_share": 0.5})
-    capped = system.at(half)
+    capped = system.provisioned_for(half)
     changed = {name for name, value in vars(system).items() if getattr(capped, name) != value}
     assert changed == OF_THE_DRAW
     assert capped.stated == {"heat_liquid_kw": 5.0, "weight_kg": 10.0}
