@@ -31,6 +31,8 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 LONG = 64
 """Searches of more rounds are long."""
 ROUNDING = 1e-9
+MISSING = 5
+"""So often the room is halved for the least that what is missing costs."""
 
 
 class Worth(NamedTuple):
@@ -296,6 +298,8 @@ class Search:
         if boxes.size and self.worth.kind == "ratio" and space.work.has_peak:
             bound = self._rate_of_money(space, boxes, room, taken, begun)
             boxes = boxes._replace(bound=np.minimum(boxes.bound, bound))
+        if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
+            boxes = self._with_missing(space, boxes, room, taken - begun)
         return self._left(space, boxes)
 
     def _rate_of_money(
@@ -339,6 +343,26 @@ class Search:
             rises |= np.isfinite(at) & (at >= before)
         known = alone & rises & np.isfinite(most)
         return np.where(known, most + ROUNDING, np.inf)
+
+    def _with_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Boxes bounded by what is still missing at their lowest corners, too: with less
+        room than that costs at the best rates, the job does not reach what is held.
+
+        Args:
+            room: what may be taken beside the lowest corners, a row for each column.
+            taken: what lowest corners take without rounding up.
+        """
+        row = self.worth.column
+        each = space.takes[:, row] @ (boxes.high - boxes.low)
+        few, many = np.zeros(boxes.size), np.minimum(room[row], each)
+        for _ in range(MISSING):
+            less = room.copy()
+            less[row] = middle = (few + many) / 2
+            corner = space.top(space.cut(boxes, less), less, taken)
+            fine = self._reached(corner, boxes.owner)
+            few, many = np.where(fine, few, middle), np.where(fine, middle, many)
+        bound = -(taken[row] + few * (1 - ROUNDING))
+        return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""
