@@ -150,7 +150,7 @@ LOCAL = f"{JOB}.checkpoint.local"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({f"{JOB}.checkpoint.stall": "5 s"}, "stall_overhead comes on top of a derived stall"),
+        ({f"{JOB}.checkpoint.stall": "5 s"}, "stall_overhead adds to a derived stall"),
         ({f"{JOB}.restore.restart": "9 min"}, "restart.remote is the same as restore.restart"),
         ({f"{JOB}.failures.shares.rack": "4 %"}, "add up to 101 %"),
         ({f"{JOB}.checkpoint.mode": "sync"}, "is for checkpoints that drain while GPUs go on"),

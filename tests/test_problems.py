@@ -199,7 +199,10 @@ def test_each_proposed_change_repairs_the_restore() -> None:
     assert [step.path for step in found.changes] == [
         "jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read",
     ]  # fmt: skip
-    assert (found.combined, found.undecided, found.reasons) == (None, (), ())
+    assert (found.undecided, found.reasons) == ((), ())
+    assert found.combined is not None
+    both = [setting for step in found.combined.steps for setting in step.settings]
+    assert unexplained("infeasible_restore", *both).status == "optimal"
     for step in found.changes:
         assert unexplained("infeasible_restore", *step.settings).status == "optimal"
         if step.not_enough_text:

@@ -379,16 +379,20 @@ class Search:
         else:
             chosen = order[np.unique(boxes.owner[order], return_index=True)[1]].tolist()
         for place in chosen:
-            if value[place] <= self._enough()[boxes.owner[place]]:
-                continue
             here = np.array([place])
+            if value[place] <= self._known(boxes.at(here))[0]:
+                continue
             point = Point(space, boxes.at(here), corner.at(here), None)
             self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
         """Say which purchases reach what is held and may be the best of their scenario."""
-        enough = self.worth.of(corner) > self._enough()[boxes.owner]
-        return self._reached(corner, boxes.owner) & enough
+        return self._reached(corner, boxes.owner) & (self.worth.of(corner) > self._known(boxes))
+
+    def _known(self, boxes: Boxes) -> Numbers:
+        """The value that a purchase must exceed to be taken in: of a single one, which is looked at
+        no more, the best so far; of the corner of others, the best and the gap."""
+        return np.where(boxes.single, self.best[boxes.owner], self._enough()[boxes.owner])
 
     def take(self, point: Point | None) -> None:
         """Take a purchase in where it is better than what is known."""

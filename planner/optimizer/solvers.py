@@ -35,6 +35,8 @@ LARGEST_COST = 1e4
 """The largest cost that HiGHS sees. Its tolerance on reduced costs is per unit bought: beside
 costs of 1 a hundred thousand units of next to no use could hide a hundredth of the objective."""
 WORSE = 1e-5
+LEAST_OBJECTIVE = 1e-6
+"""Gaps of smaller objectives are shares of this: of bills in MUSD, a dollar."""
 LONGEST_S = 600.0
 """No program of a plan takes so long; a solver that does has lost its way."""
 
@@ -56,7 +58,7 @@ class Solved:
         """The distance from solution to bound, as a share of the solution."""
         if self.objective is None or self.bound is None:
             return None
-        return abs(self.bound - self.objective) / max(abs(self.objective), 1e-12)
+        return abs(self.bound - self.objective) / max(abs(self.objective), LEAST_OBJECTIVE)
 
 
 def solve(

@@ -315,6 +315,7 @@ def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
         local, precisions = item.local, basis.job.training.precisions
         rates = [measured_rate(item, basis.job, p) or peak_tflops(item, p) for p in precisions]
         facts += [item.provides.gpus, local.host_copy, local.write, local.capacity, *rates]
+        facts += [item.ports.compute] if basis.problem.network.compute else []
     return None in facts
 
 

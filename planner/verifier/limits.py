@@ -341,7 +341,8 @@ def program_faults(plan: Plan) -> tuple[str, ...]:
             near = abs(mine - own) <= AGREED * max(abs(own), 1.0)
             findings.require(near, f"objective.program: {mine!r}, not {own!r}")
         if mine is not None and bound is not None:
-            other = Near(abs(bound - mine) / max(abs(mine), RELATIVE), RELATIVE)
+            least = RELATIVE if name == "gap" else 1.0  # a dollar: what is owned costs nothing
+            other = Near(abs(bound - mine) / max(abs(mine), least), RELATIVE)
         findings.expect(f"objective.program.{name}", gap, other)
         wide = program.status == "optimal" and gap is not None and gap > AGREED
         findings.require(not wide, f"objective.program.status: optimal, with a {name} of {gap}")
