@@ -9,14 +9,12 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.errors import InputError
-from planner.loader import load
 from planner.report.views.plan import whole
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
-from tests.world.random_cases import inputs_of, random_case, read, write_case
+from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.requests import Request, gpu_system, price
 
 
@@ -77,7 +75,7 @@ def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
     reasons = {entry.sku: entry.reason for entry in plan.not_considered}
     assert "a tensor group of 16 GPUs does not fit into the 8" in reasons["small"]
     del request.items[0]
-    plan = solved(request)
+    plan = api.solve_inputs(inputs_of(request.case()))
     assert plan.status == "infeasible"
     assert "tensor group of 16 GPUs" in whole(plan)
 

@@ -45,7 +45,6 @@ _NO_LIMIT = 1e9
 _POLICIES = {
     "optimal": "best interval, as planned",
     "fixed": "given by the problem",
-    "lost_work": "by lost work, as planned",
 }
 _GOODPUT = (
     "(1 - stall / interval) x exp(-(drain + restart + restore) / MTTI) x z / (exp(z) - 1), "
