@@ -165,7 +165,8 @@ def test_closed_streams(closed: str, world: Path) -> None:
         broken, shell=True, cwd=world, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 2
-    assert ended.stderr in ("", "planner: none.yaml: no such problem file; planner init writes one [not-found]\n")
+    error = "planner: none.yaml: no such problem file; planner init writes one [not-found]\n"
+    assert ended.stderr in ("", error)
 
 
 def test_an_output_that_cannot_be_written_to(world: Path) -> None:

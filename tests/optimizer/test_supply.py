@@ -32,7 +32,7 @@ OF_THE_ITEM = {
 
 
 def test_a_power_cap_scales_what_follows_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new field stands in one of the two sets: nothing else tells that ``provisioned_for`` forgets it."""
+    """A new field is in one of the two sets: no other test finds it forgotten."""
     monkeypatch.setitem(STATED, "heat_liquid_kw", HEAT_TO_LIQUID)
     assert {field.name for field in fields(BillItem)} == OF_THE_DRAW | OF_THE_ITEM
     given: dict[str, Any] = dict.fromkeys((field.name for field in fields(System)), 10.0)
