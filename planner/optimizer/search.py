@@ -272,7 +272,7 @@ class Search:
         """Boxes cut to what fits, with their bounds, without those that hold nothing."""
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
-        taken, bills = space.taken(boxes, boxes.low, least=True)
+        taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
             row = self.worth.column

@@ -337,15 +337,18 @@ class Space:
 
     # Bounds.
 
-    def taken(self, boxes: Boxes, counts: Counts, *, least: bool) -> tuple[Numbers, Bills]:
+    def taken(
+        self, boxes: Boxes, counts: Counts, *, least: bool, most: Counts | None = None
+    ) -> tuple[Numbers, Bills]:
         """Consumption of purchases by column, a row each, and their bills.
 
         Args:
             counts: a row for each offer, a column for each box.
             least: no more than that, and never less with more bought; see `Kernel.bills`.
+            most: no more than purchases of up to so many take.
         """
         columns, ways = self.columns, self.work.ways_of[:, boxes.team]
-        bills = self.kernel.bills(counts, ways, least=least)
+        bills = self.kernel.bills(counts, ways, least=least, most=most)
         found = np.empty((len(columns.names), boxes.size))
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)

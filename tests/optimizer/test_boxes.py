@@ -80,7 +80,7 @@ def test_no_purchase_does_more_or_takes_less_than_its_box(family: str, chunk: in
             if not boxes.size:
                 continue
             endless = np.full((len(space.columns.names), boxes.size), np.inf)
-            least, _ = space.taken(boxes, boxes.low, least=True)
+            least, _ = space.taken(boxes, boxes.low, least=True, most=boxes.high)
             top = space.top(boxes, endless, least)
             kept, corner = space.points(
                 points._replace(owner=np.arange(points.size)),
@@ -115,7 +115,7 @@ def test_no_purchase_does_more_work_for_its_money_than_its_box(family: str) -> N
             endless = np.full((len(space.columns.names), boxes.size), np.inf)
             worth = Worth("ratio", space.columns.place("tco_usd"))
             asked = Search([space], worth, endless[:, :1], 0.0)
-            least, bills = space.taken(boxes, boxes.low, least=True)
+            least, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
             begun = space.rounded_up(bills, boxes.low)
             bound = asked._rate_of_money(space, boxes, endless, least, begun)
             kept, corner = space.points(
