@@ -510,8 +510,8 @@ READ = """## How to read it
 
 - **Production runs by the planning values**: seven of twelve within 15 %. The values are of 30 to
   100 B: models of 8 B and less take up to twice as long, one of 340 B three quarters. Give a rate
-  of your own there. *Why missed* has the miss before the run was known (blind) and that of the former
-  default; the values of BF16 were lowered after the blind misses.
+  of your own there. *Why missed* has the miss before the run was known (blind) and that of the
+  former default; the values of BF16 were lowered after the blind misses.
 - **Power of clusters** depends on the published megawatts: supply, draw, or a test.
 - **GPUs of a facility, and spares, are within 10 %**, a known power cap counted.
 - **Rates move well between sizes**, within 5 % from run to run of MLPerf; a vendor's recipe of

@@ -23,7 +23,7 @@ QUESTION_WORK = 100.0
 are "undecided"."""
 NEXT_WORK = 400.0
 """From where on more of a limit pays, in several questions. Of 22 at most 4.9."""
-END_WORK = 60.0
+END_WORK = 100.0
 """The end of an axis of a frontier, and the farthest of plans of equal work: where that is cut a
 point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0

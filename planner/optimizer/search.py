@@ -30,6 +30,10 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
+RAISES = 4
+"""So often the range of GPU systems is halved for the fewest that the job needs."""
+OF_STORAGE = ("storage_units", "bought_write")
+"""Worths by which storage alone counts."""
 ROUNDING = 1e-9
 MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
@@ -201,7 +205,7 @@ class Search:
     def _systems_first(self, space: Space) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
-        if self.worth.kind in ("storage_units", "bought_write"):
+        if self.worth.kind in OF_STORAGE:
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
@@ -283,6 +287,8 @@ class Search:
         room = most - taken + begun
         if boxes.size and self._is_least_of_storage(space):
             boxes = space.cut_systems(space.cut(boxes, room), most)
+        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind in OF_STORAGE):
+            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -363,6 +369,22 @@ class Search:
             few, many = np.where(fine, few, middle), np.where(fine, middle, many)
         bound = -(taken[row] + few * (1 - ROUNDING))
         return boxes._replace(bound=np.minimum(boxes.bound, bound))
+
+    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
+        asks for storage for all of them."""
+        alone = np.flatnonzero(~space.work.several[boxes.team])
+        rows = space.work.rows_padded[0, boxes.team[alone]]
+        low = boxes.low.copy()
+        few, enough = low[rows, alone], boxes.high[rows, alone]
+        for _ in range(RAISES):
+            high = boxes.high[:, alone]
+            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
+            some = boxes.at(alone)._replace(high=high)
+            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
+            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
+        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
+        return boxes._replace(low=low)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""
