@@ -46,6 +46,8 @@ MARGIN = 0.002
 """By so much, as a share, the floors are passed while a plan is looked for."""
 MOST_BLOCKS = 0.75
 """Equal periods are tried where so large a share of all periods are starts, at most."""
+FOR_A_ROUND = 0.8
+"""Share of the time left for the whole program: a plan that misses a floor is mended after it."""
 FOR_BLOCKS, FOR_MENDING = 0.25, 0.1
 """Shares of the time left for plans of equal periods each, and to mend one."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
@@ -245,7 +247,8 @@ class Search:
         """Solve the program; return whether to go on."""
         self.rounds += 1
         gap = self.gap * (0.6 if self.large else 0.25)
-        solved = self._ask(goal, gap=gap, start=found.values or None)
+        share = FOR_A_ROUND if self.large else 1.0
+        solved = self._ask(goal, gap=gap, share=share, start=found.values or None)
         if solved.status == "infeasible":
             found.infeasible = not found.values
         elif solved.bound is not None:
