@@ -102,7 +102,7 @@ def ours(problem: Path, kind: Kind, folder: Path, jobs: int = 2) -> dict[str, fl
     out = folder / "out"
     command = [
         sys.executable, "-c", "from planner.cli import main; main()", "sweep", str(problem),
-        *kind.asked, "--gap", str(kind.gap), "--jobs", str(jobs), "--no-workbook", "--quiet",
+        *kind.asked, "--gap", str(kind.gap), "--workers", str(jobs), "--quiet",
         "--json", "-o", str(out),
     ]  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -197,6 +197,7 @@ def check(
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
     settings = tuple(set_ or ())
     if is_portfolio(problem):
+        portfolio.refuse_options({"--json": as_json, "--full": full})
         say(portfolio.check(problem, settings, scenario))
         return 0
     text, faulty = report_findings(problem, settings, scenario, as_json=as_json, full=full)
@@ -317,6 +318,7 @@ def sweep(
     }  # fmt: skip
     if is_portfolio(problem):
         names = {f"--{name}": value for name, value in given.items()}
+        names |= {"--workers": workers != "0", "--scenario": scenario}
         portfolio.refuse_options(names | {f"--mode {mode}": mode != "grid", "--json": as_json})
         return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
     study = _sweep_of(mode, problem, {"vary": vary, **given})
@@ -422,6 +424,7 @@ def verify(
     """
     target = Target("verify", plan, as_json=as_json, full=full)
     if is_portfolio(plan):
+        portfolio.refuse_options({"--no-solve": not solve_again, "--time-limit": time_limit})
         return portfolio.verify(target)
     study = partial(library.verify, plan, solve_again=solve_again, time_limit=time_limit)
     return deliver(study, target)

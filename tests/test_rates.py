@@ -63,3 +63,11 @@ def test_unmeasured_type_enters_only_with_an_assumed_rate() -> None:
 def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
     with pytest.raises(planner.InputError, match="give model: dense"):
         solved("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
+
+
+def test_a_type_without_a_measured_rate_is_left_out_of_a_verified_plan() -> None:
+    training = "{tokens: 1.4 T, model: llama3.1_405b, precision: bf16}"
+    plan = solved(training, "nvidia_dgx_h100, nvidia_dgx_b300")
+    assert plan.status == "optimal"
+    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
+    assert "a measured rate of llama3.1_405b" in reasons["nvidia_dgx_b300"]

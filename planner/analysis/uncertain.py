@@ -537,6 +537,8 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
     of = f"{int(without.sum()):,} of {len(values):,} scenarios of their own have no plan"
     if without.mean() > MOST_WITHOUT:
         return (), f"No indices: {of}, more than {MOST_WITHOUT:.0%}. Narrow the distributions."
+    if len(unsure) == 1:
+        return (), "No indices: one input alone varies."
     mean = float(values[~without].mean())
     filled = np.where(without, mean, values)
     if filled.std() <= STILL * max(abs(mean), STILL):
@@ -548,7 +550,7 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
         some = blocks[:, :, places]
         parts = {"f_A": some[0], "f_B": some[1], "f_AB": some[2:]}
         found = sobol_indices(func=parts, n=n)
-        return np.array([found.first_order.ravel(), found.total_order.ravel()])
+        return np.array([np.ravel(found.first_order), np.ravel(found.total_order)])
 
     draw = np.random.default_rng(seed)
     first, total = at(slice(None))

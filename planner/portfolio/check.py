@@ -457,7 +457,9 @@ class _Check:
             measured = measured_rate(item, job, precision) if job.training.model else None
             peak = measured.rate_tflops if measured else peak_tflops(item, precision) or 0.0
             tflops = peak * (1.0 if measured else job.training.mfu or 0.0)
-            own = run.gpus * kept * tflops / 1000.0
+            first = job.options[0].factor if job.options else 1.0
+            factor = next((o.factor for o in job.options if o.name in run.way), first)
+            own = run.gpus * kept * tflops * factor / 1000.0
             if tflops and abs(own - (run.useful_pflops or 0.0)) > 1e-6 * max(own, 1e-9):
                 yield f"job {run.job} in period {run.period}: {run.useful_pflops} PFLOP/s, {own}"
 

@@ -312,8 +312,11 @@ def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
         read, write = item.provides.read, item.provides.write
         facts += [item.sizes or (read and (item.is_bulk or write)) or None, item.provides.usable]
     else:
-        local, precisions = item.local, basis.job.training.precisions
-        rates = [measured_rate(item, basis.job, p) or peak_tflops(item, p) for p in precisions]
+        local, job = item.local, basis.job
+        rates = [
+            measured_rate(item, job, each) if job.training.model else peak_tflops(item, each)
+            for each in job.training.precisions
+        ]
         facts += [item.provides.gpus, local.host_copy, local.write, local.capacity, *rates]
         facts += [item.ports.compute] if basis.problem.network.compute else []
     return None in facts

@@ -562,3 +562,13 @@ def test_a_single_site_is_named_as_in_other_files(tmp_path: Path) -> None:
     assert is_portfolio(path)
     plan = api.solve(api.load(path))
     assert plan.value == pytest.approx(KNOWN["most work"][1], rel=1e-9)
+
+
+def test_share_of_the_rate_by_a_spread_is_verified(tmp_path: Path) -> None:
+    def value(factor: float) -> float:
+        spread = {"tensor": 1, "pipeline": 1, "factor": factor}
+        plan = api.solve(instance(tmp_path, {"jobs": [{**TWO, "parallelism": spread}]}))
+        assert plan.value is not None
+        return plan.value
+
+    assert value(0.9) == pytest.approx(0.9 * value(1.0), rel=1e-6)

@@ -364,4 +364,4 @@ def _plans(found: Alternatives) -> Table:
         figures("days to train", (job.days_to_train for job in jobs), 1, detail=True),
         words("extreme in", ways),
     )
-    return Table("Plans, the best first", columns)
+    return Table("Plans, that of solve first", columns)
