@@ -262,8 +262,16 @@ def _stretches(study: Sweep, rows: Rows, over: Input) -> Table:
         return worth.text(cell(rows, "objective", place) if each.status in PLANNED else None)
 
     columns = (
-        figures(", ".join(filter(None, ("from", values.unit))), (values.text(at[each.first]) for each in found), str),
-        figures(", ".join(filter(None, ("to", values.unit))), (values.text(at[each.last]) for each in found), str),
+        figures(
+            ", ".join(filter(None, ("from", values.unit))),
+            (values.text(at[each.first]) for each in found),
+            str,
+        ),
+        figures(
+            ", ".join(filter(None, ("to", values.unit))),
+            (values.text(at[each.last]) for each in found),
+            str,
+        ),
         figures("rows", (each.rows for each in found), 0, detail=True),
         figures(f"at from, {worth.unit}", (value(each, each.first) for each in found), str),
         figures(f"at to, {worth.unit}", (value(each, each.last) for each in found), str),
