@@ -65,7 +65,7 @@ def test_an_assumption_for_unmeasured_types_needs_a_class_of_models() -> None:
         solved("{mfu: 40 %, assumed_mfu: 30 %}", "nvidia_dgx_h100")
 
 
-def test_a_type_without_a_measured_rate_is_left_out_of_a_verified_plan() -> None:
+def test_a_type_without_a_measured_rate_is_left_out() -> None:
     training = "{tokens: 1.4 T, model: llama3.1_405b, precision: bf16}"
     plan = solved(training, "nvidia_dgx_h100, nvidia_dgx_b300")
     assert plan.status == "optimal"
