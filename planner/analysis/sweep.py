@@ -103,7 +103,8 @@ def scenarios(
         bases = _named(inputs, problem, named)
     makes: list[Callable[[Inputs], Axis]] = []
     if table is not None:
-        makes.append(partial(_table_axis, read_table(table)))
+        rows = read_table(table)
+        makes.append(lambda inputs: of_table(inputs, rows))
     makes += [partial(lambda option, inputs: values(inputs, option), option) for option in vary]
     grids = _grids(bases, makes)
     counts = [len(bases), *(axis.count for axis in grids[0])]
@@ -129,10 +130,6 @@ def _scenario(index: int, base: Base, points: Sequence[Point]) -> Scenario:
         base.name,
         tuple(cell for point in points for cell in point.cells),
     )
-
-
-def _table_axis(rows: Any, inputs: Inputs) -> Axis:
-    return of_table(inputs, rows)
 
 
 def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:

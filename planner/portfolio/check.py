@@ -314,6 +314,10 @@ class _Check:
                 read = fraction.read * math.fsum(each[0] for each in plates)
                 write = fraction.write * math.fsum(each[1] for each in plates)
                 shared = math.fsum(run.write_gb_per_s or 0.0 for run in here)
+                for run in here:
+                    least = (self._training(run).storage_share or 0.0) * write
+                    if (run.write_gb_per_s or 0.0) < least * (1 - NEAR):
+                        yield f"job {run.job}: writes {run.write_gb_per_s:,.2f}, {least:,.2f} due"
                 if shared > write * (1 + NEAR):
                     yield f"{name} in period {period}: shares of {shared:,.2f} GB/s of {write:,.2f}"
                 yield from self._reads(name, period, here, read)
@@ -383,6 +387,11 @@ class _Check:
     def _limits_of(self, run: JobRun, job: TrainingJob) -> Iterator[str]:
         assert run.interval_s and run.write_gb_per_s and run.read_gb_per_s
         size, rule, name = self._size_gb(job), job.checkpoint.interval, f"job {run.job}"
+        floor, low, high = job.min_useful_pflops or 0.0, job.gpus.min or 0, job.gpus.max
+        if (run.useful_pflops or 0.0) < floor * (1 - NEAR):
+            yield f"{name}: {run.useful_pflops or 0.0:,.2f} of {floor:,.2f} PFLOP/s"
+        if run.gpus < low or (high is not None and run.gpus > high):
+            yield f"{name}: {run.gpus} GPUs, allowed {low} to {high}"
         drain, interval = size / run.write_gb_per_s, run.interval_s
         if drain > job.checkpoint.max_overlap * interval * (1 + NEAR):
             yield f"{name}: a drain of {drain:,.1f} s overlaps too much of {interval:,.1f} s"
