@@ -178,7 +178,6 @@ def tutorial_commands(text: str) -> str:
     return said
 
 
-@pytest.mark.exhaustive(keep=0)
 def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files, commands and edit in their order; every figure it shows was on a screen."""
     page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
