@@ -103,11 +103,14 @@ def length(rows: Rows) -> int:
 
 
 def varied(study: Sweep, rows: Rows) -> list[Input]:
-    """The inputs that take more than one value, or all where none does."""
+    """The scenarios' names, if any, and inputs of more than one value, or all where none is."""
+    names = [
+        column for column in study.columns if column.name == "name" and any(rows.get("name", ()))
+    ]
     inputs = [column for column in study.columns if column.kind == "input"]
     count = length(rows)
     moving = [c for c in inputs if len({cell(rows, c.name, at) for at in range(count)}) > 1]
-    return moving or inputs
+    return [*names, *(moving or inputs)]
 
 
 def is_number(value: Any) -> bool:
