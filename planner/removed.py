@@ -28,7 +28,6 @@ SETTINGS = {
     "budget.support_per_year": _YEARLY,
     "items.beyond": "leave it out; name the cable or module that reaches in the switch's link",
     "items.consumes.design_power": "state the power to plan for as consumes.it_power",
-    "items.switch.ports.copper": "leave it out: name the cable in the group's link",
     "items.lengths": "leave it out: the cable schedule states the length of each run",
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
