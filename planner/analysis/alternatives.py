@@ -12,7 +12,15 @@ from typing import Any, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import Best, Variants, no_worse, storage_of, systems_of, value_of
+from planner.analysis.variants import (
+    FOR_THE_PLAN,
+    Best,
+    Variants,
+    no_worse,
+    storage_of,
+    systems_of,
+    value_of,
+)
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.case.model import CountName
@@ -39,8 +47,6 @@ LABELS: dict[DirectionName, str] = {
 }
 SEVERAL = 8
 """Plans returned, where nothing else is asked for."""
-FOR_THE_PLAN = 0.5
-"""Share of a time limit that finding the best plan may take."""
 FLOOR_MARGIN, FLOOR_NOISE = 2e-7, 1e-9
 """Relative tightening of floors, which plans may miss by less; and how far plans may miss them."""
 UNPROVEN = "the search ended before anything was proven about how good a plan can be"

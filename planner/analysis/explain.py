@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import Best, Variants, no_worse, operation_of, value_of
+from planner.analysis.variants import (
+    FOR_THE_PLAN,
+    Best,
+    Variants,
+    no_worse,
+    operation_of,
+    value_of,
+)
 from planner.analysis.why_not import why_not as items_not_bought
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import resolve
@@ -28,8 +35,6 @@ from planner.schema.explanation import Explanation, Known, Marginal, Moved, Next
 from planner.schema.plan import Plan
 from planner.units import QuantityError
 
-FOR_THE_PLAN = 0.5
-"""Share of a time limit that finding the plan may take."""
 SAME = 1e-9
 PAYS = 1e-3
 """Least gain of the objective that counts as a next step, as a share."""

@@ -52,6 +52,8 @@ LEAST_SPLIT, HALVED, PIECE = 64, 512, 2500
 """Scenarios of a group that is a piece of its own, that is halved for two cores, of a piece."""
 TOGETHER = 16
 """Most small groups in one piece."""
+FOR_THE_PLAN = 0.5
+"""Share of a time limit that finding the best plan may take."""
 MOST_KNOWN = 8
 """Plans found before with which a variant is begun."""
 

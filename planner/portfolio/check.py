@@ -409,9 +409,9 @@ class _Check:
         restore = self._copies(job, run) * size / run.read_gb_per_s
         if job.restore.max_time_s is not None and restore > job.restore.max_time_s * (1 + NEAR):
             yield f"{name}: a restore takes {restore:,.1f} s, {job.restore.max_time_s:,.1f} allowed"
-        yield from self._client(run, job)
+        yield from self._client(run)
 
-    def _client(self, run: JobRun, job: TrainingJob) -> Iterator[str]:
+    def _client(self, run: JobRun) -> Iterator[str]:
         """Shares against what the systems in use move through the family's clients."""
         place = self.site[run.site]
         item, stored = place.inputs.item(run.item), self._storage(run.site, run.period)

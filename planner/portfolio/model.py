@@ -25,11 +25,11 @@ from planner.case.figures import weights
 from planner.case.job import ROUNDING
 from planner.limits import MILLION, SUPPLIES
 from planner.optimizer.counts import Counts, Expression, Rows, value_of
+from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
 from planner.portfolio.inputs import Column, Instance, Place
 from planner.portfolio.schema import TrainingJob
 
-PIECES = 8
 FLAT = 1e-10
 """A slope whose whole range is less than this share of the work goes into the constant."""
 SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
@@ -357,7 +357,7 @@ class Program(Rows):
             per_gb = job.checkpoint_gb / job.max_restore_s
             self.row(f"restore.{name}", read - once * per_gb * runs - each * per_gb * gpus >= 0.0)
         self._clients(column, systems, write, read, highs, name)
-        endured = self._endurance(column, runs, gpus, (low, most), name)
+        endured = self._endurance(column, runs, name)
         useful = self.number(f"u.{name}", max(0.0, work.pflops_per_gpu(1.0) * most * 1.01))
         point = Point(most, max(highs[0], least), highs[1], max(highs[0], least))
         if endured is not None:
@@ -417,14 +417,7 @@ class Program(Rows):
                 row = share - moved - free <= 0.0
                 self.row(f"client_{side}.{name}.{family.id}", row)
 
-    def _endurance(
-        self,
-        column: Column,
-        runs: Expression,
-        gpus: Expression,
-        ends: tuple[float, float],
-        name: str,
-    ) -> Expression | None:
+    def _endurance(self, column: Column, runs: Expression, name: str) -> Expression | None:
         """A share of the write endurance, at least what the longest interval writes."""
         work, place = column.work, self.instance.places[column.site]
         assert work is not None

@@ -187,7 +187,7 @@ class Search:
         self.program.ask_for(goal, maximise=False)
         if self.large and not start:
             self._coarse(found, goal, least=least)
-        if not self._relaxed(found, goal, 3 if found.values else RELAXED):
+        if not self._relaxed(found, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
         for _ in range(ROUNDS):
@@ -204,15 +204,13 @@ class Search:
             return
         fixed, same = self.program.equal_periods(starts)
         with self._fixed(dict.fromkeys(fixed, 0.0)):
-            if self._relaxed(found, goal, RELAXED, same):
-                solved = self._passing(goal, same, None, least=least)
+            if self._relaxed(found, RELAXED, same):
+                solved = self._passing(same, least=least)
                 self._take(found, goal, solved.values, least=least)
 
     def _passing(
         self,
-        goal: Expression,
-        same: Mapping[str, str] | None,
-        start: Mapping[str, float] | None,
+        same: Mapping[str, str] | None = None,
         *,
         least: bool,
         share: float = FOR_BLOCKS,
@@ -220,21 +218,19 @@ class Search:
         """Solve the program with floors passed by a margin where money is least."""
         margin = MARGIN if least else 0.0
         self._fix_slack(margin, margin)
-        solved = self._ask(goal, gap=self.gap * 0.6, share=share, start=start, same=same)
+        solved = self._ask(gap=self.gap * 0.6, share=share, same=same)
         self._fix_slack(0.0, 0.0)
         if solved.values:
             self._tighten(solved.values)
         return solved
 
-    def _relaxed(
-        self, found: Found, goal: Expression, rounds: int, same: Mapping[str, str] | None = None
-    ) -> bool:
+    def _relaxed(self, found: Found, rounds: int, same: Mapping[str, str] | None = None) -> bool:
         """Add tangents to the program without whole numbers; return whether it has a solution.
 
         What it ends at is a bound, unless periods are held equal.
         """
         for _ in range(rounds):
-            solved = self._ask(goal, relaxed=True, same=same)
+            solved = self._ask(relaxed=True, same=same)
             if solved.status == "infeasible":
                 return False
             if solved.status == "optimal" and same is None and solved.objective is not None:
@@ -248,7 +244,7 @@ class Search:
         self.rounds += 1
         gap = self.gap * (0.6 if self.large else 0.25)
         share = FOR_A_ROUND if self.large else 1.0
-        solved = self._ask(goal, gap=gap, share=share, start=found.values or None)
+        solved = self._ask(gap=gap, share=share, start=found.values or None)
         if solved.status == "infeasible":
             found.infeasible = not found.values
         elif solved.bound is not None:
@@ -270,7 +266,7 @@ class Search:
         polished = self._polish(goal, values, least=least) if values else None
         if polished is None and values and self.large:
             with self._fixed({v: values[v.name] for v in self.skeleton}):
-                solved = self._passing(goal, None, None, least=least, share=FOR_MENDING)
+                solved = self._passing(least=least, share=FOR_MENDING)
             if solved.values:
                 polished = self._polish(goal, solved.values, least=least)
         if polished is None:
@@ -295,7 +291,7 @@ class Search:
             self.program.ask_for(aim, maximise=False)
             before = math.inf
             for _ in range(POLISHED):
-                solved = self._ask(aim, relaxed=True)
+                solved = self._ask(relaxed=True)
                 if not solved.values or solved.objective is None:
                     best = None
                     break
@@ -336,7 +332,7 @@ class Search:
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
         with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
-            solved = self._ask(goal, gap=FINE, share=0.4, start=values)
+            solved = self._ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:
             found = self._polish(goal, values, least=False)
@@ -354,22 +350,21 @@ class Search:
         program.ask_for(early, maximise=False)
         known = set(orders)
         with self._fixed({v: values[v.name] for v in self.whole if v not in known}):
-            solved = self._ask(early, gap=FINE, start=values)
+            solved = self._ask(gap=FINE, start=values)
         return values | {v.name: solved.values[v.name] for v in orders if v.name in solved.values}
 
     # The solver
 
     def _ask(
         self,
-        goal: Expression,
         *,
         relaxed: bool = False,
         gap: float = 1e-9,
         share: float = 1.0,
-        known: float | None = None,
         start: Mapping[str, float] | None = None,
         same: Mapping[str, str] | None = None,
     ) -> Solved:
+        """Solve the program for what it was last asked for, within a share of the time left."""
         ends = self._until(share)
         return solvers.solve(
             self.program.problem,
@@ -377,7 +372,6 @@ class Search:
             gap=max(gap, 1e-9),
             time_limit_s=self._limit_s(ends),
             relaxed=relaxed,
-            known=known,
             start=start,
             same=same,
             stop=lambda: self.cancelled() or self.clock() >= ends,

@@ -291,6 +291,11 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def headed(label: str, unit: str) -> str:
+    """The head of a column: its label, and its unit where it has one."""
+    return f"{label}, {unit}" if unit else label
+
+
 def some(words: Sequence[str], most: int) -> str:
     """The first words of a list, and the number of the others."""
     more = len(words) - most

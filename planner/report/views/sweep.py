@@ -50,6 +50,7 @@ from planner.report.words import (
     ended,
     exact_amount,
     goal,
+    headed,
     listed,
     named,
     percent,
@@ -265,19 +266,11 @@ def _stretches(study: Sweep, rows: Rows, over: Input) -> Table:
         return worth.text(cell(rows, "objective", place) if each.status in PLANNED else None)
 
     columns = (
-        figures(
-            ", ".join(filter(None, ("from", values.unit))),
-            (values.text(at[each.first]) for each in found),
-            str,
-        ),
-        figures(
-            ", ".join(filter(None, ("to", values.unit))),
-            (values.text(at[each.last]) for each in found),
-            str,
-        ),
+        figures(headed("from", values.unit), (values.text(at[each.first]) for each in found), str),
+        figures(headed("to", values.unit), (values.text(at[each.last]) for each in found), str),
         figures("rows", (each.rows for each in found), 0, detail=True),
-        figures(f"at from, {worth.unit}", (value(each, each.first) for each in found), str),
-        figures(f"at to, {worth.unit}", (value(each, each.last) for each in found), str),
+        figures(headed("at from", worth.unit), (value(each, each.first) for each in found), str),
+        figures(headed("at to", worth.unit), (value(each, each.last) for each in found), str),
         *_plan_columns(study, rows, [each.first for each in found]),
     )
     title = f"Plans by {over.label}"
@@ -305,7 +298,7 @@ def _scenarios(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     texts = (worth.text(cell(rows, "objective", place)) for place in places)
     columns = (
         *(_input(rows, column) for column in inputs[:_MOST_INPUTS]),
-        figures(", ".join(filter(None, (goal(study), worth.unit))), texts, str),
+        figures(headed(goal(study), worth.unit), texts, str),
         *_plan_columns(study, rows, places),
     )
     hidden = [column.label for column in inputs[_MOST_INPUTS:]]
@@ -319,8 +312,7 @@ def _input(rows: Rows, column: Input) -> Column:
     if not numeric(rows, column):
         return words(column.label, (short(write_value(value), _INPUT_WIDTH) for value in values))
     written = scale(rows[column.name], column.unit)
-    label = ", ".join(filter(None, (column.label, written.unit)))
-    return figures(label, map(written.text, values), str)
+    return figures(headed(column.label, written.unit), map(written.text, values), str)
 
 
 def _no_plan(study: Sweep, rows: Rows, over: Input | None) -> Iterator[str]:
