@@ -44,7 +44,7 @@ from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.schema.prices import AS_LISTED, Discount, Price
+from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue, Quantity
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
@@ -53,7 +53,7 @@ from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar
 
-_MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
+_MOST_FINDINGS, _CLOSE = 8, 1e-9
 _FIRST_ONLY = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
@@ -514,14 +514,9 @@ def _lost_time(draft: Draft, value: float) -> None:
 
 
 def _repair(name: str, draft: Draft, value: float) -> None:
-    """Set a figure of repairs; classes become one share and one time."""
-    asked, stated = draft.inputs.problem.job.repair, draft.plan.jobs[0].repair
-    if asked is None or stated is None:
-        return
-    one: dict[str, Any] = {"share": stated.hardware_share, "time_s": stated.repair_s}
-    if asked.share is not None:
-        one = {"share": asked.share, "time_s": asked.time_s}
-    draft.change_job(repair=asked.model_copy(update={**one, "classes": (), name: value}))
+    asked = draft.inputs.problem.job.repair
+    if asked is not None:
+        draft.change_job(repair=asked.model_copy(update={name: value}))
 
 
 def _pue(side: str, draft: Draft, value: float) -> None:
@@ -572,7 +567,7 @@ def _finish_own(draft: Draft) -> None:
         draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
         draft.change_problem(extras={**draft.inputs.problem.extras, sku: Extra(count=count)})
         draft.set_price(sku, Price.model_construct(list_usd=float(price), **_TYPED))
-        draft.change_item(sku, spares=0.0, support_level=AS_LISTED, support_years=_MOST_YEARS)
+        draft.change_item(sku, spares=0.0)
         draft.set_discount(sku, float(parts.get("discount") or 0.0))
         draft.quantities[sku] = count
 

@@ -542,10 +542,6 @@ def _terms(bill: Bill) -> Iterator[str]:
         "Not included unless listed: building works, installation, freight, duties and taxes"
         f"{'; ' + listed_words(left) if left else ''}."
     )
-    yield from plan.public_notes
-    for row in bill.rows:
-        for note in row.line.public_notes:
-            yield f"Line {row.label}, {product(row.line)}: {note}"
 
 
 def bought(bill: Bill, section: str) -> list[Term]:
