@@ -105,7 +105,7 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
         fix = fixes.get(what, f"begin with '{what.replace(' ', '_')}: ' and its title")
         message = f"the {what} is {kind}"
         raise InputError(Finding("not-a-mapping", message, document.file, 1, fix=fix))
-    document.digest = digest
+    document.digest, document.folder = digest, path.parent
     return document
 
 
