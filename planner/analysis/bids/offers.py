@@ -456,4 +456,5 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
             (f"items.{id_} allows", (rule.fixed or rule.min, rule.fixed or rule.max)),
         ):
             if not (low or 0) <= count <= (math.inf if high is None else high):
-                yield f"{count:,} {item.model}, and {words} {low or 0:,} to {'any' if high is None else f'{high:,}'}"
+                most = "any" if high is None else f"{high:,}"
+                yield f"{count:,} {item.model}, and {words} {low or 0:,} to {most}"
