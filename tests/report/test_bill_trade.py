@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
+from planner.loader import load
 from planner.report.bill import bill
 from planner.verifier import recheck
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited
+from tests.world.solved import solve
 
 
 def written(tmp_path: Path) -> Path:
@@ -30,8 +31,8 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782777600")  # 2026-06-30
-    inputs = api.load(written(tmp_path))
-    plan = api.solve_inputs(inputs)
+    inputs = load(written(tmp_path))
+    plan = solve(inputs)
     row = next(row for row in bill(plan).lines if row.sku == "gpu_box")
     assert (row.lifecycle, row.min_order) == ("end_of_sale", 2)
     assert (row.price_valid_until, row.price_book, row.category) == (
@@ -44,7 +45,7 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     outside = next(row for row in bill(plan, "customer").lines if row.sku == "gpu_box")
     assert (outside.price_valid_until, outside.price_book) == (None, None)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
-    late = api.solve_inputs(inputs)
+    late = solve(inputs)
     assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
 
 
@@ -52,8 +53,8 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
 def test_other_words_than_the_catalogs_are_caught(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
-    inputs = api.load(written(tmp_path))
-    plan = api.solve_inputs(inputs)
+    inputs = load(written(tmp_path))
+    plan = solve(inputs)
     lines = tuple(
         line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
     )
