@@ -170,7 +170,7 @@ class Performance(dict[str, V]):
             gain = job.delivered_write_gb_per_s / burst.sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
-            ("read", job.reading_systems, job.readers, job.read_limited_by),
+            ("read", job.reading_systems, "all", job.read_limited_by),
         ):
             bursts = kind == "write" and burst is not None
             nameplate = self._per_unit(f"{kind}_gb_per_s")
