@@ -250,11 +250,12 @@ def _client(address: str) -> Any:
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # pages about a lost connection
+    make: Any = Client
     made: list[Any] = []
 
     def connect() -> None:
         with suppress(Exception):
-            made.append(Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False))
+            made.append(make(address, timeout=SECONDS_TO_CONNECT, set_as_default=False))
 
     # A program at this port that never answers is waited for no longer than this thread.
     thread = Thread(target=connect, daemon=True)

@@ -302,20 +302,23 @@ def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
 
 
 def candidates(planned: Run | None, runs: Sequence[Run]) -> list[Run]:
-    """Different purchases, at most ``MOST_CANDIDATES``: the planned one first, then those found
-    most often.
+    """Different purchases, at most ``MOST_CANDIDATES``: the planned one, then others spread evenly
+    by the GPUs in use.
 
     Args:
         planned: the plan of the problem itself, None where it has none.
         runs: the best plans of scenarios.
     """
-    known = [*([] if planned is None else [planned]), *runs]
-    keys = [tuple(sorted((name, n) for name, n in run.units.items() if n)) for run in known]
-    by_key = dict(zip(reversed(keys), reversed(known), strict=True))
-    often = Counter(keys)
-    if planned is not None:
-        often[keys[0]] += len(keys)
-    return [by_key[key] for key, _ in often.most_common(MOST_CANDIDATES)]
+
+    def key_of(run: Run) -> tuple[tuple[str, int], ...]:
+        return tuple(sorted((name, count) for name, count in run.units.items() if count))
+
+    first = [] if planned is None else [planned]
+    others = {key_of(run): run for run in sorted(runs, key=lambda run: run.gpus)}
+    others = {key: run for key, run in others.items() if key not in map(key_of, first)}
+    room = min(MOST_CANDIDATES - len(first), len(others))
+    spread = np.linspace(0, len(others) - 1, room).round().astype(int).tolist()
+    return [*first, *(list(others.values())[place] for place in spread)]
 
 
 def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
+from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
-from planner.analysis.rules import rules_table
 from planner.api import Options, load
 from planner.optimizer.search import Answer, Search
 from planner.report.screen import show
