@@ -10,6 +10,7 @@ import pytest
 
 from planner import api
 from planner.analysis.alternatives import row_questions, rules_table
+from planner.loader import load
 from planner.schema.analysis import Measure, RuleRow, RulesTable
 from planner.schema.plan import Plan
 
@@ -33,7 +34,7 @@ class Made:
 @lru_cache
 def made(problem: str, *settings: str) -> Made:
     path = PROBLEMS / f"{problem}.yaml"
-    inputs = api.load(path, settings=settings)
+    inputs = load(path, settings=settings)
     base = api.solve_with(inputs, api.Options())
     return Made(path, settings, base, rules_table(inputs, base, api.Options()))
 
@@ -69,6 +70,6 @@ def test_a_problems_own_rule_is_marked() -> None:
 
 def test_a_rule_of_ones_own_is_a_row() -> None:
     rule = "storage.rule={name: house, read: 0.2 GB/s, write: 0.1 GB/s}"
-    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
+    inputs = load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
     own = list(row_questions(inputs))[1]
     assert (own.name, own.changes) == ("house", ())
