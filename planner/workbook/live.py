@@ -124,7 +124,7 @@ def _computed(work: Callable[..., float], *parts: V) -> float | Fault:
     return FAULT if isinstance(result, complex) or not math.isfinite(result) else result
 
 
-def _compared(work: Callable[..., bool], one: V, other: V) -> bool | Fault:
+def _compared(work: Callable[..., float], one: V, other: V) -> float | Fault:
     """A comparison; Excel takes a text for greater than any number."""
     if isinstance(one.value, Fault) or isinstance(other.value, Fault):
         return FAULT
