@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from planner import units
 from planner.atomic_files import write_all
-from planner.case import resolve
+from planner.case.resolve import missing_price_or_figure, why_not_wanted
 from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, suggest
 from planner.inputs import Inputs
@@ -311,8 +311,14 @@ def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item
     Of GPU systems NVIDIA's own with a measured rate are usual: other vendors' HGX systems hold the
     same GPUs, and are considered where their vendor is named.
     """
-    case = resolve(inputs)
-    offers = [inputs.item(each.id) for each in (*case.systems, *case.flash)]
+    offers = [
+        item
+        for item in inputs.items
+        if item.category in ("gpu_system", "storage")
+        and why_not_wanted(item, inputs.problem) is None
+        and missing_price_or_figure(item, inputs) is None
+        and not item.is_bulk
+    ]
     sellers = sorted({item.vendor for item in offers})
     named: set[str] = set()
     for part in filter(None, map(str.strip, vendors.split(","))):
