@@ -50,8 +50,3 @@ SETTINGS = {
 def setting_successor(steps: Sequence[str | int]) -> str | None:
     """The successor of a removed setting by its place in a problem file, else None."""
     return SETTINGS.get(".".join(str(step) for step in steps if not str(step).isdigit()))
-
-
-def successor(command: str) -> str | None:
-    """The successor of a removed command, None where it was never one."""
-    return COMMANDS.get(command)
