@@ -16,7 +16,6 @@ from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
     implausible,
-    impossible_figures,
     load_catalogs,
     never_planned,
 )
@@ -226,10 +225,7 @@ def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tup
 
 
 def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
-    """Yield figures that contradict each other, lie outside their bands, or have no basis."""
-    for item in catalogs.items.values():
-        for id_, message in impossible_figures(item):
-            yield Finding("invariant", message, *catalogs.places[id_], id_)
+    """Yield figures outside their bands, and bandwidths without a basis."""
     fix = "check value and unit against the source"
     for id_, text in implausible(catalogs.items, prices.prices):
         yield Finding("implausible", text, *catalogs.places[id_], id_, fix, "warning")

@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -24,7 +23,7 @@ from planner.case.ways import peak_tflops
 from planner.errors import Finding, InputError, suggest
 from planner.inputs import Inputs
 from planner.library import example
-from planner.loader import load_with_findings
+from planner.loader import from_data
 from planner.schema.catalog import Item
 
 STATE_BYTES = 6.0
@@ -269,7 +268,7 @@ def _problem(answers: Answers, folder: Path, *, force: bool) -> tuple[Path, str]
     owned = _owned(values.get("own", ""))
     fields = _fields(values | {"prices": _book(values["prices"], folder)}) | {"owned": owned}
     everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
-    inputs = _loaded(target, everything)
+    inputs = from_data(everything, path=target)
     offers = _offers(inputs, values.get("vendors", ""), owned)
     systems = [item for item in offers if item.category == "gpu_system"]
     return target, _text(fields | {
@@ -285,24 +284,6 @@ def _book(prices: str, folder: Path) -> str:
     if path.is_absolute() or (folder / path).exists() or not path.is_file():
         return str(path)
     return os.path.relpath(path, folder) if folder.is_dir() else str(path.resolve())
-
-
-def _loaded(target: Path, text: str) -> Inputs:
-    """A problem of a text; errors name no line of the file, which is not written yet."""
-    try:
-        inputs, findings = load_with_findings(target, text=text)
-    except InputError as error:
-        findings = [*error.findings]
-    wrong = [
-        replace(each, file=None, line=None)
-        if each.file is None or Path(each.file).name == target.name
-        else each
-        for each in findings
-        if each.severity == "error"
-    ]
-    if wrong:
-        raise InputError(wrong)
-    return inputs
 
 
 def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:

@@ -22,7 +22,7 @@ from planner.levers.model import written
 from planner.loader import load, with_settings
 from planner.loader.axes import Variable
 from planner.loader.overrides import checked
-from planner.loader.places import NoPlaceError, name_unit, number_of
+from planner.loader.places import NoPlaceError, number_of
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
@@ -220,7 +220,7 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
 def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
     """The slider of a number, about its value as it is."""
     slot = variable.first.slot
-    unit = name_unit(base, slot) or "number"
+    unit = slot.column_unit or "number"
     text = str(round(base)) if slot.whole else written(base, unit, variable.money)
     number, _, unit = text.partition(" ")
     now, (low, high) = float(number), _RANGES.get(path, _AROUND)

@@ -149,7 +149,7 @@ def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
             )
         },
     )
-    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").point(0).changes)
+    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").points[0].changes)
     again = inputs_from_text(inputs_to_text(asked)).prices[item]
     assert (
         again == asked.prices[item] and again.low_usd is not None and again.list_usd < again.low_usd
