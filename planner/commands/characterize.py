@@ -153,8 +153,8 @@ def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, o
             raise InputError(Finding("plan", "there is no job in this plan", str(path)))
         count = count or ran.jobs[0].gpus_used
         stores = [line for line in ran.lines if line.section == "Storage"]
-        write = write or sum(line.write_gb_per_s for line in stores)
-        read = read or sum(line.read_gb_per_s for line in stores)
+        write = write or sum(line.nameplate_write_gb_per_s for line in stores)
+        read = read or sum(line.nameplate_read_gb_per_s for line in stores)
     if given["--log"] is not None:
         file, _, name = str(given["--log"]).partition("=")
         log = read_log(Path(file), name or None)

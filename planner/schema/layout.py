@@ -144,9 +144,9 @@ class StorageOption(PlanModel):
     shortfall: float
     interval_s: float
     every: int
-    write_needed_gb_per_s: float
-    read_gb_per_s: float
-    write_gb_per_s: float
+    write_demand_gb_per_s: float
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
     usable_tb: float
     low_usd: float
     list_usd: float
@@ -164,7 +164,7 @@ class StorageOptions(PlanModel):
     alone could settle it.
     """
 
-    read_gb_per_s: float
+    read_demand_gb_per_s: float
     usable_tb: float
     within: float
     counted: Literal["purchase", "term"]

@@ -228,8 +228,8 @@ class Line(PlanModel):
     unit_weight_kg: Customer[float | None]
     weight_kg: Customer[float | None]
     gpus: Customer[int] = 0
-    read_gb_per_s: Customer[float] = 0.0
-    write_gb_per_s: Customer[float] = 0.0
+    nameplate_read_gb_per_s: Customer[float] = 0.0
+    nameplate_write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
     bulk_tb: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
     notes: tuple[str, ...] = ()
@@ -285,8 +285,8 @@ class Totals(PlanModel):
     energy_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    read_gb_per_s: Customer[float]
-    write_gb_per_s: Customer[float]
+    nameplate_read_gb_per_s: Customer[float]
+    nameplate_write_gb_per_s: Customer[float]
     usable_tb: Customer[float | None]
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None

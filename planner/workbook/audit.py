@@ -50,7 +50,7 @@ from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar
 
-_MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
+_MOST_FINDINGS, _CLOSE = 8, 1e-9
 _UNDO = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
@@ -477,7 +477,6 @@ def _add_line(
     draft.set(f"extras.{sku}", Extra(count=count))
     draft.set_price(sku, unit_list)
     draft.set(f"items.{sku}.spares", 0.0)
-    draft.set(f"items.{sku}.support_years", _MOST_YEARS)
     draft.set_discount(sku, discount or 0.0)
     draft.quantities[sku] = count
     return None

@@ -160,12 +160,12 @@ class Performance(dict[str, V]):
     def _bandwidth(self) -> Facts:
         job, gain = self.job, 1.0
         if job.burst is not None:
-            gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
+            gain = job.delivered_write_gb_per_s / job.burst.delivered_sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
             ("read", job.reading_systems, "all", job.read_limited_by),
         ):
-            nameplate = self._per_unit(f"{kind}_gb_per_s")
+            nameplate = self._per_unit(f"nameplate_{kind}_gb_per_s")
             yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")
             reached = self[f"nameplate_{kind}"] * self[f"delivered_fraction_{kind}"]
             how = "nameplate x delivered share"
@@ -239,7 +239,7 @@ class Performance(dict[str, V]):
         """
         job, lines = self.job, [row.line for row in self.stores]
         left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
-        rates = {line.sku: getattr(line, f"{kind}_gb_per_s") for line in lines}
+        rates = {line.sku: getattr(line, f"nameplate_{kind}_gb_per_s") for line in lines}
         lost: float = sum(rates.values()) - left / self[f"delivered_fraction_{kind}"].number
         if left < getattr(job, f"client_{kind}_limit_gb_per_s") * (1 - 1e-12):
             return lost

@@ -428,9 +428,10 @@ def _needed(plan: Plan, found: StorageOptions) -> str:
         if limit.name in kinds and limit.limit > 0.0
     ]
     nameplate = f", by its rule {listed(rule)} of nameplate" if rule else ""
-    writes = [option.write_needed_gb_per_s for option in found.options]
+    writes = [option.write_demand_gb_per_s for option in found.options]
     write = " to ".join(dict.fromkeys((about(min(writes)), about(max(writes)))))
-    read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    reads = found.read_demand_gb_per_s
+    read = f", {about(reads)} GB/s of read" if reads else ""
     return f"needs {write} GB/s of write{read}{nameplate}, {about(found.usable_tb)} TB"
 
 
