@@ -136,7 +136,7 @@ def _at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line:
         "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
     }
     for name, row in STATED.items():
-        stated = getattr(line, row.of_one)
+        stated = getattr(line, f"unit_{name}")
         if row.follows_draw and stated is not None:
             one[name] = share * stated
     note = (

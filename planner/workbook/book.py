@@ -14,6 +14,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
+from planner.figures import capital
 from planner.report.words import MW_FROM_KW, clean
 from planner.schema.explanation import Edit
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
@@ -507,7 +508,7 @@ def _figure(name: str) -> Figure:
     if found is None:
         unit = COMMON[name].unit
         found = Figure("", "" if unit == "share" else unit, _LOOKS.get(unit, "n1"))
-    return found if found.label else found._replace(label=COMMON[name].heading)
+    return found if found.label else found._replace(label=capital(COMMON[name].label))
 
 
 class Fact(NamedTuple):
