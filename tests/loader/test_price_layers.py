@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.prices import SupportMoney, SupportShare
 from tests.world.files import FILES, PROBLEM, changed
+from tests.world.solved import solve
 
 STATED = 'list: 310000 USD, date: "2026-10", source: ours, confidence: high'
 BOOK = changed(
@@ -59,7 +60,7 @@ def test_terms_that_are_not_stated_are_kept(tmp_path: Path) -> None:
 
 def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
     path = laid(tmp_path, ", note: ours")
-    plan = api.solve(path, options=api.Options(explain=False))
+    plan = solve(path, explain=False)
     line = next(line for line in plan.lines if line.sku == "gpu_box")
     assert line.support_share == 0.08
     assert line.price is not None and line.price.note is not None
@@ -87,7 +88,7 @@ def test_stated_support_takes_the_place_of_the_one_below(
     price = load(path).prices["gpu_box"]
     assert price.support_usd_per_year(price.list_usd) == pytest.approx(usd_per_year)
     assert price.lead_time == "12 weeks"
-    assert api.solve(path, options=api.Options(explain=False)).status == "optimal"
+    assert solve(path, explain=False).status == "optimal"
 
 
 def test_level_alone_chooses_among_those_below(tmp_path: Path) -> None:
