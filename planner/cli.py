@@ -61,7 +61,6 @@ from planner.terminal import (
     discard,
     follow,
     interrupt_handled,
-    open_closed_streams,
     say,
     show_progress,
 )
@@ -716,7 +715,6 @@ app.add_typer(quotes, name="quote")
 
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
-    open_closed_streams()
     # A short process needs no thread pools, plug-ins and frequent collections.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -3,7 +3,7 @@
 Screens, sheets, pages, tables and studies read labels and units here; `tests/test_figures.py` walks
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
-Labels begin in lower case unless they are a name. Sums of catalog figures over the bill are rows of ``STATED``, too.
+Labels begin in lower case unless they are a name.
 """
 
 from __future__ import annotations
