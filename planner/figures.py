@@ -85,12 +85,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("repair.unit_gpus", "GPUs of one spare unit", "GPUs"),
         ("repair.units_out", "units in repair, average", "units"),
         ("repair.waiting_h_per_year", "waiting for repairs", "h/year"),
-        (
-            "repair.other_waiting_h_per_year",
-            "waiting, other units swapped",
-            "h/year",
-            "trays for systems, or reverse",
-        ),
         ("repair.hardware_share", "interruptions with a hardware repair", "share"),
         ("repair.repair_s", "repair time (MTTR)", "s"),
         ("repair.swap_s", "replacement time of failed hardware", "s", "on top of the restart"),
@@ -124,7 +118,6 @@ _FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
         ("max_blocking", "largest time blocked by checkpoints", "share"),
         ("checkpoints_held", "checkpoints held", "checkpoints", "the one being written included"),
         ("degraded_drain_s", "write of one checkpoint, degraded", "s"),
-        ("degraded_overlap", "drain overlap, degraded", "share"),
         ("degraded_restore_s", "restore time, degraded", "s"),
     ),
     "loss": (

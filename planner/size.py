@@ -284,7 +284,7 @@ def _restore_demands(sizing: Sizing) -> Iterator[RestoreDemand]:
         times = once + per_gpu * cluster.gpus
         read_gb = times * job.checkpoint_gb
         demand = None if within_s is None else read_gb / within_s
-        yield RestoreDemand(kind, kind == job.fan_out, times, read_gb, within_s, demand)
+        yield RestoreDemand(kind, kind == job.fan_out, read_gb, within_s, demand)
 
 
 # The laws: demand by interval, and the operation with just that.
@@ -350,7 +350,6 @@ def _interval_row(sizing: Sizing, mode: Mode, interval_s: float, by_policy: bool
     return IntervalRow(
         interval_s=interval_s,
         by_policy=by_policy,
-        interval_per_mtti=interval_s / cluster.mtti_s,
         write_gb_per_s=write,
         write_mb_per_s_per_gpu=None if write is None else 1000 * write / cluster.gpus,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),

@@ -16,7 +16,7 @@ NOT_FIGURES = {
     "writers": "a choice", "readers": "a choice", "whole_replicas": "a choice",
     "write_limited_by": "a choice", "read_limited_by": "a choice",
     "repair": "its parts are figures of their own", "repair.unit": "a choice",
-    "repair.other_unit": "a choice", "repair.shrunk": "its parts are figures of their own",
+    "repair.shrunk": "its parts are figures of their own",
     "repair.in_rack": "a choice", "repair.decided": "a choice",
     "loss": "its parts are figures of their own", "critical_skus": "names",
     "capex_by_section_usd": "parts of capex, by section",

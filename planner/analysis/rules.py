@@ -236,7 +236,6 @@ def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome:
         days_to_train=job.days_to_train,
         interval_s=job.interval_s,
         goodput=job.goodput,
-        objective_value=plan.objective.value,
         gap=plan.objective.gap,
         measured=value,
         difference=value / reference - 1.0 if value is not None and reference else None,

@@ -430,7 +430,6 @@ def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
         hardware_share=job.hardware_share,
         repair_s=law.mean_s,
         swap_s=units.swap_s,
-        expected_out=job.repair_load,
         taken_per_year=a_year["taken"],
         waits_per_year=a_year["short_of_units"],
         grown_per_year=a_year["grown"],

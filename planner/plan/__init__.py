@@ -134,7 +134,6 @@ def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None)
         bound=in_unit(answer.bound),
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
-        log_bound=answer.bound if logarithmic else None,
         gap_asked=gap,
         best=in_unit(answer.best),
         given_away=answer.given_away,

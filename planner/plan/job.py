@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from planner.case import Case, System, Way, figures
+from planner.case import Case, System, Way
 from planner.case.items import bought_nameplate, burst_write_gb_per_s, nameplate
-from planner.case.job import SpareUnit, copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
@@ -155,7 +155,6 @@ def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
         "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
         "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
         "degraded_drain_s": transfer_s,
-        "degraded_overlap": None if run.mode == "sync" else transfer_s / run.remote_interval_s,
         "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
     }
 
@@ -277,18 +276,12 @@ def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
     repair = case.job.repair
     if repair is None:
         return None
-    (system, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
+    (_, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
     unit, load = way.spare_unit, repair.load(rate, run.gpus)
-    other, other_h = _other_unit(inputs, case, system, way), None
     gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
     shrunk = operate.shrunk_of(case, run)
-    if shrunk is None:
-        out = None if unit.in_rack else units_out(run.spares, load)
-    else:
-        other, out = None, shrunk.units_out
-    if other is not None:
-        standing_by = max(0, repair.standing_by(other, run.units[system.id], run.gpus))
-        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, run.gpus, rate)
+    out = None if unit.in_rack else units_out(run.spares, load)
+    out = out if shrunk is None else shrunk.units_out
     kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,
@@ -304,8 +297,6 @@ def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
         units_out=out,
         waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
-        other_unit=None if other is None else other.name,
-        other_waiting_h_per_year=other_h,
         shrunk=_shrunk(case, run, way),
     )
 
@@ -328,19 +319,6 @@ def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
         stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
         late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
-
-
-def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
-    """The alternative repair unit: systems for trays, or trays where the catalog states them."""
-    if case.job.repair is None or case.job.repair.spares is not None:
-        return None
-    tensor = way.tensor_gpus or 1 if inputs.problem.job.whole_replicas else 1
-    if way.spare_unit.per_system > 1:
-        return SpareUnit.for_system(system.gpus, way.usable_gpus, None, tensor)
-    stated = inputs.item(system.id).spare_unit
-    if stated is None or stated.tray.value == system.gpus:
-        return None
-    return SpareUnit.for_system(system.gpus, way.usable_gpus, stated.tray.value, tensor)
 
 
 def _burst(case: Case, run: Run) -> BurstPlan | None:
@@ -423,12 +401,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
-        gpu_limit_w=None if item.gpu.tdp is None else 1000.0 * point.gpu_cap * item.gpu.tdp.value,
         power_share=point.power,
-        rated_it_power_kw=figures.it_power_kw(item, inputs),
         throughput=point.throughput,
-        throughput_low=point.low,
-        throughput_high=point.high,
         curve=curve,
         rate_tflops=None if row is None else row.rate_tflops,
         rate_low_tflops=None if row is None else row.low_tflops,

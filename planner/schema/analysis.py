@@ -40,11 +40,7 @@ class Measure(Record):
 
 
 class Outcome(Record):
-    """Purchase and operation of a plan; None: not known or not asked for.
-
-    ``difference``: excess of ``measured`` over the demand law's plan, as a share; below ``gap`` it
-    means nothing.
-    """
+    """Purchase and operation of a plan; ``difference`` to the demand law's, as a share."""
 
     systems: tuple[Bought, ...]
     storage: tuple[Bought, ...]
@@ -57,17 +53,13 @@ class Outcome(Record):
     days_to_train: float | None
     interval_s: float
     goodput: float
-    objective_value: float | None
     gap: float | None
     measured: InMeasure | None
     difference: float | None
 
 
 class RuleRow(Record):
-    """One way to size or choose the storage, and the best plan that it allows.
-
-    ``own``: the problem itself asks for it. ``status`` is None where there was nothing to solve.
-    """
+    """One way to size or choose storage (``own``: the problem's), and the best plan with it."""
 
     group: RowGroup
     name: str
@@ -170,9 +162,7 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A direction in which a plan is extreme; ``setting`` None where a problem file cannot ask for
-    it.
-    """
+    """A direction in which a plan is extreme; ``setting`` None where no file can ask for it."""
 
     name: DirectionName | Literal["best"]
     label: str
@@ -181,12 +171,7 @@ class Way(Record):
 
 
 class Alternative(Record):
-    """A complete verified plan within the tolerance of the best.
-
-    ``shortfall``: largest distance behind the bound of the best, as a share. ``distance`` to the
-    plans before it: 1 for another storage vendor, 1 for another GPU type, plus relative differences
-    in counts.
-    """
+    """A verified plan, ``shortfall`` behind the bound, ``distance`` from the plans before it."""
 
     ways: tuple[Way, ...]
     plan: Plan
@@ -196,11 +181,7 @@ class Alternative(Record):
 
 
 class Direction(Record):
-    """A direction searched, and how that ended.
-
-    "within" or "beyond" the tolerance, "no_plan", "not_found". ``at_least``: proven shortfall of
-    every plan there; ``proven``: the plan found is the extreme.
-    """
+    """A direction searched; ``at_least``: proven shortfall of every plan there."""
 
     name: DirectionName
     label: str
@@ -260,11 +241,7 @@ VARIED = "objective, which varies"
 
 
 class Study(Shown, InCurrency):
-    """Head of every sensitivity study.
-
-    ``base``: best objective of the unchanged problem; ``gap_asked``: largest distance between a
-    value and its bound, as a share; ``products``: names by item id.
-    """
+    """Head of every analysis; ``base``: best objective of the unchanged problem."""
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
     problem: str
@@ -303,10 +280,7 @@ class Sweep(Study):
 
 
 class FrontierPoint(Record):
-    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``.
-
-    It is the best plan from ``from_x`` to ``to_x`` (None: the open end), to the gap asked for.
-    """
+    """The best plan from ``from_x`` to ``to_x`` (None: open): no ``y`` is above ``bound``."""
 
     x: InX
     y: InY
@@ -334,11 +308,7 @@ class FrontierMark(Record):
 
 
 class Frontier(Study):
-    """Pareto frontier of useful work against an axis, every point proven.
-
-    ``x_name``: delivered write bandwidth bought, capex or facility power. ``knee`` and ``best``:
-    places in ``points`` of the strongest bend and the most useful work. ``marks``: vendors' rules.
-    """
+    """Pareto frontier of useful work; ``knee`` and ``best`` are places in ``points``."""
 
     kind: Literal["frontier"] = "frontier"
     status: Status
@@ -368,11 +338,7 @@ class End(Record):
 
 
 class Swing(Record):
-    """Best objective as one input goes from low to high, all else unchanged.
-
-    ``width``: distance of both objectives, proven to lie between ``least_width`` and
-    ``most_width``.
-    """
+    """Best objective as one input goes from low to high, all else unchanged."""
 
     path: str
     label: str
@@ -395,10 +361,7 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An uncertain input: its distribution in words, and the range drawn.
-
-    Unit "x": factors of present values; "choice": places in the distribution, from 1 on.
-    """
+    """An uncertain input; unit "x": factors, "choice": places in the distribution, from 1 on."""
 
     path: str
     label: str
@@ -427,12 +390,7 @@ class Percentiles(Record):
 
 
 class CandidatePlan(Record):
-    """A plan that is best somewhere, kept in every scenario; only its operation is decided again.
-
-    Regret: distance behind the best plan known of a scenario, as a share, 1 where a limit breaks.
-    ``worst``: value in its worst scenario; ``feasible``: share of scenarios within every limit;
-    ``best_in``: scenarios without a better plan. Scenarios without any plan are left out.
-    """
+    """A purchase kept in every scenario; regret: share behind the best there, 1: a limit breaks."""
 
     name: str
     counts: dict[str, int]
@@ -457,10 +415,7 @@ class Index(Record):
 
 
 class Uncertain(Study):
-    """Best plans and regret of purchases where inputs are not known exactly.
-
-    ``outcomes``: of the best plan of each scenario; ``least_regret``: place in ``candidates``.
-    """
+    """Best plans of scenarios, and regret of purchases where inputs are not known exactly."""
 
     kind: Literal["uncertain"] = "uncertain"
     status: Status

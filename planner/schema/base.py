@@ -65,7 +65,7 @@ class Unit:
     def _range_text(self, value: object) -> str:
         unit = "" if self.dimension.unit == "1" else f" {self.dimension.unit}"
         lower = "more than" if self.open_low else "at least"
-        upper = "" if self.high == units.HUGE else f" and at most {self.high:g}{unit}"
+        upper = "" if self.high == units.HUGE else f" and at most {self.high:,.9g}{unit}"
         return f"{value} is out of range: expected {lower} {self.low:g}{unit}{upper}"
 
     def _least_text(self, value: object) -> str:
@@ -167,6 +167,13 @@ def with_field(model: AnyModel, name: str, value: object) -> AnyModel:
     set_(new, "__pydantic_extra__", model.__pydantic_extra__)
     set_(new, "__pydantic_private__", model.__pydantic_private__)
     return new
+
+
+def refuse(*rules: tuple[object, str]) -> None:
+    """Raise ValueError with the message of the first rule whose first part holds."""
+    for broken, message in rules:
+        if broken:
+            raise ValueError(message)
 
 
 class Record(BaseModel):

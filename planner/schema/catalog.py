@@ -28,6 +28,7 @@ from planner.schema.base import (
     Unit,
     Weight,
     WriteVolume,
+    refuse,
 )
 
 Confidence = Literal["high", "medium", "low"]
@@ -213,14 +214,6 @@ class PortGroup(Model):
         return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
 
-def check_range(value: float, low: float | None, high: float | None) -> None:
-    """Raise ValueError where a value does not lie in its range."""
-    if low is not None and low > value:
-        raise ValueError(f"low {low:.4g} is more than {value:.4g}")
-    if high is not None and high < value:
-        raise ValueError(f"high {high:.4g} is less than {value:.4g}")
-
-
 class PowerPoint(Cited):
     """A published power set point of a GPU system: throughput under a GPU power cap.
 
@@ -238,7 +231,8 @@ class PowerPoint(Cited):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        check_range(self.throughput, self.low, self.high)
+        inside = (self.low or 0.0) <= self.throughput <= (self.high or 1.0)
+        refuse((not inside, "throughput lies between low and high"))
         return self
 
 
@@ -257,7 +251,8 @@ class Achieved(Cited):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        check_range(self.rate_tflops, self.low_tflops, self.high_tflops)
+        inside = (self.low_tflops or 0.0) <= self.rate_tflops <= (self.high_tflops or units.HUGE)
+        refuse((not inside, "the rate lies between low and high"))
         return self
 
 
@@ -289,10 +284,10 @@ class ServiceCount(Model):
 
     @model_validator(mode="after")
     def _of_hardware(self) -> Self:
-        if self.of is not None and self.per != "hardware":
-            raise ValueError("of goes with per: hardware")
-        if {"software", "service"} & set(self.of or ()):
-            raise ValueError("software and services are no hardware")
+        refuse(
+            (self.of is not None and self.per != "hardware", "of goes with per: hardware"),
+            ({"software", "service"} & {*(self.of or ())}, "software and services are no hardware"),
+        )
         return self
 
 

@@ -16,9 +16,7 @@ AUDIT_SCHEMA_VERSION = 1
 
 
 class Check(Record):
-    """One check: subject and result; ``findings``: wrong figures and broken limits with their
-    place.
-    """
+    """One check: subject and result, with wrong figures and broken limits by place."""
 
     name: CheckName
     result: CheckResult
@@ -27,10 +25,7 @@ class Check(Record):
 
 
 class Verification(Shown, Record):
-    """A plan file, checked; skipped checks do not count.
-
-    ``value`` and ``bound``: those of the ``solver`` that proved the bound again, None without.
-    """
+    """A plan file, checked; ``value`` and ``bound``: proven again by ``solver``."""
 
     schema_version: int = VERIFICATION_SCHEMA_VERSION
     plan: str
@@ -44,11 +39,7 @@ class Verification(Shown, Record):
 
 
 class Edit(Record):
-    """A changed cell of a workbook.
-
-    ``kind``: owner of the input; ``key``: catalog id of a line, section, number and column of an
-    added line, else the name of the figure or limit.
-    """
+    """A changed cell of a workbook; ``key``: item, section or name of the figure or limit."""
 
     sheet: str
     cell: str
@@ -177,10 +168,7 @@ class Certificate(Record):
 
 
 class Forced(Record):
-    """The best plan with something else forced by ``setting``.
-
-    ``loss``: share by which its objective is worse than the plan's, negative within the gap.
-    """
+    """The best plan with something else forced; ``loss``: share worse than the plan."""
 
     kind: ForcedKind
     key: str
@@ -195,11 +183,7 @@ class Forced(Record):
 
 
 class BreakEven(Record):
-    """Highest price at which an item is part of a plan as good as the best without it.
-
-    "As good": the objective first, then capex. At ``enters_at_usd`` such a plan is known, at
-    ``not_at_usd`` and above none exists: both proven, for a unit after discount.
-    """
+    """Highest price at which an item is in a plan as good as the best without it."""
 
     outcome: Literal["found", "no_price_helps", "not_computed"]
     enters_at_usd: float | None = None
@@ -253,11 +237,7 @@ class WhyNot(Record):
 
 
 class Moved(Record):
-    """The best objective with a limit a step looser or tighter, all else unchanged.
-
-    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew,
-    the ``plan_fits``, ``no_limit_helps``, ``no_plan``, ``at_its_end``, ``not_decided``.
-    """
+    """The best objective with a limit a step looser or tighter, all else unchanged."""
 
     to_text: str
     setting: str
@@ -271,8 +251,7 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """Least loosening of a limit that pays: at ``to_text`` a plan is better by ``gain``, at
-    ``short_text`` none is."""
+    """Least loosening of a limit that pays, and the largest that does not."""
 
     to_text: str
     short_text: str
@@ -308,11 +287,7 @@ class Without(Record):
 
 
 class Explanation(Shown, Record):
-    """Why this plan, or why none (``plan.infeasibility``).
-
-    ``value``, ``bound`` and ``gpus_used`` are of the best objective without near-optimal tolerance.
-    ``undecided``: questions that were cut short.
-    """
+    """Why this plan, or why none; ``value`` and ``bound`` without near-optimal tolerance."""
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION
     plan: Plan

@@ -1,5 +1,6 @@
 """The job: model, spread, checkpoints, failures and repair, power, rate of training."""
 
+import math
 from itertools import pairwise
 from math import lcm
 from typing import Annotated, Any, Literal, Self
@@ -25,31 +26,22 @@ from planner.schema.base import (
     Tokens,
     Unit,
     Whole,
+    refuse,
 )
 from planner.schema.catalog import Precision
 
 LONGEST_S = 365 * 86_400.0
-"""The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
+"""The longest mean time of repair: what stays out for longer is bought anew."""
+
+
+RepairTime = Annotated[float, Unit(units.TIME, high=LONGEST_S, open_low=True)]
 
 
 class RepairClass(Model):
     """Failures that take hardware out for a time of their own, as a share of interruptions."""
 
     share: PositiveShare
-    time_s: Seconds = Field(alias="time")
-
-    @model_validator(mode="after")
-    def _comes_back(self) -> Self:
-        _check_comes_back(self.time_s)
-        return self
-
-
-def _check_comes_back(time_s: float) -> None:
-    if time_s > LONGEST_S:
-        raise ValueError(
-            f"time {time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what is out for "
-            "longer is bought anew, so give the time until its replacement runs"
-        )
+    time_s: RepairTime = Field(alias="time")
 
 
 StandingBy = Whole | Literal["open"]
@@ -65,7 +57,7 @@ class Repair(Model):
     """
 
     share: PositiveShare | None = None
-    time_s: Seconds | None = Field(default=None, alias="time")
+    time_s: RepairTime | None = Field(default=None, alias="time")
     classes: tuple[RepairClass, ...] = ()
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
@@ -86,19 +78,13 @@ class Repair(Model):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        example = "{share: 78 %, time: 24 h}"
+        example, total = "{share: 78 %, time: 24 h}", 100.0 * self.hardware_share
         plain = (self.share is not None) + (self.time_s is not None)
-        if plain == 1 or (plain == 0 and not self.classes):
-            raise ValueError(f"give share and time: {example}")
-        if plain and self.classes:
-            raise ValueError(f"give {example} or classes: [{example}], not both")
-        if self.time_s is not None:
-            _check_comes_back(self.time_s)
-        if self.hardware_share > 1.0 + 1e-9:
-            raise ValueError(
-                f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "
-                "they are shares of all interruptions, at most 100 %"
-            )
+        refuse(
+            (plain == 1 or not (plain or self.classes), f"give share and time: {example}"),
+            (plain and self.classes, f"give {example} or classes: [{example}], not both"),
+            (total > 100.0 + 1e-7, f"the shares add up to {total:g} %, more than 100 %"),
+        )
         return self
 
 
@@ -246,16 +232,11 @@ class Parallelism(Model):
     @model_validator(mode="after")
     def _experts_are_known(self) -> Self:
         asked = self.experts > 1 or self.expert_tensor is not None
-        if asked and self.expert_parameters is None:
-            raise ValueError(
-                "experts need expert_parameters: how many of the parameters are in experts, "
-                "such as expert_parameters: 650 B"
-            )
-        if self.tensor % (self.expert_tensor or self.tensor):
-            raise ValueError(
-                f"expert_tensor {self.expert_tensor} does not divide tensor {self.tensor}; "
-                "give 1, or a divisor of tensor"
-            )
+        lacks, odd = asked and self.expert_parameters is None, self.expert_tensor or self.tensor
+        refuse(
+            (lacks, "experts need expert_parameters, the parameters in experts, such as 650 B"),
+            (self.tensor % odd, f"expert_tensor {odd} does not divide tensor {self.tensor}"),
+        )
         return self
 
 
@@ -306,22 +287,19 @@ class Scale(Model):
 
     @model_validator(mode="after")
     def _one_law(self) -> Self:
-        if (self.exponent is None) == (self.table is None):
-            raise ValueError(
-                "give exactly one of exponent: 0.03 (with reference: 2048) or "
-                "table: [{gpus: 512, share: 100 %}, ...]"
+        one_of = "give exactly one of exponent: 0.03 (with reference: 2048) or table: [...]"
+        steep = "an exponent of 1 or more says that more GPUs do no more work"
+        refuse(
+            ((self.exponent is None) == (self.table is None), one_of),
+            ((self.exponent or 0.0) >= 1.0, steep),
+        )
+        for one, more in pairwise(self.table or ()):
+            falls = more.gpus <= one.gpus or more.share > one.share
+            idle = more.share * more.gpus <= one.share * one.gpus
+            refuse(
+                (falls, "table: gpus must rise from row to row, shares must not"),
+                (idle, f"table: {more.gpus} GPUs do no more work than {one.gpus}; end it there"),
             )
-        if self.exponent is not None and self.exponent >= 1.0:
-            raise ValueError("an exponent of 1 or more says that more GPUs do no more work")
-        rows = self.table or ()
-        for one, other in pairwise(rows):
-            if other.gpus <= one.gpus or other.share > one.share:
-                raise ValueError("table: gpus must rise from row to row, shares must not")
-            if other.share * other.gpus <= one.share * one.gpus:
-                raise ValueError(
-                    f"table: {other.gpus} GPUs do no more work than {one.gpus}; end the table "
-                    "where more GPUs stop paying"
-                )
         return self
 
 
@@ -359,27 +337,26 @@ class Training(Model):
 
     @model_validator(mode="after")
     def _one_rate(self) -> Self:
-        if self.mfu is not None and self.model is not None:
-            raise ValueError("mfu does not go with model, whose rates are measured; give one")
-        if self.assumed_mfu is not None and self.model is None:
-            raise ValueError("assumed_mfu is for types without a measured rate; give model: dense")
-        if self.rate_factor != 1.0 and self.model is None:
-            raise ValueError("rate_factor is of measured rates; change mfu, or give model: dense")
-        if self.model is None and len(set(self.precisions)) > 1:
-            raise ValueError(
-                "one mfu says nothing about several precisions; give model: llama3.1_405b, "
-                "or one precision"
-            )
-        if len(set(self.precisions)) < len(self.precisions):
-            raise ValueError("precision has one twice; give each once")
-        if self.model is None and "nvfp4" in self.precisions:
-            raise ValueError("catalogs have no peak for nvfp4; give model: llama3.1_405b")
-        scale = self.scale
-        if scale is not None and self.mfu is None and self.model is None:
-            raise ValueError("scale needs the rate it acts on; give mfu or model")
-        if scale is not None and self.mfu is not None and scale.exponent is not None:
-            if scale.reference is None:
-                raise ValueError("with mfu an exponent needs scale.reference: the GPUs it holds at")
+        scale, mfu, precisions = self.scale, self.mfu is not None, set(self.precisions)
+        peak, twice = self.model is None, len(precisions) < len(self.precisions)
+        assumed, scaled = self.assumed_mfu is not None, self.rate_factor != 1.0
+        unknown = scale is not None and scale.exponent is not None and scale.reference is None
+        refuse(
+            (mfu and not peak, "mfu does not go with model, whose rates are measured; give one"),
+            (
+                assumed and peak,
+                "assumed_mfu is for types without a measured rate; give model: dense",
+            ),
+            (scaled and peak, "rate_factor is of measured rates; change mfu, or give model: dense"),
+            (
+                peak and len(precisions) > 1,
+                "one mfu says nothing about several precisions; give model",
+            ),
+            (twice, "precision has one twice; give each once"),
+            (peak and "nvfp4" in precisions, "catalogs have no peak for nvfp4; give a model"),
+            (scale and peak and not mfu, "scale needs the rate it acts on; give mfu or model"),
+            (unknown and mfu, "with mfu an exponent needs scale.reference: the GPUs it holds at"),
+        )
         return self
 
 
@@ -491,13 +468,14 @@ class GpuRange(Model):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is more than max {self.max}")
-        if isinstance(self.per_system, dict) and self.max_types > 1:
-            raise ValueError(
-                "per_system by type needs one GPU type per job; give one number for all types, "
-                "or leave max_types out"
-            )
+        several = isinstance(self.per_system, dict) and self.max_types > 1
+        refuse(
+            (
+                (self.min or 0) > (self.max or math.inf),
+                f"min {self.min} is more than max {self.max}",
+            ),
+            (several, "per_system by type needs one GPU type per job; give one number for all"),
+        )
         return self
 
 
@@ -515,15 +493,19 @@ class DataSet(Model):
 
     @model_validator(mode="after")
     def _staged_is_a_part(self) -> Self:
-        if self.staged_tb > self.size_tb:
-            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
-        if self.staged_tb and self.tier == "flash":
-            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
+        staged, size = self.staged_tb, self.size_tb
+        refuse(
+            (staged > size, f"staged {staged:g} TB is more than size {size:g} TB"),
+            (staged and self.tier == "flash", "staged needs tier: bulk; on flash all is held"),
+        )
         return self
 
 
 Data = CapacityOrZero | DataSet
 BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
+
+
+_BY_REPLICA = "one_replica, whole replicas, sharded_optimizer or every_replica"
 
 
 class Job(Model):
@@ -624,47 +606,30 @@ class Job(Model):
     def _spares_have_one_home(self) -> Self:
         if self.repair is None:
             return self
-        if self.gpus.hot != (0, 0.0):
-            raise ValueError(
-                "gpus.hot_spares does not go with repair, which decides the spares; "
-                "leave it out, or give their number as repair: {spares: 2}"
-            )
-        if self.gpus.max_types > 1:
-            raise ValueError(
-                "repair needs one GPU type per job: a spare of one type does not take the place "
-                "of another; leave gpus.max_types out, or set repair to null"
-            )
-        if self.repair.when_short == "shrink":
-            self._can_shrink()
+        hot = "gpus.hot_spares does not go with repair; give their number as repair: {spares: 2}"
+        types = "repair needs one GPU type per job; leave gpus.max_types out, or set repair to null"
+        shrink = "when_short: shrink needs parallelism: {tensor: 8, pipeline: 64}, in replicas"
+        refuse(
+            (self.gpus.hot != (0, 0.0), hot),
+            (self.gpus.max_types > 1, types),
+            (self.repair.when_short == "shrink" and not self.whole_replicas, shrink),
+        )
         return self
-
-    def _can_shrink(self) -> None:
-        if not self.whole_replicas:
-            raise ValueError(
-                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
-                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
-            )
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Self:
-        if self.parameters is None and self.checkpoint.size_gb is None:
-            raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
-        if self.parallelism is None and (
-            self.checkpoint.writers == "one_replica"
-            or self.restore.fan_out != "broadcast"
-            or self.gpus.whole == "replicas"
-        ):
-            raise ValueError(
-                "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
-                "sharded_optimizer or every_replica"
-            )
+        known, checkpoint, names = self.parameters, self.checkpoint, [o.name for o in self.options]
+        by_replica = checkpoint.writers == "one_replica" or self.restore.fan_out != "broadcast"
+        replicas = self.parallelism is None and (by_replica or self.gpus.whole == "replicas")
         inside = max((option.expert_parameters or 0.0 for option in self.options), default=0.0)
-        if self.parameters is not None and inside > self.parameters:
-            raise ValueError(
-                f"expert_parameters {inside / 1e9:g} B are more than the parameters, "
-                f"{self.parameters / 1e9:g} B, of which they are a part"
-            )
-        names = [option.name for option in self.options]
-        if len(set(names)) < len(names):
-            raise ValueError("parallelism has an option twice; give each once")
+        no_size = known is None and checkpoint.size_gb is None
+        refuse(
+            (no_size, "give parameters (and bytes_per_parameter) or checkpoint.size"),
+            (replicas, f"needs parallelism: {{tensor: 8, pipeline: 64}} for {_BY_REPLICA}"),
+            (
+                inside > (known or math.inf),
+                f"expert_parameters {inside / 1e9:g} B are more than all {(known or 0) / 1e9:g} B",
+            ),
+            (len(set(names)) < len(names), "parallelism has an option twice; give each once"),
+        )
         return self

@@ -24,10 +24,7 @@ class Device(PlanModel):
 
 
 class RackGroup(PlanModel):
-    """``count`` racks with the same content, numbered from ``first`` on over the whole plan.
-
-    A product that is a rack is one device of the rack's height.
-    """
+    """``count`` racks with the same content, numbered from ``first`` on over the whole plan."""
 
     first: Customer[int]
     count: Customer[int]
@@ -43,11 +40,7 @@ class RackGroup(PlanModel):
 
 
 class FabricReport(PlanModel):
-    """One fabric: its switches by tier, its links, and how evenly they are spread.
-
-    ``endpoints``: ports of devices of all planes, in parts of a base port (``parts_per_port`` to
-    one). Links are counted over all planes; cables may carry several.
-    """
+    """One fabric; links of all planes, ``endpoints`` in parts of a base port."""
 
     network: Customer[Literal["compute", "storage", "converged", "in_band", "out_of_band"]]
     switch_sku: Customer[str]
@@ -74,9 +67,7 @@ NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_b
 
 @dataclass(frozen=True, slots=True)
 class CableEnd:
-    """A device, its rack and its port; a place is None without racks; ``position_ru`` is its lowest
-    unit.
-    """
+    """A device, its port and, where there are racks, its rack and lowest unit."""
 
     device: str
     port: str
@@ -86,11 +77,7 @@ class CableEnd:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """One link; links with the same ``number`` and ``sku`` share a cable, as a splitter's do.
-
-    ``sku`` is None where no cable is listed for such ports. ``length_m``: the run, None without
-    ``site.floor``; ``medium``: what such a length needs.
-    """
+    """One link; links with the same ``number`` and ``sku`` share a cable."""
 
     number: int
     network: NetworkOfCable

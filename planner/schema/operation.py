@@ -71,9 +71,7 @@ class LocalPlan(PlanModel):
 
 
 class StallPlan(PlanModel):
-    """Parts of a derived stall: copy of a GPU's part to its host at ``copy_gb_per_s``, and the
-    rest.
-    """
+    """Parts of a derived stall: copy of a GPU's part to its host, and the rest."""
 
     overhead_s: Customer[float]
     gpu_gb: Customer[float]
@@ -125,8 +123,6 @@ class Repair(PlanModel):
     units_out: Customer[float | None]
     waiting_h_per_year: Customer[float]
     next_spare_gpus: Customer[float | None]
-    other_unit: Customer[Literal["system", "tray"] | None]
-    other_waiting_h_per_year: Customer[float | None]
     shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
 
 
@@ -148,12 +144,8 @@ class WayPlan(PlanModel):
     gpu_type: Customer[str]
     precision: Customer[Precision]
     gpu_cap: Customer[float]
-    gpu_limit_w: Customer[float | None]
     power_share: Customer[float]
-    rated_it_power_kw: Customer[float | None]
     throughput: Customer[float]
-    throughput_low: Customer[float]
-    throughput_high: Customer[float]
     curve: str | None = None
     rate_tflops: Customer[float | None] = None
     rate_low_tflops: Customer[float | None] = None
@@ -253,7 +245,6 @@ class JobPlan(PlanModel):
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
     degraded_drain_s: Customer[float | None] = None
-    degraded_overlap: Customer[float | None] = None
     degraded_restore_s: Customer[float | None] = None
     fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
@@ -377,7 +368,6 @@ class RestoreDemand:
 
     fan_out: str
     used: bool
-    reads_of_checkpoint: float
     read_gb: float
     max_restore_s: float | None
     read_gb_per_s: float | None
@@ -401,7 +391,6 @@ class IntervalRow:
 
     interval_s: float
     by_policy: bool
-    interval_per_mtti: float
     write_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
     write_volume_tb_per_day: float

@@ -30,9 +30,7 @@ _MOST_NAMED = 3
 
 
 class Named(Record):
-    """A limit, demand or choice: ``text`` as in the file, ``source`` its file and line, ``stated``
-    or default.
-    """
+    """A limit, demand or choice as in the file, its file and line, ``stated`` or default."""
 
     path: str
     label: str
@@ -91,10 +89,7 @@ class Step(Record):
 
 
 class Combined(Record):
-    """Several changes that help together.
-
-    ``weighted``: weighted sum of the changes as shares of the limits; ``bound``: proven least sum.
-    """
+    """Several changes that help together; ``bound``: proven least weighted sum of them."""
 
     steps: tuple[Step, ...]
     weighted: float | None
@@ -309,11 +304,7 @@ class Totals(PlanModel):
 
 
 class LimitReport(PlanModel):
-    """One limit; ``sense`` is "<=" or ">="; an ``exact`` one requires equality.
-
-    ``binding``: the slack is too small for more GPUs of a type in use, or of continuous limits
-    below 1e-6 relative.
-    """
+    """One limit; ``binding``: no room for more GPUs of a type in use, or below 1e-6 relative."""
 
     name: Customer[str]
     label: Customer[str]
@@ -390,7 +381,6 @@ class ObjectiveReport(PlanModel):
     bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
-    log_bound: float | None = None
     gap_asked: float
     best: InItsUnit | None = None
     given_away: float | None = None
@@ -400,11 +390,7 @@ class ObjectiveReport(PlanModel):
 
 
 class Verdict(PlanModel):
-    """A doubt about a plan, with its cause.
-
-    ``goodput`` under 80 %, over a quarter of a ``supply`` unused, ``storage`` over a tenth of
-    capex, or a ``search`` that ended before the cheapest of equally good plans was chosen.
-    """
+    """A doubt about a plan, with its cause."""
 
     code: Literal["goodput", "supply", "storage", "search"]
     text: str
@@ -440,9 +426,7 @@ class IdleUnits(PlanModel):
 
 
 class Provenance(PlanModel):
-    """Provenance of a plan; ``seconds`` is None for reproducible bytes, ``gap`` the MIP gap asked
-    for.
-    """
+    """Provenance of a plan; ``seconds`` is None for reproducible bytes."""
 
     tool: Customer[str]
     catalogs: tuple[str, ...]

@@ -32,6 +32,7 @@ from planner.schema.base import (
     Text,
     Whole,
     Years,
+    refuse,
 )
 from planner.schema.catalog import Category, Confidence, MediaType, Source
 
@@ -184,19 +185,19 @@ class Rent(Model):
 
     @model_validator(mode="after")
     def _within_its_range(self) -> Self:
-        if not self.low_usd <= self.usd <= self.high_usd:
-            raise ValueError("a rent lies between its low and its high")
+        wrong = not self.low_usd <= self.usd <= self.high_usd
+        refuse((wrong, "a rent lies between its low and its high"))
         return self
 
 
 def _check_levels(data: dict[str, Any]) -> None:
-    levels = data["support_levels"]
-    if NO_SUPPORT in levels:
-        raise ValueError(f"'{NO_SUPPORT}' is no support at all; name the level otherwise")
-    if {"support_per_year", "support_included_years"} & set(data):
-        raise ValueError("support_per_year and its years follow from support_levels")
-    if data.get("support_level") not in levels:
-        raise ValueError(f"support_level names the usual level: {' or '.join(map(str, levels))}")
+    levels, terms = data["support_levels"], {"support_per_year", "support_included_years"}
+    usual = f"support_level names the usual level: {' or '.join(map(str, levels))}"
+    refuse(
+        (NO_SUPPORT in levels, f"'{NO_SUPPORT}' is no support at all; name the level otherwise"),
+        (terms & set(data), "support_per_year and its years follow from support_levels"),
+        (data.get("support_level") not in levels, usual),
+    )
 
 
 class Price(Model):
@@ -339,8 +340,8 @@ class Discount(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(key is not None for key in (self.item, self.vendor, self.category)) != 1:
-            raise ValueError("give exactly one of item, vendor or category")
+        named = sum(key is not None for key in (self.item, self.vendor, self.category))
+        refuse((named != 1, "give exactly one of item, vendor or category"))
         return self
 
 
@@ -365,10 +366,11 @@ class Rate(Model):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if not self.low_usd <= self.usd <= self.high_usd:
-            raise ValueError("give low <= usd <= high")
-        if self.flash is not None and (self.per, self.every) != ("raw_tb", "once"):
-            raise ValueError("drives are priced per raw_tb, once")
+        drives = self.flash is None or (self.per, self.every) == ("raw_tb", "once")
+        refuse(
+            (not self.low_usd <= self.usd <= self.high_usd, "give low <= usd <= high"),
+            (not drives, "drives are priced per raw_tb, once"),
+        )
         return self
 
 

@@ -30,6 +30,7 @@ from planner.schema.base import (
     Unit,
     Weight,
     Whole,
+    refuse,
 )
 from planner.schema.catalog import Category
 from planner.schema.job import Job
@@ -106,10 +107,11 @@ class Feeds(Model):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        if self.redundancy == "2N" and self.count % 2:
-            raise ValueError(f"2N needs an even count of feeds, not {self.count}")
-        if self.redundancy == "N+1" and self.count < 2:
-            raise ValueError("redundancy N+1 needs at least 2 feeds")
+        odd = self.redundancy == "2N" and self.count % 2
+        refuse(
+            (odd, f"2N needs an even count of feeds, not {self.count}"),
+            (self.redundancy == "N+1" and self.count < 2, "N+1 needs at least 2 feeds"),
+        )
         return self
 
     @property
@@ -183,10 +185,9 @@ class Site(Model):
 
     @model_validator(mode="after")
     def _racks_have_a_size(self) -> Self:
-        if self.racks is not None and self.rack is None:
-            raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
-        if self.rack is None and self.rack_classes != RackClasses():
-            raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        sized = self.racks is not None or self.rack_classes != RackClasses()
+        message = "racks and rack_classes need rack: {height: 48 RU, power: 45 kW}"
+        refuse((self.rack is None and sized, message))
         return self
 
 
@@ -307,27 +308,21 @@ class Quantity(Model):
         return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
 
     @model_validator(mode="after")
-    def _owned_units_stay(self) -> Self:
-        for key, most in (("fixed", self.fixed), ("max", self.max)):
-            if most is not None and most < self.in_place:
-                raise ValueError(
-                    f"{key} {most} is fewer than the {self.in_place} installed, which stay; "
-                    f"give at least {self.in_place}, or say retire: true"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.fixed is not None and (self.min is not None or self.max is not None):
-            raise ValueError("fixed does not go with min or max; leave out the one or the other")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is more than max {self.max}")
-        if self.required and 0 in (self.fixed, self.max):
-            raise ValueError("required does not go with a count of 0")
-        if self.exclude and (self.fixed or self.min or self.required):
-            raise ValueError(
-                "exclude does not go with fixed, min or required; leave out the one or the other"
-            )
+        least, most, fixed = self.min, self.max, self.fixed
+        stay = f"the {self.in_place} installed stay; give at least {self.in_place}, or retire: true"
+        both = fixed is not None and (least is not None or most is not None)
+        demanded = fixed or least or self.required
+        refuse(
+            (any(n is not None and n < self.in_place for n in (fixed, most)), stay),
+            (both, "fixed does not go with min or max; leave out the one or the other"),
+            (most is not None and (least or 0) > most, f"min {least} is more than max {most}"),
+            (self.required and 0 in (fixed, most), "required does not go with a count of 0"),
+            (
+                self.exclude and demanded,
+                "exclude does not go with fixed, min or required; leave one out",
+            ),
+        )
         return self
 
 
@@ -388,11 +383,9 @@ class Objective(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.maximize is None) == (self.minimize is None):
-            raise ValueError(
-                f"give exactly one of maximize ({', '.join(get_args(Maximized))}) "
-                f"or minimize ({', '.join(get_args(Minimized))})"
-            )
+        names = (", ".join(get_args(each)) for each in (Maximized, Minimized))
+        message = "give exactly one of maximize ({}) or minimize ({})".format(*names)
+        refuse(((self.maximize is None) == (self.minimize is None), message))
         return self
 
 
@@ -493,8 +486,8 @@ class Extra(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.count is None) == (self.per is None):
-            raise ValueError("give exactly one of count: 4 or per: gpu_system (with every: 32)")
+        message = "give exactly one of count: 4 or per: gpu_system (with every: 32)"
+        refuse(((self.count is None) == (self.per is None), message))
         return self
 
 

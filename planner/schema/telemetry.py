@@ -23,11 +23,7 @@ class Estimate(Record):
 
 
 class LossBudget(Record):
-    """Shares of wall-clock time lost; with goodput they add up to 1.
-
-    ``stall``: captures and waits for a drain; ``rework``: back to the newest capture; ``drain``:
-    further back because that one was not safe; ``shrunk``: fewer replicas run.
-    """
+    """Shares of wall-clock time lost; with goodput they add up to 1."""
 
     stall: float
     slowdown: float
@@ -53,11 +49,7 @@ class FailuresAssumed(Record):
 
 
 class RepairSeen(Record):
-    """Hardware in repair: assumptions, and events of a year.
-
-    ``expected_out``: mean units in repair if the job never waited; ``grown_per_year``: restarts
-    with more replicas.
-    """
+    """Hardware in repair: assumptions, and events of a year."""
 
     spares: int
     in_rack: bool
@@ -65,7 +57,6 @@ class RepairSeen(Record):
     hardware_share: float
     repair_s: float
     swap_s: float
-    expected_out: float
     taken_per_year: float
     waits_per_year: float
     grown_per_year: float
@@ -83,11 +74,7 @@ class LocalSeen(Record):
 
 
 class JobSimulated(Record):
-    """A job: its operation, the formula's prediction, and the simulated outcome.
-
-    ``predicted``: by the formula for this interval and mean time between interruptions, all
-    appliances up. ``waits``: part of ``loss.stall``. Counts are per year.
-    """
+    """A job: operation, prediction by formula, simulated outcome; counts per year."""
 
     name: str
     mode: Literal["async", "sync"]
@@ -124,11 +111,7 @@ class IntervalTried(Record):
 
 
 class Simulation(Shown, Record):
-    """A plan's job run failure by failure many times, beside the formula's prediction.
-
-    ``best``: place in ``intervals`` of the highest goodput without broken limits; ``better``:
-    beyond the noise.
-    """
+    """A plan's job run failure by failure many times, beside the formula's prediction."""
 
     kind: Literal["simulation"] = "simulation"
     schema_version: int = SIMULATION_SCHEMA_VERSION
@@ -225,11 +208,7 @@ class JobFound(Record):
 
 
 class ClusterFound(Record):
-    """One cluster's trace: sampling and contents.
-
-    ``missing`` samples, ``steps`` of the clock, ``resets`` of counters. ``window_s``: averaging
-    time of each sample. ``reads``: the trace has a column of reads.
-    """
+    """One cluster's trace: sampling, gaps, clock steps and counter resets, contents."""
 
     name: str
     start_s: float
@@ -243,9 +222,7 @@ class ClusterFound(Record):
     repeated: int = 0
     reads: bool
     background_gb_per_s: float
-    noise_gb_per_s: float
     peak_gb_per_s: float
-    peak_read_gb_per_s: float | None = None
     bursts: int
     checkpoints: int
     other: int
@@ -253,11 +230,7 @@ class ClusterFound(Record):
 
 
 class Override(Record):
-    """A measured figure as a change of a problem.
-
-    ``setting`` is for ``--set``, ``distribution`` for ``--vary`` of ``sweep --mode uncertain``;
-    ``now``: the problem's value.
-    """
+    """A measured figure as a change of a problem, and its distribution for an uncertain sweep."""
 
     path: str
     label: str
@@ -305,10 +278,7 @@ class FleetJob(Record):
 
 
 class Trend(Record):
-    """A power law between two figures of the jobs, fitted by least squares to the logarithms.
-
-    ``rank_correlation`` is Spearman's, ``p_value`` its chance under independence.
-    """
+    """A power law between two figures, by least squares of logarithms; Spearman's rank."""
 
     x: str
     y: str
@@ -351,11 +321,7 @@ class ClusterStorage(Record):
 
 
 class FleetStudy(Record):
-    """Checkpoint bandwidth of a fleet against model size and interval.
-
-    ``limit``: the overlap that counts as small. ``unmatched``: jobs of the table without telemetry;
-    ``unknown``: jobs of the telemetry without an entry.
-    """
+    """Checkpoint bandwidth of a fleet; ``limit``: the overlap that counts as small."""
 
     limit: float
     jobs: tuple[FleetJob, ...]
@@ -371,10 +337,7 @@ class FleetStudy(Record):
 
 
 class Characterization(Shown, Record):
-    """Checkpoints and jobs found in storage telemetry.
-
-    ``clock``: origin of times, 1970 (UTC) or the trace's zero. ``read_as``: form of its figures.
-    """
+    """Checkpoints and jobs found in storage telemetry."""
 
     kind: Literal["characterization"] = "characterization"
     schema_version: int = TELEMETRY_SCHEMA_VERSION

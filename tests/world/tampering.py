@@ -23,7 +23,6 @@ FREE |= {
     "binding",
     "bound",
     "gap",
-    "log_bound",
     "given_away",
     "best_capex_usd",
     "program",
