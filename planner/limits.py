@@ -103,7 +103,7 @@ class Limit(NamedTuple):
 _UNITS = {
     **dict.fromkeys(("working", "purchased", "quantity"), "units"),
     **dict.fromkeys(("stall_and_drain_s", "local_stall_and_drain_s"), "s"),
-    **{"local_restart_and_drain_s": "s", "room_tb": "TB", "volume_tb_per_day": "TB/day"},
+    **{"local_restart_and_drain_s": "s", "room_tb": "TB"},
     **{"idle": "systems", "share": "share", "gpu_types": "types"},
 }
 """Units of figures that are of one line, one level or one moment, and in no table of figures."""
@@ -131,7 +131,6 @@ _ROWS: tuple[tuple[Group, str, str, Literal["<=", ">="], str, *tuple[str, ...]],
     ("job", "local_fits", "local_stall_and_drain_s", "<=", _INTERVAL, "stall and local drain"),
     ("job", "local_lag", "local_restart_and_drain_s", "<=", "~restart.local", "restart and drain"),
     ("job", "local_room", "room_tb", "<=", "~checkpoint.local.keep", "local checkpoints held"),
-    ("job", "local_endurance", "volume_tb_per_day", "<=", "", "write endurance of local drives"),
     ("job", "restore_time", "restore_s", "<=", "~restore.max_time"),
     ("storage", "capacity", "usable_tb", ">=", "~checkpoint.keep_last"),
     ("storage", "ingest", "ingest_gb_per_s", "<=", "~ingest_per_gpu", "ingest"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 from planner import shipped
@@ -26,7 +26,6 @@ from planner.inputs import (
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import PortGroup, Switch
 from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
-from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import OutOfBand
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
@@ -60,7 +59,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _fabrics,
         _ports,
         _counts,
-        _support,
         _prices,
     )
     document = inputs.document
@@ -305,31 +303,30 @@ def _fabrics(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _ports(inputs: Inputs) -> Iterator[Fault]:
-    """Links of the edge, extras and management switches that no port of a switch takes."""
+    """In-band links of extras and of management switches that no port of the fabric takes."""
     network = inputs.problem.network
-    wanted: list[tuple[str, str, str | None, float, str]] = [
-        (f"network.{key}.edge.speed", fabric.switch, None, fabric.edge.speed_gbit_per_s, "edge")
-        for key, fabric in (("storage", network.storage), ("in_band", network.in_band))
-        if fabric is not None and fabric.edge is not None
-    ]
     in_band, managing = network.in_band or network.converged, network.out_of_band
-    for item in (inputs.by_id.get(extra) for extra in inputs.problem.extras) if in_band else ():
-        if in_band and item and (port := item.ports.in_band):
-            what, path = f"in-band ports of '{item.id}'", f"extras.{item.id}"
-            wanted.append((path, in_band.switch, port.protocol, port.speed_gbit_per_s, what))
+    upper = _switch(inputs, in_band.switch) if in_band is not None else None
     lower = _switch(inputs, managing.switch) if managing is not None else None
+    extras = (inputs.by_id.get(extra) for extra in inputs.problem.extras)
+    wanted = [
+        (f"extras.{item.id}", port.protocol, port.speed_gbit_per_s, f"in-band ports of '{item.id}'")
+        for item in extras
+        if item is not None and (port := item.ports.in_band) is not None
+    ]
     if managing is not None and lower is not None:
         yield from _consoles(managing, lower)
-        if in_band is not None and managing.uplinks:
-            path = f"network.{'in_band' if in_band is network.in_band else 'storage'}.switch"
+        if managing.uplinks:
+            path = f"network.{'storage' if network.in_band is None else 'in_band'}.switch"
             speed, what = _fastest(lower).speed_gbit_per_s, f"uplinks of {managing.switch}"
-            wanted.append((path, in_band.switch, lower.protocol, speed, what))
-    for path, name, protocol, speed, what in wanted:
-        switch = _switch(inputs, name)
-        speaks = switch is None or protocol in (None, switch.protocol)
-        if switch and not (speaks and any(group.takes(speed) for group in switch.ports)):
+            wanted.append((path, lower.protocol, speed, what))
+    if in_band is None or upper is None:
+        return
+    for path, protocol, speed, what in wanted:
+        speaks = protocol in (None, upper.protocol)
+        if not (speaks and any(group.takes(speed) for group in upper.ports)):
             kind = f"{protocol} " if protocol else ""
-            message = f"no port of {name} takes the {kind}{what} ({speed:g} Gb/s)"
+            message = f"no port of {in_band.switch} takes the {kind}{what} ({speed:g} Gb/s)"
             yield "ports", path, message, "choose another switch for that fabric, or fewer links"
 
 
@@ -357,7 +354,7 @@ def _switch(inputs: Inputs, name: str) -> Switch | None:
     return None if item is None else item.switch
 
 
-# Counts, support, prices.
+# Counts, prices.
 
 
 def _counts(inputs: Inputs) -> Iterator[Fault]:
@@ -368,10 +365,7 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
         key = next((key for key in COUNTED if key in rule.model_fields_set), None)
         if item and key and item.category not in (*CHOSEN, "component"):
             message = f"the count of '{name}' follows from the systems and cannot be set"
-            fix = (
-                "give only installed, retire, stock, spares, support_years or support_level; or "
-                "name it under extras"
-            )
+            fix = "give only installed, retire, stock or spares; or name it under extras"
             yield "companion", f"items.{name}.{key}", message, fix
         stock = rule.stock if rule.stock is not None else price.stock if price else None
         if stock is not None and rule.least > stock + rule.in_place:
@@ -383,23 +377,6 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
     for name in sorted(set(policy.require_vendors) & set(policy.forbid_vendors)):
         message = f"vendor {name} is required and forbidden"
         yield "policy", "policy.require_vendors", message, "leave out the one or the other"
-
-
-def _support(inputs: Inputs) -> Iterator[Fault]:
-    """Levels of support that no price has."""
-    term, offered = inputs.problem.term, {name: p.levels for name, p in inputs.prices.items()}
-    every = {level for levels in offered.values() for level in levels}
-    asked: list[tuple[str, str | None, Iterable[str], str]] = [
-        (f"items.{name}", rule.support_level, offered.get(name, ()), f"the price of '{name}'")
-        for name, rule in inputs.problem.items.items()
-    ]
-    asked.append(("term", term.support_level if term else None, every, "no price"))
-    for path, level, known, subject in asked:
-        if level not in (None, NO_SUPPORT, *known):
-            verb = "has a" if subject == "no price" else "has no"
-            message = f"{subject} {verb} level of support '{level}'"
-            fix = f"expected {' or '.join([*sorted(known), NO_SUPPORT])}"
-            yield "support", f"{path}.support_level", message, fix
 
 
 def _prices(inputs: Inputs) -> Iterator[Fault]:

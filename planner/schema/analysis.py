@@ -11,23 +11,9 @@ from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized
 
 COMPARISON_SCHEMA_VERSION = 1
-RowGroup = Literal["demand", "rule", "mode", "variant", "vendor"]
 SideKind = Literal["plan", "problem", "workbook"]
 ALTERNATIVES_SCHEMA_VERSION = 1
-DirectionName = Literal[
-    "storage_vendor", "gpu_type", "least_capex", "least_tco", "least_power",
-    "fewest_storage", "most_storage", "fewest_systems", "most_systems",
-]  # fmt: skip
 InMeasure = Annotated[float, InUnit("measure.unit")]
-
-
-class Bought(Record):
-    """Units of a product: ``model`` without the vendor's name, ``product`` with it."""
-
-    sku: str
-    model: str
-    product: str
-    quantity: int
 
 
 class Measure(Record):
@@ -39,41 +25,23 @@ class Measure(Record):
     sense: Literal["maximize", "minimize"]
 
 
-class Outcome(Record):
-    """Purchase and operation of a plan; ``difference`` to the demand law's, as a share."""
-
-    systems: tuple[Bought, ...]
-    storage: tuple[Bought, ...]
-    storage_it_power_kw: float | None
-    it_power_kw: float | None
-    capex_usd: float | None
-    gpus: int
-    gpus_used: int
-    useful_pflops: float | None
-    days_to_train: float | None
-    interval_s: float
-    goodput: float
-    gap: float | None
-    measured: InMeasure | None
-    difference: float | None
-
-
 class RuleRow(Record):
-    """One way to size or choose storage (``own``: the problem's), and the best plan with it."""
+    """One way to size the storage (``own``: the problem's), and the best plan that it allows."""
 
-    group: RowGroup
+    group: Literal["demand", "rule", "mode"]
     name: str
     label: str
-    asks: str
     own: bool
     settings: tuple[str, ...]
-    status: Status | None
+    status: Status | None = None
     reason: str | None = None
-    outcome: Outcome | None = None
+    plan: Plan | None = None
+    measured: InMeasure | None = None
+    difference: float | None = None
 
 
 class RulesTable(Shown, InCurrency):
-    """The demand law (first), vendors' rules and other means on one problem."""
+    """The demand law (first), vendors' rules and the other checkpoint mode on one problem."""
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
     kind: Literal["rules"] = "rules"
@@ -164,7 +132,7 @@ class Comparison(Shown, InCurrency):
 class Way(Record):
     """A direction in which a plan is extreme; ``setting`` None where no file can ask for it."""
 
-    name: DirectionName | Literal["best"]
+    name: str
     label: str
     detail: str = ""
     setting: tuple[str, ...] | None = ()
@@ -177,23 +145,10 @@ class Alternative(Record):
     plan: Plan
     value: InItsUnit
     shortfall: float
-    distance: float
-
-
-class Direction(Record):
-    """A direction searched; ``at_least``: proven shortfall of every plan there."""
-
-    name: DirectionName
-    label: str
-    detail: str = ""
-    ended: Literal["within", "beyond", "no_plan", "not_found"]
-    proven: bool = True
-    shortfall: float | None = None
-    at_least: float | None = None
 
 
 class Alternatives(Shown, InCurrency):
-    """Plans within a share of the best, from the most to the least different; ``found`` in all."""
+    """Plans within a share of the best; directions whose search was cut short are ``undecided``."""
 
     schema_version: int = ALTERNATIVES_SCHEMA_VERSION
     problem: str
@@ -208,8 +163,7 @@ class Alternatives(Shown, InCurrency):
     bound: InItsUnit | None = None
     worst: InItsUnit | None = None
     alternatives: tuple[Alternative, ...] = ()
-    directions: tuple[Direction, ...] = ()
-    found: int = 0
+    undecided: tuple[str, ...] = ()
     message: str | None = None
 
 

@@ -37,55 +37,23 @@ LONGEST_S = 365 * 86_400.0
 RepairTime = Annotated[float, Unit(units.TIME, high=LONGEST_S, open_low=True)]
 
 
-class RepairClass(Model):
-    """Failures that take hardware out for a time of their own, as a share of interruptions."""
-
-    share: PositiveShare
-    time_s: RepairTime = Field(alias="time")
-
-
 StandingBy = Whole | Literal["open"]
 
 
 class Repair(Model):
     """Repair of failed hardware, and spares.
 
-    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average; ``classes``
-    give both by kind of failure. ``swap``: additional restart time where hardware failed.
-    ``spares`` are decided unless a number is given. With more units out than spares the job waits,
-    or shrinks to fewer replicas.
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average. ``swap``:
+    additional restart time where hardware failed. ``spares`` are decided unless a number is given.
+    With more units out than spares the job waits, or shrinks to fewer replicas.
     """
 
-    share: PositiveShare | None = None
-    time_s: RepairTime | None = Field(default=None, alias="time")
-    classes: tuple[RepairClass, ...] = ()
+    share: PositiveShare
+    time_s: RepairTime = Field(alias="time")
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
     spares: StandingBy = "open"
     when_short: Literal["wait", "shrink"] = "wait"
-
-    @property
-    def hardware_share(self) -> float:
-        """Share of interruptions that take a unit out."""
-        return sum(each.share for each in self.classes) if self.share is None else self.share
-
-    @property
-    def out_s(self) -> float:
-        """Repair time that an interruption causes on average, s: share times time, summed."""
-        if self.share is None or self.time_s is None:
-            return sum(each.share * each.time_s for each in self.classes)
-        return self.share * self.time_s
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        example, total = "{share: 78 %, time: 24 h}", 100.0 * self.hardware_share
-        plain = (self.share is not None) + (self.time_s is not None)
-        refuse(
-            (plain == 1 or not (plain or self.classes), f"give share and time: {example}"),
-            (plain and self.classes, f"give {example} or classes: [{example}], not both"),
-            (total > 100.0 + 1e-7, f"the shares add up to {total:g} %, more than 100 %"),
-        )
-        return self
 
 
 Stall = SecondsOrZero | Literal["derived"]
@@ -107,7 +75,7 @@ class LocalLevel(Model):
 
     ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
     (peer; needs ``copies`` of 2 or more), or none (no). ``keep``: local checkpoints held. A restart
-    from the local level continues or ``restarts`` a drain to storage.
+    from the local level begins a drain to storage anew.
     """
 
     use: Literal["open", "yes", "no"] = "open"
@@ -116,7 +84,6 @@ class LocalLevel(Model):
     keep: Annotated[int, Field(ge=2, le=100)] = 2
     recovers: dict[Identifier, Literal["yes", "peer", "no"]]
     k: Every = "open"
-    drain: Literal["continues", "restarts"] = "restarts"
 
     @property
     def every(self) -> tuple[int, ...]:
