@@ -21,9 +21,8 @@ from planner.paths import of_job
 from planner.plan.job import ways_in_use
 from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
-from planner.schema.layout import FabricReport
 from planner.schema.operation import JobPlan
-from planner.schema.plan import IdleUnits, Line, PriceNote, Section, Totals
+from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN

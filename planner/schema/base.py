@@ -119,11 +119,7 @@ WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
 
 @dataclass(frozen=True)
 class InUnit:
-    """Annotation of a figure of a result: path of the field with its unit.
-
-    The path starts at the record, or at the nearest enclosing one with such a field, of class
-    ``of``.
-    """
+    """Mark of a figure: path of its unit, from the nearest enclosing record (``of``)."""
 
     path: str = "unit"
     of: str = ""
@@ -217,10 +213,7 @@ AnyT = TypeVar("AnyT")
 
 @dataclass(frozen=True)
 class Visible:
-    """Mark of a field of a plan that leaves the house, where an edition shows such prices.
-
-    Fields without a mark stay internal; free text has none.
-    """
+    """Mark of a field that leaves the house where an edition shows such prices."""
 
     prices: Prices = "none"
 
@@ -237,3 +230,13 @@ Discounted = Annotated[AnyT, Visible("discount")]
 
 class PlanModel(Record):
     """A frozen part of a plan; each field that a customer may see is marked (`Visible`)."""
+
+
+def is_none(value: object) -> bool:
+    """True if a value is not known: its field is left out of files."""
+    return value is None
+
+
+def is_empty(value: object) -> bool:
+    """True if a value is 0 or empty: its field is left out of files."""
+    return not value

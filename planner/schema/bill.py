@@ -298,13 +298,7 @@ class BreakEven(Record):
 
 
 class Bid(Record):
-    """One bid, evaluated on the problem.
-
-    ``quoted_usd``: total of its file without taxes. ``state`` is "open", with reasons, where it is
-    not known well enough. ``breaches``: broken limits; ``against``: other broken rules;
-    ``lacks_usd``: missing items at the book's rates. ``unread``: cells of lines and totals that
-    were not understood: money that is in no figure of the bid.
-    """
+    """One bid, evaluated; ``state`` is "open", with reasons, where it is not known well enough."""
 
     key: str
     vendor: str

@@ -101,12 +101,9 @@ class Stale(Record):
 
 
 class Audit(Shown, Record):
-    """An edited workbook, re-computed and compared.
+    """An edited workbook, re-computed, beside the ``best`` plan under the edited inputs.
 
-    ``edited``: the plan of the workbook with the companions it needs, None with a ``reason``.
-    ``best``: the best plan under the edited inputs. ``shortfall``: distance of the edited plan from
-    it, as a share, negative where it breaks limits. ``sheet_capex_usd``: the bill with the counts
-    of the workbook. ``remarks``: choices that the planner would make otherwise.
+    ``shortfall``: distance from the best; ``sheet_capex_usd``: with the workbook's counts.
     """
 
     schema_version: int = AUDIT_SCHEMA_VERSION
@@ -158,12 +155,7 @@ class BreakEven(Record):
 
 
 class Item(Record):
-    """Why an item of the catalogs is not in the plan.
-
-    ``left_out``: it cannot be planned; ``no_plan`` holds a unit; ``worse`` by a share from
-    ``at_least`` to ``at_most``; ``as_good``, but ``extra_capex_usd`` more or later in the order of
-    ties; ``open``. ``exact``: the best plan with it is proven. Prices are today's, of a unit.
-    """
+    """Why an item is not in the plan; worse by ``at_least`` to ``at_most``, as a share."""
 
     sku: str
     model: str

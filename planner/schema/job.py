@@ -43,9 +43,8 @@ StandingBy = Whole | Literal["open"]
 class Repair(Model):
     """Repair of failed hardware, and spares.
 
-    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average. ``swap``:
-    additional restart time where hardware failed. ``spares`` are decided unless a number is given.
-    With more units out than spares the job waits, or shrinks to fewer replicas.
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average and adds
+    ``swap`` to the restart. With too few spares the job waits, or shrinks to fewer replicas.
     """
 
     share: PositiveShare
@@ -74,8 +73,7 @@ class LocalLevel(Model):
     """Checkpoints on drives of the GPU systems; each ``k``-th of them goes on to storage.
 
     ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
-    (peer; needs ``copies`` of 2 or more), or none (no). ``keep``: local checkpoints held. A restart
-    from the local level begins a drain to storage anew.
+    (peer; needs ``copies`` of 2 or more), or none (no).
     """
 
     use: Literal["open", "yes", "no"] = "open"
@@ -104,10 +102,7 @@ FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"
 
 
 class FailureRate(Model):
-    """Job-interrupting failures per GPU and day, and their shares by class.
-
-    ``per_gpu_day`` overrides ``rate``; without either the rate is the catalog's, or the default.
-    """
+    """Job-interrupting failures per GPU and day (by default the catalog's), and shares by class."""
 
     per_gpu_day: Number | None = None
     rate: FailurePreset | Number | None = None
@@ -128,11 +123,7 @@ LostTime = Annotated[float, Unit(units.SHARE, high=0.9)] | Literal["none"]
 
 
 class ReplicaMemory(Model):
-    """Memory of a replica on its GPUs, bytes per parameter.
-
-    ``held`` by every replica (weights, gradients), ``shared`` by all of them (a sharded optimizer),
-    ``activations`` on top in each GPU; all of it in at most ``usable`` of a GPU's memory.
-    """
+    """Bytes per parameter ``held`` by each replica, ``shared`` by all, in ``usable`` memory."""
 
     held: Number
     shared: Number
@@ -143,10 +134,8 @@ class ReplicaMemory(Model):
 class Parallelism(Model):
     """Spread of a replica over GPUs: tensor, pipeline and context degrees.
 
-    ``expert_parameters`` are spread over ``experts`` groups of ``expert_tensor`` GPUs (default:
-    ``tensor``) in each pipeline stage, the others over tensor and context: a replica is the
-    smallest group of GPUs that is whole in both. At least ``min_replicas`` run, of all GPU types
-    together; ``factor`` is the remaining share of the rate.
+    ``expert_parameters`` are spread over ``experts`` groups of ``expert_tensor`` GPUs in each
+    pipeline stage; ``factor`` is the remaining share of the rate.
     """
 
     tensor: PositiveWhole
@@ -212,10 +201,7 @@ Points = Literal["open"] | PositiveShare | Annotated[tuple[PositiveShare, ...], 
 
 
 class PowerPoints(Model):
-    """Allowed GPU power caps, as shares of the rated power.
-
-    ``open``: 100 % and every point of the curve in a type's catalog.
-    """
+    """Allowed GPU power caps, shares of rated power; ``open``: every point of catalogs."""
 
     points: Points
 
@@ -241,12 +227,7 @@ class ScaleRow(Model):
 
 
 class Scale(Model):
-    """Scaling efficiency curve: exactly one of two laws.
-
-    ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at numbers
-    of GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
-    last line's slope beyond it.
-    """
+    """Scaling: a GPU's rate goes with (N / ``reference``)^-``exponent``, or by ``table``."""
 
     exponent: Share | None = None
     reference: PositiveWhole | None = None
@@ -276,11 +257,10 @@ ASSUMED_AT_GPUS = 1024
 
 
 class Training(Model):
-    """Model and rate of training: for days to train and useful FLOP/s.
+    """Rate of training: ``mfu`` of every type's peak, or measured rates of a ``model`` or class.
 
-    Either ``mfu``, a share of the peak of every type, or ``model``: a model or class of models
-    (``dense``, ``moe``) whose measured rates the catalogs list as ``achieved``. A type without such
-    a rate is left out, unless ``assumed_mfu`` is given. ``rate_factor`` multiplies all these rates.
+    A type without a measured rate is left out, unless ``assumed_mfu`` is given. ``rate_factor``
+    multiplies all these rates.
     """
 
     tokens: Tokens | None = None
@@ -368,11 +348,7 @@ Interval = Annotated[
 
 
 class Checkpoint(Model):
-    """Size, mode and rhythm of checkpoints.
-
-    A ``derived`` stall is ``stall_overhead`` and the copy of each GPU's part of the state to its
-    host, at the rate of the catalog.
-    """
+    """Size, mode and rhythm; a ``derived`` stall is ``stall_overhead`` and a copy to the host."""
 
     size_gb: Size | None = Field(default=None, alias="size")
     mode: Literal["async", "sync", "open"] = "async"
@@ -408,12 +384,7 @@ PerSystem = PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_lengt
 
 
 class GpuRange(Model):
-    """Bounds and steps of the GPUs in use.
-
-    ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for,
-    which count all their GPUs. ``per_system``: most GPUs of one system in use, of every type or by
-    type.
-    """
+    """Bounds of the GPUs in use; ``per_system``: most of one system, by type or of all."""
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
@@ -447,12 +418,7 @@ class GpuRange(Model):
 
 
 class DataSet(Model):
-    """Training data and its tier.
-
-    On the ``bulk`` tier data set, milestones and exports are on object or capacity storage beside
-    the flash tier; ``staged`` of the data is on flash at a time, and moves there at the rate of
-    ingest.
-    """
+    """Training data and its tier; on ``bulk``, ``staged`` of it is on flash at a time."""
 
     size_tb: CapacityOrZero = Field(alias="size")
     tier: Literal["flash", "bulk"] = "flash"
@@ -476,11 +442,7 @@ _BY_REPLICA = "one_replica, whole replicas, sharded_optimizer or every_replica"
 
 
 class Job(Model):
-    """One training job.
-
-    ``lost_time``: share of its time between restarts without progress, for evaluation, people,
-    network faults, slow starts; ``none`` counts failures alone.
-    """
+    """One training job; ``lost_time``: share of its time between restarts without progress."""
 
     name: Text
     parameters: Parameters | None = None

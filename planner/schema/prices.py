@@ -177,11 +177,8 @@ class Rent(Model):
 class Price(Model):
     """List price of one item, its yearly cost, and terms of sale.
 
-    ``per_year``: a subscription; ``support_included_years``: paid with the list price; ``pack`` and
-    ``min_order`` (MOQ): the smallest purchase, ``stock`` the largest. Quotes may range from ``low``
-    to ``high``; what is not given is the price itself. A price with ``parts`` is their sum:
-    amounts, date, source and confidence follow from the rates. ``currency`` is that of the list
-    price and follows from it. Notes stay inside.
+    ``per_year``: a subscription; ``support_included_years``: paid with the list price; ``low`` and
+    ``high``: range of quotes. A price with ``parts`` is the sum of their rates.
     """
 
     model_config = ConfigDict(json_schema_extra=_either_way)
@@ -292,11 +289,7 @@ class Discount(Model):
 
 
 class Rate(Model):
-    """Rates of built prices: per TB or unit, once or per year.
-
-    ``used_tb``: capacity in use, counted as usable. With ``flash`` it is the price of bare drives
-    of that type, which no price may be below.
-    """
+    """Rates of built prices: per TB or unit, once or per year; ``flash``: of bare drives."""
 
     label: Text
     usd: Money
@@ -321,12 +314,7 @@ class Rate(Model):
 
 
 class PriceBook(Model):
-    """A file of prices; later books override earlier ones, item by item and rate by rate.
-
-    A price keeps of the overridden one what it does not state of support, subscription and terms of
-    sale. ``ranges``: distance of a quote from a price, by confidence. ``currency``: that of plans
-    where the problem names none.
-    """
+    """A file of prices; later books override earlier ones, but for terms that they do not state."""
 
     price_book: Text
     currency: CurrencyCode = "USD"

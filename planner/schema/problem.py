@@ -130,11 +130,7 @@ class Cooling(Model):
 
 
 class Floor(Model):
-    """Layout of racks, for the lengths of cables: rows of ``racks_per_row``, numbered row by row.
-
-    A cable rises by ``riser`` above its rack at each end, and runs along and across rows; ``slack``
-    is a share more.
-    """
+    """Layout of racks for cable lengths, ``riser`` above each end, ``slack`` as a share."""
 
     racks_per_row: PositiveWhole
     rack_width_m: Length = Field(alias="rack_width")
@@ -248,10 +244,7 @@ RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"
 
 
 class DriveWrites(Model):
-    """Full writes of flash a day over five years (DWPD), by kind.
-
-    Read-intensive TLC drives are rated 1, QLC 0.3 to 0.6, storage-class memory tens.
-    """
+    """Full writes of flash a day over five years (DWPD), by kind."""
 
     tlc: Number = 1.0
     qlc: Number = 0.5
@@ -259,11 +252,7 @@ class DriveWrites(Model):
 
 
 class Storage(Model):
-    """Storage requirements: delivered fraction, fill limit, sizing rule.
-
-    ``endurance`` limits daily writes: ``stated`` by the catalog, else ``derived`` from the raw
-    capacity of flash and ``dwpd``; or it is ``off``.
-    """
+    """Storage requirements; ``endurance``: ``stated`` in catalogs, else from ``dwpd``."""
 
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
@@ -276,10 +265,7 @@ class Storage(Model):
 
 
 class Quantity(Model):
-    """Bounds on one item's count, and its installed units, which stay unless they are retired.
-
-    ``spares``: cold spares as a share, in place of that of its category.
-    """
+    """Bounds on one item's count, and its installed units, which stay unless they are retired."""
 
     fixed: Whole | None = None
     min: Whole | None = None
@@ -341,10 +327,7 @@ Minimized = Literal[
 
 
 class Objective(Model):
-    """Objective: exactly one of the two; plans within ``indifference`` count as equal.
-
-    The cheapest of these is taken. Where money is minimised the default indifference is 0.
-    """
+    """Objective: exactly one of the two; the cheapest of plans within ``indifference`` is taken."""
 
     maximize: Maximized | None = None
     minimize: Minimized | None = None
@@ -403,12 +386,7 @@ class Manager(Model):
 
 
 class ComputeFabric(Model):
-    """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
-
-    The plan chooses one of ``switches``, and one of several ``planes`` or ``oversubscription``
-    ratios. The fabric manager takes ``manager.slots`` system positions and ``manager.ports``
-    cables.
-    """
+    """The fabric between the GPUs; the plan chooses among switches, planes, oversubscription."""
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
     oversubscription: MoreThanOne | Annotated[tuple[MoreThanOne, ...], Field(min_length=1)] = 1.0
@@ -501,10 +479,7 @@ class Policy(Model):
 
 
 class Problem(Model):
-    """One problem file.
-
-    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD.
-    """
+    """One problem file; ``currency`` is shown, ``exchange`` the rates to USD."""
 
     name: Text
     description: Text | None = None

@@ -171,11 +171,8 @@ class Segment(Record):
 class JobFound(Record):
     """A training job as its checkpoints show it.
 
-    ``inferred``: checkpoints told apart from others written at the same time; ``missed``: expected
-    by the rhythm and not seen. ``interval_s`` is start to start. ``drain_s`` is an upper bound
-    where it is not ``resolved`` by the sampling. ``restarts``: interruptions of the rhythm,
-    ``confirmed`` by a restoring read. ``parameters`` follow from the size at
-    ``bytes_per_parameter``.
+    ``inferred``: told apart from others written at the same time. ``drain_s`` is an upper bound
+    where not ``resolved`` by the sampling. ``restarts``: ``confirmed`` by a restoring read.
     """
 
     name: str
@@ -252,12 +249,7 @@ class Calibration(Record):
 
 
 class FleetJob(Record):
-    """A job of the table of jobs, with the checkpoints that telemetry shows.
-
-    ``found``: matched jobs of the telemetry. ``demand_gb_per_s`` = size / (limit x interval);
-    ``law_gb_per_s``: the same at the fitted overlap. A job that is not ``resolved`` (drain under
-    two samples) has a lower bound of bandwidth and is in no fit.
-    """
+    """A listed job and its checkpoints; one not ``resolved`` is in no fit."""
 
     name: str
     cluster: str
@@ -288,11 +280,7 @@ class Trend(Record):
 
 
 class DemandLaw(Record):
-    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
-
-    The exponents c and b (1 in the law) are fitted together, None where sizes and intervals are
-    collinear. ``overlap``: geometric mean with c = b = 1. ``explained``: share of variance.
-    """
+    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b)."""
 
     jobs: int
     size_exponent: Measured | None
@@ -302,12 +290,7 @@ class DemandLaw(Record):
 
 
 class ClusterStorage(Record):
-    """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
-
-    ``demand_gb_per_s``: largest sum over simultaneous jobs at the overlap limit. ``enough_kw``:
-    least power of storage that delivers the demand, ``seen_kw`` of that which delivers the observed
-    bandwidth; ``gpus_more``: GPUs powered by the difference.
-    """
+    """Storage of a cluster: demand, bandwidth seen, least power that delivers either."""
 
     cluster: str
     gpus: int
