@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from planner import units
-from planner.analysis.compare import read_side
+from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
@@ -129,17 +129,17 @@ def run(request: Request, **given: Any) -> Simulation:
     """
     options = SimulationOptions(**given)
     _require_numbers(options)
-    read = read_side(
-        request.path,
+    ((side, plan),) = read_sides(
+        [request.path],
         settings=request.settings,
         scenario=request.scenario,
         options=Options(explain=False),
         models=request.models,
     )
-    if not read.plan.jobs:
-        why = read.reason or read.plan.status
+    if not plan.jobs:
+        why = side.message or plan.status
         raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
-    return study(read.plan, options, request.progress)
+    return study(plan, options, request.progress)
 
 
 # Options
