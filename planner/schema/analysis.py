@@ -135,14 +135,12 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A direction in which a plan is extreme; ``setting`` None where a problem file cannot ask for
-    it.
-    """
+    """A direction in which a plan is extreme, and the settings that ask for it."""
 
     name: str
     label: str
     detail: str = ""
-    setting: tuple[str, ...] | None = ()
+    setting: tuple[str, ...] = ()
 
 
 class Alternative(Record):
