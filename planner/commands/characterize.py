@@ -134,7 +134,7 @@ def _refuse_idle(known: Mapping[str, object]) -> None:
 def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
     Calibration
 ):  # fmt: skip
-    from planner.analysis.compare import read_side
+    from planner.analysis.compare import read_sides
     from planner.telemetry.calibration import Known, calibration, read_log
 
     job = _chosen(record.jobs, given["--job"])
@@ -148,7 +148,7 @@ def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, o
     write, read = [*rates, None, None][:2]
     if plan is not None:
         path = file_path(plan)
-        ran = read_side(path).plan
+        ((_, ran),) = read_sides([path])
         if not ran.jobs:
             raise InputError(Finding("plan", "there is no job in this plan", str(path)))
         count = count or ran.jobs[0].gpus_used

@@ -135,14 +135,12 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A direction in which a plan is extreme; ``setting`` None where a problem file cannot ask for
-    it.
-    """
+    """A direction in which a plan is extreme, and the settings that ask for it."""
 
     name: str
     label: str
     detail: str = ""
-    setting: tuple[str, ...] | None = ()
+    setting: tuple[str, ...] = ()
 
 
 class Alternative(Record):
@@ -248,17 +246,12 @@ class Sweep(Study):
 
 
 class FrontierPoint(Record):
-    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``.
-
-    It is the best plan from ``from_x`` to ``to_x`` (None: the open end), to the gap asked for.
-    """
+    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``."""
 
     x: InX
     y: InY
     bound: InY
     gap: float
-    from_x: InX
-    to_x: InX | None
     counts: dict[str, int]
     gpus_in_use: int
     goodput: float
@@ -295,7 +288,6 @@ class Frontier(Study):
     points: tuple[FrontierPoint, ...]
     knee: int | None = None
     best: int | None = None
-    knee_rule: str = ""
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
@@ -313,11 +305,7 @@ class End(Record):
 
 
 class Swing(Record):
-    """Best objective as one input goes from low to high, all else unchanged.
-
-    ``width``: distance of both objectives, proven to lie between ``least_width`` and
-    ``most_width``.
-    """
+    """Best objective as one input goes from low to high; ``width``: distance of both."""
 
     path: str
     label: str
@@ -326,8 +314,6 @@ class Swing(Record):
     low: End
     high: End
     width: InUnitOfGoal | None = None
-    least_width: InUnitOfGoal | None = None
-    most_width: InUnitOfGoal | None = None
 
 
 class Tornado(Study):

@@ -41,11 +41,10 @@ class LossBudget(Record):
 
 
 class FailuresAssumed(Record):
-    """Law of the failures; ``variation``: standard deviation over mean of their times."""
+    """Law of the failures."""
 
     kind: FailureKind
     mean_s: float
-    variation: float
     shape: float | None = None
     file: str | None = None
     times: int | None = None
@@ -59,12 +58,8 @@ class RepairSeen(Record):
     with more replicas.
     """
 
-    spares: int
     in_rack: bool
     shrinks: bool
-    hardware_share: float
-    repair_s: float
-    swap_s: float
     expected_out: float
     taken_per_year: float
     waits_per_year: float
@@ -72,12 +67,9 @@ class RepairSeen(Record):
 
 
 class LocalSeen(Record):
-    """Local checkpoints: each ``every``-th goes to storage ``settle_s`` after its capture."""
+    """Local checkpoints: each ``every``-th goes to storage."""
 
     every: int
-    settle_s: float
-    restart_s: float
-    remote_share: float
     remote_per_year: float
 
 
