@@ -16,13 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.schema.telemetry import CONFIDENCE, Measured
-from planner.telemetry.rhythm import INFERRED, Track, neighbours
+from planner.telemetry.rhythm import Track
 from planner.telemetry.signal import Bursts, Flags, Places
 from planner.telemetry.tables import Numbers
 from planner.units import DAY_S
-
-_BEGUN, _UNFINISHED = 0.02, 0.9
-"""An aborted checkpoint has between these shares of its size."""
 
 _STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 """A job that is away for so many intervals and a day was stopped, and did not fail."""
@@ -101,26 +98,10 @@ def find_breaks(
     return _confirm(tracks, found, reads, lasts_s)
 
 
-def broken_off(track: Track, bursts: Bursts, free: Flags) -> Places:
-    """Bursts that a job began when its rhythm predicts one, and did not finish.
-
-    Args:
-        free: bursts that are no job's.
-    """
-    gaps = np.flatnonzero(track.multiples() == 0)
-    wanted = np.append(track.times[gaps], track.times[-1]) + track.interval_s
-    size = bursts.size_gb / track.size_gb
-    places = np.flatnonzero(free & (size > _BEGUN) & (size < _UNFINISHED))
-    start = bursts.start_s[places]
-    before, after = neighbours(wanted, start)
-    return np.asarray(places[np.minimum(start - before, after - start) <= track.tolerance_s])
-
-
 def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
     """A job's gaps by its rhythm alone."""
     start, end = track.times[:-1], track.times[1:]
-    sure = track.kinds != INFERRED
-    exact = sure[:-1] & sure[1:]
+    exact = track.alone[:-1] & track.alone[1:]
     slack = np.where(exact, 1.0, _UNSURE) * track.tolerance_s
     stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
     steps = np.where(stopped, 0, _undisplaced(track, slack))
