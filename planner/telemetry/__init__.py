@@ -100,7 +100,7 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
         reads, _ = find_bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = find_tracks(writes, trace.sample_s)
     _check_window(found, writes, trace, options.window_s)
-    gaps = find_breaks(found, _holes(trace), writes, reads, float(trace.start_s[-1]))
+    gaps = find_breaks(found, _holes(trace), writes, reads)
     jobs = tuple(
         job_of(f"{trace.cluster}-{number}", track, trace, writes, reads, own, options)
         for number, (track, own) in enumerate(zip(found, gaps, strict=True), start=1)

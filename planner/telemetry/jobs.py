@@ -65,7 +65,7 @@ def scaled(of: Measured, by: float) -> Measured:
 
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
-_STRAY = 3.0
+_STRAY, _FAINT = 3.0, 0.01
 _SLOW_EDGES = 0.5
 """Edges that take so many samples more than those of an even rate are slow, or were smoothed."""
 
@@ -214,6 +214,8 @@ def _through_window(own: Bursts, sample_s: float, window_s: float) -> Drain:
     """The drain that a moving mean has stretched."""
     stands_out, error = _standing_out(own, sample_s, window_s)
     value = max(stands_out - window_s, 0.0)
+    faint = 2 * _FAINT * min(value, window_s)  # of rise and fall, which does not stand out
+    value, error = value + faint, math.hypot(error, faint)
     low, high = max(value - error, 0.0), value + error
     flat = float(np.median(own.size_gb / own.peak))
     if flat > window_s + error:

@@ -24,9 +24,6 @@ from planner.units import DAY_S
 _STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 """A job that is away for so many intervals and a day was stopped, and did not fail."""
 
-_UNSURE = 1.5
-"""So many times the tolerance a gap may be off where one of its ends was separated from others."""
-
 _EARLY = 0.5
 """A gap that is short by so many tolerances makes up for a long one beside it."""
 
@@ -47,8 +44,7 @@ class Breaks:
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful, possible: number of interruptions that may be none, and of further ones that may
-            exist.
+        doubtful: number of interruptions that may be none, and of further ones that may exist.
     """
 
     start_s: Numbers
@@ -60,8 +56,7 @@ class Breaks:
     attempts: NDArray[np.int64]
     confirmed: Flags
     reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    doubtful: int = 0
-    possible: int = 0
+    doubtful: tuple[int, int] = (0, 0)
 
     @property
     def kept(self) -> Flags:
@@ -75,11 +70,7 @@ class Breaks:
 
 
 def find_breaks(
-    tracks: Sequence[Track],
-    holes: tuple[Numbers, Numbers],
-    busy: Bursts,
-    reads: Bursts | None,
-    lasts_s: float,
+    tracks: Sequence[Track], holes: tuple[Numbers, Numbers], busy: Bursts, reads: Bursts | None
 ) -> list[Breaks]:
     """Interruptions of jobs.
 
@@ -87,30 +78,26 @@ def find_breaks(
     where other traffic does at the time of each.
 
     Args:
+        tracks: the jobs.
         holes: starts and ends of the unknown parts of the trace, in order.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
-        lasts_s: length of the trace.
     """
     found = [_gaps(track, holes, busy) for track in tracks]
-    if reads is None or not len(reads) or not found:
-        return found
-    return _confirm(tracks, found, reads, lasts_s)
+    return _confirm(tracks, found, reads) if found and reads is not None else found
 
 
 def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
     """A job's gaps by its rhythm alone."""
     start, end = track.times[:-1], track.times[1:]
     exact = track.alone[:-1] & track.alone[1:]
-    slack = np.where(exact, 1.0, _UNSURE) * track.tolerance_s
     stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
-    steps = np.where(stopped, 0, _undisplaced(track, slack))
+    steps = np.where(stopped, 0, _undisplaced(track))
     unknown = np.searchsorted(holes[0], end) > np.searchsorted(np.sort(holes[1]), start)
+    late = end - start > track.interval_s + track.tolerance_s
     hidden = unknown | _hidden(track, steps, busy)
-    late = end - start > track.interval_s + slack
     broken = late & ~unknown & ~stopped & ((steps == 0) | ((steps > 1) & ~hidden))
-    over = end - start > track.interval_s + track.tolerance_s
-    unsure = over & ~stopped & ~broken
+    unsure = late & ~stopped & ~broken
     return Breaks(
         start_s=start,
         end_s=end,
@@ -120,22 +107,18 @@ def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
         open=unsure,
         attempts=broken.astype(np.int64),
         confirmed=np.zeros(len(steps), dtype=bool),
-        doubtful=int(np.sum(broken & ~exact)),
-        possible=int(np.sum(unsure & ~unknown)),
+        doubtful=(int(np.sum(broken & ~exact)), int(np.sum(unsure & ~unknown))),
     )
 
 
-def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
+def _undisplaced(track: Track) -> NDArray[np.int64]:
     """Number of intervals in each gap, 0 where the rhythm breaks.
 
     An event that was put too late or too early leaves a long gap and a short one which together
     keep the rhythm; a job that was interrupted leaves no short one.
-
-    Args:
-        slack_s: largest distance of each gap from its rhythm.
     """
     gaps = np.diff(track.times)
-    steps = track.multiples(slack_s)
+    steps = track.multiples()
     both = gaps[:-1] + gaps[1:]
     many = np.maximum(np.round(both / track.interval_s), 2.0)
     early = np.minimum(gaps[:-1], gaps[1:]) < track.interval_s - _EARLY * track.tolerance_s
@@ -189,8 +172,8 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
     together, chance = found.attempts[found.broken], broken / (whole + broken)
     bunch = float(np.sum(together**2) / np.sum(together))
     bunch = max(1.0, bunch * (1 - chance) / (1 + chance))
-    low = poisson(max(broken - found.doubtful, 0) / bunch)[0] * bunch / broken
-    high = poisson((broken + found.possible) / bunch)[1] * bunch / broken
+    low = poisson(max(broken - found.doubtful[0], 0) / bunch)[0] * bunch / broken
+    high = poisson((broken + found.doubtful[1]) / bunch)[1] * bunch / broken
     return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
 
 
@@ -199,12 +182,8 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
 _LEAST = 0.3
 """A read of less than this share of a checkpoint is no restore."""
 
-_ALIKE = 0.06
-"""Restores of one job are alike within this share."""
-
-_WHOLE, _FAN_OUT = 0.03, 0.5
-"""A multiple of the checkpoint's size within this share, and its weight in reads: replicas that
-read their own."""
+_ALIKE, _WHOLE = 0.06, 0.03
+"""Restores of one job are alike, and multiples of its checkpoint whole, within these shares."""
 
 
 class _Pairs(NamedTuple):
@@ -224,21 +203,14 @@ class _Pairs(NamedTuple):
     anew: Flags
 
 
-def _confirm(
-    tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts, lasts_s: float
-) -> list[Breaks]:
+def _confirm(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> list[Breaks]:
     """Gaps of jobs with their restoring reads.
 
     Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
     so is one beside a checkpoint that was separated from others', where reads confirm any.
     """
     pairs = _pairs(tracks, found, reads)
-    usual = np.array(
-        [
-            _usual_ratio(job, found[job], reads.size_gb / track.size_gb, pairs, lasts_s)
-            for job, track in enumerate(tracks)
-        ]
-    )
+    usual = np.array([_usual_ratio(pairs.ratio[pairs.job == job]) for job in range(len(tracks))])
     rows = _owned(pairs, usual)
     owned = np.isin(pairs.read, pairs.read[rows])
     large = (usual > 0)[pairs.job] & (pairs.ratio >= (1 - _ALIKE) * usual[pairs.job])
@@ -261,8 +233,7 @@ def _confirm(
                 attempts=np.where(broken, np.maximum(count, 1), 0),
                 confirmed=seen,
                 reads=np.sort(pairs.read[own]),
-                doubtful=0,
-                possible=0,
+                doubtful=(0, 0),
             )
         )
     return result
@@ -284,44 +255,19 @@ def _pairs(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> _
     return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _usual_ratio(job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, lasts_s: float) -> float:
-    """Read volume of a job's restore over its checkpoint size; 0 without restores.
-
-    The size that lies in its breaks more often than by chance. A read behind which the rhythm
-    starts anew counts twice.
-
-    Args:
-        every: size of every read over the job's checkpoint.
-    """
-    mine = pairs.job == job
-    if not mine.any():
+def _usual_ratio(ratio: Numbers) -> float:
+    """Read volume of a job's restore over its checkpoint size: the most frequent among the reads
+    in its breaks, of two a whole multiple (replicas that read their own); 0 without any."""
+    if not len(ratio):
         return 0.0
-    ratio = pairs.ratio[mine]
-    tried = gaps.broken | gaps.open
-    share = float(np.sum((gaps.end_s - gaps.start_s)[tried])) / lasts_s
-    chance = share * _within(every, np.ones(len(every)), ratio)
+    near = np.abs(np.log(ratio[:, None] / ratio)) <= _ALIKE
     whole = np.abs(ratio / np.maximum(np.round(ratio), 1.0) - 1) <= _WHOLE
-    score = _within(ratio, 1.0 + pairs.anew[mine], ratio) - chance + _FAN_OUT * whole
-    near = np.abs(np.log(ratio / ratio[np.argmax(score)])) <= _ALIKE
-    return float(np.median(ratio[near]))
-
-
-def _within(values: Numbers, weight: Numbers, around: Numbers) -> Numbers:
-    """Weight near each of some values."""
-    order = np.argsort(values, kind="stable")
-    total = np.concatenate(([0.0], np.cumsum(weight[order])))
-    ordered, reach = values[order], np.exp(_ALIKE)
-    first = np.searchsorted(ordered, around / reach, "left")
-    last = np.searchsorted(ordered, around * reach, "right")
-    return np.asarray(total[last] - total[first])
+    return float(np.median(ratio[near[np.argmax(near.sum(axis=1) + 0.5 * whole)]]))
 
 
 def _owned(pairs: _Pairs, usual: Numbers) -> Places:
-    """Rows of pairs that hold, one for each read.
-
-    Where a read is as large as several jobs' restores, it is the one's whose rhythm starts anew
-    behind it, else the one's whose usual restore is nearest.
-    """
+    """Rows of pairs that hold, one for each read: that of the job whose rhythm
+    starts anew behind it, else of the job whose usual restore is nearest."""
     known = usual[pairs.job] > 0
     off = np.abs(np.log(pairs.ratio / np.where(known, usual[pairs.job], 1.0)))
     fits = np.flatnonzero(known & (off <= _ALIKE))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.analysis.bids import Evaluator, Score, evaluate, order_scores
 from planner.analysis.bids.offers import read_bids
 from planner.api import Options
@@ -16,6 +15,7 @@ from planner.inputs import Inputs
 from planner.schema.bill import Bids
 from planner.schema.problem import Quantity
 from tests.bids.material import five, plain, problem
+from tests.world.solved import solve
 
 HOURS = 8760.0
 RATE = ("EUR=1.1",)
@@ -67,7 +67,7 @@ def test_it_is_the_plan_of_the_problem_that_says_the_same(tmp_path: Path) -> Non
              "quick_store": Quantity(max=0)}  # fmt: skip
     same = replace(inputs, prices=prices,
                    problem=inputs.problem.model_copy(update={"items": rules}))  # fmt: skip
-    plan = api.solve_inputs(same)
+    plan = solve(same)
     assert figures is not None
     assert plan.totals is not None
     assert figures.capex_usd == plan.totals.capex_usd

@@ -32,7 +32,7 @@ def away(breaks_s: list[tuple[float, float]], size_gb: float) -> Track:
 
 def owned(jobs: list[Track], reads: Bursts) -> list[list[int]]:
     nothing = np.zeros(0)
-    found = find_breaks(jobs, (nothing, nothing), bursts([], []), reads, 50_000.0)
+    found = find_breaks(jobs, (nothing, nothing), bursts([], []), reads)
     return [each.reads.tolist() for each in found]
 
 

@@ -74,7 +74,7 @@ def test_without_a_window_the_range_holds_both_and_the_window_corrects(
     (note,) = job.notes
     assert "say it: --window" in note
     _, job = found_in(raw, window_s)
-    assert job.drain_s.value == pytest.approx(drain_s, abs=10)
+    assert job.drain_s.value == pytest.approx(drain_s, abs=5)
     assert holds(job.drain_s, drain_s)
     assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 35
 
