@@ -129,7 +129,7 @@ def _refuse_idle(known: Mapping[str, object]) -> None:
 def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
     Calibration
 ):  # fmt: skip
-    from planner.telemetry.calibration import calibration
+    from planner.telemetry.jobs import calibration
 
     job, gpus = _chosen(record.jobs, given["--job"]), given["--gpus"]
     count = None if gpus is None else whole("--gpus", int(str(gpus)))

@@ -1,4 +1,4 @@
-"""Figures of a job by its checkpoints, and the table of all checkpoints.
+"""Figures of a job by its checkpoints, the table of all checkpoints, and overrides of a problem.
 
 Three figures bound the drain: the edges of each burst within their samples, if it is written at one
 rate; the number of samples that stand out, which is a window longer on average whatever its shape;
@@ -10,18 +10,29 @@ over max(D, W), in between. Without the window it may be either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured
+from planner.figures import FIGURES
+from planner.paths import job_path
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
+from planner.schema.telemetry import (
+    CHECKPOINT_COLUMNS,
+    Calibration,
+    JobFound,
+    Measured,
+    Override,
+)
 from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.rhythm import Track
 from planner.telemetry.signal import Bursts, Series, Z, scatter
 from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import ReadOptions
+from planner.units import DAY_S, HOUR_S
 
 _MEDIAN = 1.2533
 """Scatter of a median over that of a mean where figures are normally distributed."""
@@ -143,19 +154,11 @@ def _bandwidth(size: Measured, time: Measured, resolved: bool) -> Measured:
 
 
 def _interval(track: Track, found: Breaks) -> Measured:
-    """The mean interval, from the ends of each stretch, however coarse the samples are.
-
-    Its ends are checkpoints that were seen by themselves.
-    """
-    at = np.flatnonzero(track.alone)
-    left = np.concatenate(([0], np.cumsum(~found.kept)))[at]
-    kept = np.diff(left) == 0
-    if not kept.any():
+    """The mean interval between checkpoints that follow one another."""
+    gaps = np.diff(track.times)[(found.steps == 1) & ~found.broken]
+    if not len(gaps):
         return Measured(value=track.interval_s)
-    gaps = np.diff(track.times[at])[kept]
-    steps = np.diff(np.concatenate(([0], np.cumsum(found.steps)))[at])[kept]
-    value = float(gaps.sum() / steps.sum())
-    half = Z * float(np.std(gaps - value * steps)) / math.sqrt(steps.sum())
+    value, half = float(gaps.mean()), Z * float(gaps.std()) / math.sqrt(len(gaps))
     return Measured(value=value, low=value - half, high=value + half)
 
 
@@ -302,3 +305,111 @@ def table_of(
     table["mean_gb_per_s"] = table["size_gb"] / np.maximum(table["duration_s"], 1e-9)
     table["cluster"] = np.full(len(order), trace.cluster, dtype=object)
     return {name: table[name] for name in CHECKPOINT_COLUMNS}
+
+
+# Overrides of a problem
+
+_JOB = job_path()
+
+
+def calibration(
+    found: JobFound,
+    problem: Problem,
+    name: str,
+    gpus: int | None = None,
+    write_gb_per_s: float | None = None,
+    read_gb_per_s: float | None = None,
+) -> Calibration:
+    """Measurements of a job as overrides of a problem.
+
+    Args:
+        found: the job.
+        problem: the problem, ``name`` its file for the record.
+        gpus: GPUs that the job ran on.
+        write_gb_per_s, read_gb_per_s: nameplate bandwidth of the storage that was measured.
+    """
+    fractions = problem.storage.delivered_fraction
+    made = [
+        *_of_checkpoints(found, problem.job),
+        _failures(found, gpus),
+        _delivered("write", found.write_gb_per_s, write_gb_per_s, fractions.write),
+        _delivered("read", found.read_gb_per_s, read_gb_per_s, fractions.read),
+        "stall, restart time, slowdown while draining: invisible to storage",
+    ]
+    return Calibration(
+        job=found.name,
+        problem=name,
+        gpus=gpus,
+        overrides=tuple(each for each in made if isinstance(each, Override)),
+        not_measured=tuple(each for each in made if isinstance(each, str)),
+    )
+
+
+def _override(
+    path: str, label: str, unit: str, measured: Measured, source: str, now: object
+) -> Override:
+    def text(value: float) -> str:
+        return f"{value:.6g} {unit}".rstrip()
+
+    drawn = None
+    if measured.low is not None and measured.high is not None and measured.high > measured.low:
+        ends = (measured.low, measured.value, measured.high)
+        drawn = f"{path}=triangular({', '.join(text(end) for end in ends)})"
+    if isinstance(now, int | float):
+        now = text(now)
+    return Override(
+        path=path,
+        label=label,
+        unit=unit,
+        measured=measured,
+        setting=f"{path}={text(measured.value)}",
+        distribution=drawn,
+        now=None if now is None else str(now),
+        source=source,
+    )
+
+
+def _of_checkpoints(found: JobFound, job: Job) -> Iterator[Override]:
+    source = f"telemetry, {found.checkpoints:,} checkpoints"
+    if job.parameters is not None and job.checkpoint.size_gb is None:
+        per = scaled(found.size_gb, 1e9 / job.parameters)
+        path, now = f"{_JOB}.bytes_per_parameter", str(job.bytes_per_parameter)
+        yield _override(path, "bytes per parameter", "", per, source, now)
+    else:
+        path, label = f"{_JOB}.checkpoint.size", FIGURES["checkpoint_gb"].label
+        yield _override(path, label, "GB", found.size_gb, source, job.checkpoint.size_gb)
+    if isinstance(job.checkpoint.interval, FixedInterval):  # else it is the planner's to choose
+        path, now_s = f"{_JOB}.checkpoint.interval.every", job.checkpoint.interval.every_s
+        yield _override(path, "interval", "s", found.interval_s, source, now_s)
+
+
+def _failures(found: JobFound, gpus: int | None) -> Override | str:
+    mtti = found.mtti_s
+    if mtti is None:
+        return f"failures: none seen in {found.observed_s / HOUR_S:.1f} h"
+    if gpus is None:
+        return f"failures: one every {mtti.value / HOUR_S:.3g} h, on how many GPUs? say --gpus"
+    rate = DAY_S / gpus
+    low, high = (None if end is None else rate / end for end in (mtti.high, mtti.low))
+    measured = Measured(value=rate / mtti.value, low=low, high=high)
+    path, label = f"{_JOB}.failures.per_gpu_day", "failures per GPU and day"
+    return _override(path, label, "", measured, f"telemetry, {found.restarts:,} restarts", None)
+
+
+def _delivered(
+    way: str, measured: Measured | None, nameplate: float | None, now: float
+) -> Override | str:
+    label = f"delivered fraction, {way}"
+    if measured is None:
+        return f"{label}: no restoring read was seen"
+    if nameplate is None:
+        return f"{label}: the nameplate of the storage is missing (--nameplate)"
+    if measured.high is None:
+        least = measured.low or measured.value
+        return f"{label}: at least {least / nameplate:.3g}; samples do not resolve the drains"
+    share = scaled(measured, 1 / nameplate)
+    if share.value > 1:
+        return f"{label}: {measured.value:.4g} GB/s was seen, more than the nameplate"
+    share = share.model_copy(update={"high": min(1.0, share.high or 1.0)})
+    path = f"storage.delivered_fraction.{way}"
+    return _override(path, label, "", share, "telemetry, bandwidth of the job's bursts", now)

@@ -27,9 +27,6 @@ _STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 _EARLY = 0.5
 """A gap that is short by so many tolerances makes up for a long one beside it."""
 
-_MOSTLY = 0.8
-"""Where reads confirm so many breaks, one that none confirms is no interruption."""
-
 
 @dataclass(frozen=True)
 class Breaks:
@@ -38,25 +35,21 @@ class Breaks:
     Attributes:
         start_s, end_s: when the events before and behind begin.
         steps: intervals from one to the other, 0 where that is no multiple.
-        exact: gaps between events that were seen by themselves.
         broken: gaps with an interruption in them.
         open: gaps in which others' traffic, or a hole, may hide an interruption.
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful: number of interruptions that may be none, and of further ones that may exist.
     """
 
     start_s: Numbers
     end_s: Numbers
     steps: NDArray[np.int64]
-    exact: Flags
     broken: Flags
     open: Flags
     attempts: NDArray[np.int64]
     confirmed: Flags
     reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    doubtful: tuple[int, int] = (0, 0)
 
     @property
     def kept(self) -> Flags:
@@ -90,7 +83,6 @@ def find_breaks(
 def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
     """A job's gaps by its rhythm alone."""
     start, end = track.times[:-1], track.times[1:]
-    exact = track.alone[:-1] & track.alone[1:]
     stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
     steps = np.where(stopped, 0, _undisplaced(track))
     unknown = np.searchsorted(holes[0], end) > np.searchsorted(np.sort(holes[1]), start)
@@ -102,12 +94,10 @@ def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
         start_s=start,
         end_s=end,
         steps=steps,
-        exact=exact,
         broken=broken,
         open=unsure,
         attempts=broken.astype(np.int64),
         confirmed=np.zeros(len(steps), dtype=bool),
-        doubtful=(int(np.sum(broken & ~exact)), int(np.sum(unsure & ~unknown))),
     )
 
 
@@ -141,12 +131,8 @@ def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> Flags:
     return result
 
 
-def poisson(events: float) -> tuple[float, float]:
-    """Range of the mean of a Poisson count (Garwood's interval).
-
-    Args:
-        events: number of events; no whole number where they come in bunches.
-    """
+def poisson(events: int) -> tuple[float, float]:
+    """Range of the mean of a Poisson count (Garwood's interval)."""
     from scipy.stats import chi2
 
     tail = (1 - CONFIDENCE) / 2
@@ -160,20 +146,14 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
     An interval begins with a checkpoint or behind a restoring read, and ends with the next
     checkpoint or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
     M = -I / ln(share that is whole), whatever the restart time. The range is that of a Poisson
-    count of bunches; its ends allow for interruptions that may be another job's.
+    count.
     """
     broken = int(found.attempts.sum())
     if not broken:
         return None
     whole = max(float(found.steps[~found.broken].sum() + found.confirmed.sum()), 0.5)
     rate = -math.log(whole / (whole + broken)) / track.interval_s
-    # Where one comes soon after another more often than by chance, fewer of them count: the group
-    # size is the factor on the variance of their count.
-    together, chance = found.attempts[found.broken], broken / (whole + broken)
-    bunch = float(np.sum(together**2) / np.sum(together))
-    bunch = max(1.0, bunch * (1 - chance) / (1 + chance))
-    low = poisson(max(broken - found.doubtful[0], 0) / bunch)[0] * bunch / broken
-    high = poisson((broken + found.doubtful[1]) / bunch)[1] * bunch / broken
+    low, high = (end / broken for end in poisson(broken))
     return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
 
 
@@ -204,36 +184,25 @@ class _Pairs(NamedTuple):
 
 
 def _confirm(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> list[Breaks]:
-    """Gaps of jobs with their restoring reads.
-
-    Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
-    so is one beside a checkpoint that was separated from others', where reads confirm any.
-    """
+    """Gaps of jobs with their restoring reads; each adds an interruption to its gap."""
     pairs = _pairs(tracks, found, reads)
     usual = np.array([_usual_ratio(pairs.ratio[pairs.job == job]) for job in range(len(tracks))])
     rows = _owned(pairs, usual)
-    owned = np.isin(pairs.read, pairs.read[rows])
-    large = (usual > 0)[pairs.job] & (pairs.ratio >= (1 - _ALIKE) * usual[pairs.job])
-    larger = np.flatnonzero(large & ~owned)
     result = []
     for job, gaps in enumerate(found):
-        own, hiding = (each[pairs.job[each] == job] for each in (rows, larger))
+        own = rows[pairs.job[rows] == job]
         count = np.bincount(pairs.gap[own], minlength=len(gaps.steps))
-        hidden = np.bincount(pairs.gap[hiding], minlength=len(gaps.steps)) > 0
-        seen = count > 0
-        if not seen.any():
+        if not len(own):
             result.append(gaps)
             continue
-        sure = np.sum(seen & gaps.broken) >= _MOSTLY * gaps.broken.sum()
-        broken = seen | (gaps.broken & (hidden | (gaps.exact & ~sure)))
+        broken = gaps.broken | (count > 0)
         result.append(
             replace(
                 gaps,
                 broken=broken,
                 attempts=np.where(broken, np.maximum(count, 1), 0),
-                confirmed=seen,
+                confirmed=count > 0,
                 reads=np.sort(pairs.read[own]),
-                doubtful=(0, 0),
             )
         )
     return result

@@ -344,22 +344,12 @@ def find_bursts(
 def _sizes(
     excess: Numbers, noise: Numbers, width_s: Numbers, begins: Places, ends: Places
 ) -> tuple[Numbers, Numbers]:
-    """Volume of each burst, and half of its range by the background's scatter.
-
-    A sample on either side may hold the rest of an edge that is too small to stand out.
-    """
-    moved = np.nan_to_num(excess) * width_s
-    total = np.concatenate(([0.0], np.cumsum(moved)))
-    size = total[ends] - total[begins]
-    for beside, taken in (
-        (begins - 1, np.concatenate(([-1], ends[:-1]))),
-        (ends, np.concatenate((begins[1:] - 1, [len(excess)]))),
-    ):  # unless the sample is a neighbour's
-        inside = (beside >= 0) & (beside < len(excess)) & (beside != taken)
-        size = size + np.where(inside, moved[np.clip(beside, 0, len(excess) - 1)], 0.0)
-    variance = np.concatenate(([0.0], np.cumsum((noise * width_s) ** 2)))
-    edges = 2 * (noise * width_s)[begins] ** 2
-    return np.maximum(size, 0.0), Z * np.sqrt(variance[ends] - variance[begins] + edges)
+    """Volume of each burst, and half of its range by the background's scatter."""
+    total = np.append(0.0, np.cumsum(np.nan_to_num(excess) * width_s))
+    variance = np.append(0.0, np.cumsum((noise * width_s) ** 2))
+    return np.maximum(total[ends] - total[begins], 0.0), Z * np.sqrt(
+        variance[ends] - variance[begins]
+    )
 
 
 def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:

@@ -59,7 +59,7 @@ def counted(whole: int, attempts: list[int]) -> Breaks:
     broken = steps == 0
     none = np.zeros(len(steps))
     many = np.array([0, *attempts])
-    return Breaks(none, none, steps, ~broken, broken, ~broken, many, ~broken & broken)
+    return Breaks(none, none, steps, broken, ~broken, many, ~broken & broken)
 
 
 def test_mtti_is_what_the_share_of_whole_intervals_says() -> None:
