@@ -129,12 +129,7 @@ def _refuse_idle(known: Mapping[str, object]) -> None:
 def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
     Calibration
 ):  # fmt: skip
-<<<<<<< HEAD
-    from planner.analysis.compare import read_sides
-    from planner.telemetry.calibration import Known, calibration, read_log
-=======
     from planner.telemetry.jobs import calibration
->>>>>>> 6ff7b7aa2663c0b065dc250e48e3b6645ec288c5
 
     job, gpus = _chosen(record.jobs, given["--job"]), given["--gpus"]
     count = None if gpus is None else whole("--gpus", int(str(gpus)))
@@ -143,38 +138,7 @@ def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, o
         for each in str(given["--nameplate"] or "").split(",")
         if each.strip()
     ]
-<<<<<<< HEAD
-    write, read = [*rates, None, None][:2]
-    if plan is not None:
-        path = file_path(plan)
-        ((_, ran),) = read_sides([path])
-        if not ran.jobs:
-            raise InputError(Finding("plan", "there is no job in this plan", str(path)))
-        count = count or ran.jobs[0].gpus_used
-        stores = [line for line in ran.lines if line.section == "Storage"]
-        write = write or sum(line.write_gb_per_s for line in stores)
-        read = read or sum(line.read_gb_per_s for line in stores)
-    if given["--log"] is not None:
-        file, _, name = str(given["--log"]).partition("=")
-        log = read_log(Path(file), name or None)
-        if record.clock == "unix":
-            _refuse_other_time(job, log, file)
-    known = Known(count, write or None, read or None, log)
-    return calibration(job, inputs.problem, inputs.problem_file, known)
-
-
-def _refuse_other_time(job: JobFound, log: JobLog, file: str) -> None:
-    """Refuse a log of another time than the job's."""
-    from planner.telemetry.tables import DATED_FROM_S
-
-    dated = log.start_s > DATED_FROM_S
-    if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
-        message = f"the log ends before '{job.name}' begins, or begins after it ends"
-        fix = "give the log of the job in this trace"
-        raise InputError(Finding("log", message, file, fix=fix))
-=======
     return calibration(job, inputs.problem, inputs.problem_file, count, *rates[:2])
->>>>>>> 6ff7b7aa2663c0b065dc250e48e3b6645ec288c5
 
 
 def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
