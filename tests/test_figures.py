@@ -13,7 +13,7 @@ NOT_FIGURES = {
     "gpu_type": "a name", "gpu_types": "names",
     "storage_family": "a name", "storage_families": "names",
     "mode": "a choice", "interval_policy": "a choice", "fan_out_kind": "a choice",
-    "writers": "a choice", "readers": "a choice", "whole_replicas": "a choice",
+    "writers": "a choice", "whole_replicas": "a choice",
     "write_limited_by": "a choice", "read_limited_by": "a choice",
     "repair": "its parts are figures of their own", "repair.unit": "a choice",
     "repair.shrunk": "its parts are figures of their own",

@@ -37,7 +37,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     job, stated = case.job, inputs.problem.job
     in_use = case.in_use(run.used, run.ways)
     slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
-    stall_s = run.stall_s + slowdown * run.drain_s / run.every
     pflops = None
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
@@ -76,9 +75,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         writers="one_replica" if job.one_replica_writes else "all",
         interval_s=run.interval_s,
         interval_policy=stated.checkpoint.interval.policy,
-        young_s=goodput.young_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
-        daly_s=goodput.daly_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
-        exact_s=goodput.exact_period_s(stall_s, run.mtti_s),
         stall_s=run.stall_s,
         drain_s=run.drain_s,
         drain_slowdown=slowdown,
@@ -109,7 +105,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         **way_fields(inputs, case, run),
         local=_local(inputs, case, run) if run.mode == "local" else None,
         derived_stall=_derived_stall(case, run),
-        repair=_repair(inputs, case, run),
+        repair=_repair(case, run),
         burst=_burst(case, run),
         bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
     )
@@ -179,19 +175,15 @@ def _days(case: Case, pflops: float | None) -> float | None:
 
 
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """First-order goodput, the error of the exact one under a slowdown, and time lost by cause."""
-    job = case.job
-    times = (run.interval_s, run.stall_s, run.drain_s)
+    """Time lost by cause, and the error of goodput under a slowdown (not known with two levels)."""
+    job, understated = case.job, 0.0
     if run.mode == "local":
-        levels = operate.on_two_levels(job, run)
-        parts = two_levels.loss(levels, run.waiting)
-        first_order = two_levels.first_order_goodput(levels)
-        understated = 0.0  # not known with two levels
+        parts = two_levels.loss(operate.on_two_levels(job, run), run.waiting)
     else:
-        recovery_s = job.restart_s + run.restore_s
-        swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
         parts = goodput.goodput_loss(
-            *times,
+            run.interval_s,
+            run.stall_s,
+            run.drain_s,
             job.restart_s,
             run.restore_s,
             run.mtti_s,
@@ -199,13 +191,12 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
             run.kept_by_swaps,
             run.waiting,
         )
-        first_order = goodput.first_order_goodput(*times, recovery_s + swap_s, run.mtti_s, slowdown)
+        recovery_s = job.restart_s + run.restore_s
         understated = goodput.understated_goodput(
             run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
         )
     running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
-        "goodput_first_order": (1.0 - run.waiting) * first_order * job.progress,
         "goodput_understated": running * understated * job.progress,
         "loss": Loss(**vars(parts), other=run.goodput * job.lost_time / job.progress),
         "lost_time": job.lost_time,
@@ -266,17 +257,18 @@ def _derived_stall(case: Case, run: Run) -> StallPlan | None:
     )
 
 
-def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
+def _repair(case: Case, run: Run) -> Repair | None:
     """Units in repair and spares, where the problem states repairs."""
     repair = case.job.repair
     if repair is None:
         return None
-    (_, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
-    unit, load = way.spare_unit, repair.load(rate, run.gpus)
+    way = case.in_use(run.used, run.ways)[0][1]
+    unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
     gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
     shrunk = operate.shrunk_of(case, run)
     out = None if unit.in_rack else units_out(run.spares, load)
-    out = out if shrunk is None else shrunk.units_out
+    if shrunk is not None:
+        out = shrunk.units_out
     kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,

@@ -130,12 +130,12 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A direction in which a plan is extreme; ``setting`` None where no file can ask for it."""
+    """A direction in which a plan is extreme, and the settings that ask for it."""
 
     name: str
     label: str
     detail: str = ""
-    setting: tuple[str, ...] | None = ()
+    setting: tuple[str, ...] = ()
 
 
 class Alternative(Record):
@@ -234,14 +234,12 @@ class Sweep(Study):
 
 
 class FrontierPoint(Record):
-    """The best plan from ``from_x`` to ``to_x`` (None: open): no ``y`` is above ``bound``."""
+    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``."""
 
     x: InX
     y: InY
     bound: InY
     gap: float
-    from_x: InX
-    to_x: InX | None
     counts: dict[str, int]
     gpus_in_use: int
     goodput: float
@@ -274,7 +272,6 @@ class Frontier(Study):
     points: tuple[FrontierPoint, ...]
     knee: int | None = None
     best: int | None = None
-    knee_rule: str = ""
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
@@ -292,7 +289,7 @@ class End(Record):
 
 
 class Swing(Record):
-    """Best objective as one input goes from low to high, all else unchanged."""
+    """Best objective as one input goes from low to high; ``width``: distance of both."""
 
     path: str
     label: str
@@ -301,8 +298,6 @@ class Swing(Record):
     low: End
     high: End
     width: InUnitOfGoal | None = None
-    least_width: InUnitOfGoal | None = None
-    most_width: InUnitOfGoal | None = None
 
 
 class Tornado(Study):

@@ -182,9 +182,6 @@ class JobPlan(PlanModel):
     reading_systems: Customer[int]
     interval_s: Customer[float]
     interval_policy: Customer[Literal["fixed", "optimal"]]
-    young_s: Customer[float]
-    daly_s: Customer[float]
-    exact_s: Customer[float]
     stall_s: Customer[float]
     drain_s: Customer[float]
     overlap: Customer[float]
@@ -195,7 +192,6 @@ class JobPlan(PlanModel):
     drain_slowdown: Customer[float]
     mtti_s: Customer[float]
     goodput: Customer[float]
-    goodput_first_order: Customer[float]
     loss: Customer[Loss]
     useful_gpus: Customer[float]
     useful_pflops: Customer[float | None]
@@ -212,7 +208,6 @@ class JobPlan(PlanModel):
     fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
-    readers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
     other_data_tb: Customer[float] = 0.0
     tokens: Customer[float | None] = None

@@ -410,8 +410,6 @@ class Totals(PlanModel):
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None
     heat_liquid_kw: Customer[float | None] = None
-    heat_air_btu_per_h: Customer[float | None] = None
-    heat_liquid_btu_per_h: Customer[float | None] = None
     subscriptions_usd_per_year: Net[float | None] = None
     colocation_usd_per_year: float | None = None
     usd_per_useful_gpu_hour: float | None = None

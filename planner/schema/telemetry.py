@@ -37,11 +37,10 @@ class LossBudget(Record):
 
 
 class FailuresAssumed(Record):
-    """Law of the failures; ``variation``: standard deviation over mean of their times."""
+    """Law of the failures."""
 
     kind: FailureKind
     mean_s: float
-    variation: float
     shape: float | None = None
     file: str | None = None
     times: int | None = None
@@ -51,24 +50,18 @@ class FailuresAssumed(Record):
 class RepairSeen(Record):
     """Hardware in repair: assumptions, and events of a year."""
 
-    spares: int
     in_rack: bool
     shrinks: bool
-    hardware_share: float
-    repair_s: float
-    swap_s: float
+    expected_out: float
     taken_per_year: float
     waits_per_year: float
     grown_per_year: float
 
 
 class LocalSeen(Record):
-    """Local checkpoints: each ``every``-th goes to storage ``settle_s`` after its capture."""
+    """Local checkpoints: each ``every``-th goes to storage."""
 
     every: int
-    settle_s: float
-    restart_s: float
-    remote_share: float
     remote_per_year: float
 
 
@@ -147,8 +140,7 @@ CHECKPOINT_COLUMNS: dict[str, str] = {
 ``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
 range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``kind`` is
 ``checkpoint``, ``inferred`` (one of several that were written at once, told apart by the jobs'
-rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
-(no job's).
+rhythm), ``cut`` (samples are missing) or ``other`` (no job's).
 """
 
 
@@ -158,14 +150,6 @@ class Measured(Record):
     value: float
     low: float | None = None
     high: float | None = None
-
-
-class Segment(Record):
-    """A stretch of a job between two interruptions, on the trace's clock."""
-
-    start_s: float
-    end_s: float
-    checkpoints: int
 
 
 class JobFound(Record):
@@ -179,10 +163,8 @@ class JobFound(Record):
     cluster: str
     start_s: float
     end_s: float
-    segments: tuple[Segment, ...]
     checkpoints: int
     inferred: int = 0
-    aborted: int = 0
     missed: int = 0
     size_gb: Measured
     interval_s: Measured
@@ -190,7 +172,6 @@ class JobFound(Record):
     resolved: bool = True
     overlap: Measured
     write_gb_per_s: Measured
-    peak_gb_per_s: Measured
     bytes_per_parameter: float
     parameters: Measured
     restarts: int = 0
@@ -214,15 +195,10 @@ class ClusterFound(Record):
     window_s: float | None = None
     missing: int = 0
     steps: int = 0
-    resets: int = 0
-    repeated: int = 0
     reads: bool
     background_gb_per_s: float
     peak_gb_per_s: float
-    bursts: int
-    checkpoints: int
     other: int
-    jobs: int
 
 
 class Override(Record):
@@ -328,7 +304,6 @@ class Characterization(Shown, Record):
     read_as: Literal["rate", "bytes", "counter"]
     clusters: tuple[ClusterFound, ...]
     jobs: tuple[JobFound, ...]
-    bursts: int
     checkpoints: int
     calibration: Calibration | None = None
     study: FleetStudy | None = None
