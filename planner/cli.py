@@ -455,7 +455,7 @@ def explore(
 
 
 _ANSWERS = "\n".join(
-    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.example or each.default)}':<26}{each.words}"
+    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
     for key, each in QUESTIONS.items()
 )
 
@@ -669,7 +669,9 @@ def quote_bid(
     files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
     vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[Texts, option("Date of a bid, if not stated.", metavar="FILE=DATE")] = None,
+    date: Annotated[
+        Texts, option("Date of a bid, where it states none.", metavar="FILE=DATE")
+    ] = None,
     currency: Annotated[Texts, option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,

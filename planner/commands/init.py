@@ -58,6 +58,11 @@ class Question(NamedTuple):
     nothing: str = "none"
 
     @property
+    def like(self) -> str:
+        """An answer."""
+        return self.example or self.default
+
+    @property
     def text(self) -> str:
         """The question as the terminal shows it; an example does not look like a default."""
         shown = f", for example {self.example}" if self.example else ""
