@@ -366,28 +366,26 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.rules import run
+    from planner.analysis.alternatives import run_rules
 
-    return run(request_of(problem, **solving))
+    return run_rules(request_of(problem, **solving))
 
 
 def alternatives(
     problem: ProblemSource,
     *,
     within: float | str = "1 %",
-    most: int = 8,
     **solving: Unpack[Solving],
 ) -> Alternatives:
     """Plans near the optimum that differ from it: `compare --near`.
 
     Args:
         within: distance from the optimum, as a share.
-        most: most plans, the best included.
     """
-    from planner.analysis.alternatives import run
+    from planner.analysis.alternatives import run_near
 
     within = share("--near", within)
-    return run(request_of(problem, **solving), within=within, most=most)
+    return run_near(request_of(problem, **solving), within=within)
 
 
 def bid(
