@@ -56,9 +56,19 @@ from planner.report.words import (
     valued,
     years,
 )
-from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
-from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
+from planner.schema.plan import (
+    UNDECIDED,
+    FabricReport,
+    Infeasibility,
+    LimitReport,
+    Line,
+    Plan,
+    Step,
+    StorageOption,
+    StorageOptions,
+    Totals,
+)
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
