@@ -17,21 +17,18 @@ from pydantic import BaseModel
 
 from planner import terminal
 from planner.report.blocks import Block, Heading
+from planner.report.edition import restated, restated_columns
 from planner.report.page import fragment, plan_sections
-from planner.report.restated import restated, restated_columns
 from planner.report.screen import show
 from planner.report.views import (
     bids,
+    checks,
     comparison,
     explain,
-    frontier,
-    simulation,
+    sensitivity,
     size,
     sweep,
     telemetry,
-    tornado,
-    uncertain,
-    verification,
 )
 from planner.report.views import plan as plan_view
 from planner.report.words import clean
@@ -120,18 +117,20 @@ VIEWS: dict[type[Any], View] = {
     Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
     RulesTable: View("rules", comparison.rules, None, _own_row_ended),
     Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View("audit", verification.audit, None, _audit_ended),
+    Audit: View("audit", checks.audit, None, _audit_ended),
     Verification: View(
         "verification",
-        verification.verification,
+        checks.verification,
         None,
         lambda found: "infeasible" if found.result == "fails" else "optimal",
     ),
     Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
     Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
-    Frontier: View("frontier", frontier.view, frontier.charts),
-    Tornado: View("tornado", tornado.view, tornado.charts, _swings_ended),
-    Uncertain: View("uncertain", uncertain.view, uncertain.charts, _draws_ended, "outcomes"),
+    Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
+    Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _swings_ended),
+    Uncertain: View(
+        "uncertain", sensitivity.uncertain, sensitivity.uncertain_charts, _draws_ended, "outcomes"
+    ),
     Bids: View("bids", bids.view, table="bids"),
     Characterization: View(
         "characterization",
@@ -140,7 +139,7 @@ VIEWS: dict[type[Any], View] = {
         lambda found: "optimal" if found.jobs else "no_solution",
         "jobs",
     ),
-    Simulation: View("simulation", simulation.view, None, _always),
+    Simulation: View("simulation", checks.simulation, None, _always),
     SizeReport: View("size", size.view, None, _always, "rules"),
     Plan: View("plan", plan_view.no_plan, table="lines"),
 }
@@ -241,7 +240,7 @@ def _folded(head: str, content: str) -> str:
 
 
 def _picture(chart: Any) -> str:
-    from planner.report.charts.picture import png
+    from planner.report.picture import png
 
     if not chart.panels:
         return ""

@@ -13,7 +13,7 @@ from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES
 from planner.inputs import Inputs
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product, write_in
 from planner.schema.analysis import (
     Comparison,
@@ -318,12 +318,12 @@ def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
 
 def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the net prices of products that every plan buys."""
-    bills = [{line.sku: line for line in scope.own_lines(plan)} for plan in plans if plan.jobs]
+    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans if plan.jobs]
     for sku, line in bills[0].items() if bills else ():
         if all(sku in bill for bill in bills):
 
             def read(plan: Plan, sku: str = sku) -> Scalar:
-                lines = (each for each in scope.own_lines(plan) if each.sku == sku)
+                lines = (each for each in edition.own_lines(plan) if each.sku == sku)
                 return next((each.unit_net_usd for each in lines), None)
 
             yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", read)
@@ -374,7 +374,7 @@ def _line_rows(plans: Sequence[Plan]) -> tuple[LineRow, ...]:
     """Every product that a bill holds, in the order of the bill's sections."""
     known: dict[str, Line] = {}
     for plan in plans:
-        for line in scope.own_lines(plan):
+        for line in edition.own_lines(plan):
             known.setdefault(line.sku, line)
     order = {section: place for place, section in enumerate(get_args(Section))}
     rows = []
@@ -404,7 +404,7 @@ def _sum(plan: Plan, sku: str, field: str) -> float | None:
     """Sum over a product's lines: 0 where the bill does not hold it."""
     if not plan.jobs:
         return None
-    return total(getattr(line, field) for line in scope.own_lines(plan) if line.sku == sku)
+    return total(getattr(line, field) for line in edition.own_lines(plan) if line.sku == sku)
 
 
 def total(values: Iterable[float | None]) -> float | None:

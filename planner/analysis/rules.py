@@ -15,7 +15,7 @@ from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
 from planner.loader.overrides import checked
 from planner.paths import job_path
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product
 from planner.schema.analysis import Bought, Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.catalog import Family
@@ -244,7 +244,7 @@ def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome:
 
 
 def _of_section(plan: Plan, section: str) -> list[Line]:
-    return [line for line in scope.own_lines(plan) if line.section == section]
+    return [line for line in edition.own_lines(plan) if line.section == section]
 
 
 def _bought(lines: list[Line]) -> tuple[Bought, ...]:

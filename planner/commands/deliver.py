@@ -14,8 +14,8 @@ from planner.analysis.request import one_of, stem_of
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError
 from planner.loader.prices import today
-from planner.report.audience import Audience, for_audience
 from planner.report.blocks import Heading
+from planner.report.edition import Audience, for_audience
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
 from planner.schema.analysis import Comparison, Frontier, Sweep
@@ -158,7 +158,7 @@ def write_files(target: Target, *records: Any) -> None:
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     """Charts with something drawn as PNG and SVG by path, named by ``stem`` and the chart."""
-    from planner.report.charts.picture import png, svg
+    from planner.report.picture import png, svg
 
     found = {}
     for chart in (each for each in charts if each.panels):
@@ -201,7 +201,7 @@ def _title(record: Any) -> str:
 def _page(path: Path, records: Sequence[Any]) -> dict[Path, bytes]:
     """The page of records; of a sweep the page with sliders, none where it is too large."""
     from planner.report.page import report
-    from planner.report.sweep_page import page
+    from planner.report.views.sweep import page
 
     if isinstance(records[0], Sweep):
         stated, beside = shown_in_currency(records[0], MOST_ROWS)
@@ -312,7 +312,7 @@ def _cable_files(
     if not {"cables", "netbox"} & {*also}:
         return {}, []
     from planner.plan.cables import cable_schedule
-    from planner.report import netbox
+    from planner.report.exports import cables_csv, netbox_files
     from planner.workbook import tables
 
     if "netbox" in also and not opened.plan.racks:
@@ -323,18 +323,18 @@ def _cable_files(
     sheets: list[Sheet] = []
     if "cables" in also:
         sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
-        contents[file("cables.csv")] = netbox.schedule_csv(schedule)
+        contents[file("cables.csv")] = cables_csv(schedule)
     if "netbox" in also:
-        found = netbox.files(opened.plan, schedule)
+        found = netbox_files(opened.plan, schedule)
         contents |= {file(f"netbox-{key}.csv"): data for key, data in found.items()}
     return contents, sheets
 
 
 def _bill(plan: Plan, edition: Edition, kind: str) -> bytes:
-    from planner.report.bill import bill, csv_bytes, json_bytes
+    from planner.report.exports import bill, bill_csv, bill_json
 
     made = bill(plan, edition.audience, edition.prices)
-    return (csv_bytes if kind == "bill.csv" else json_bytes)(made, edition.prices)
+    return (bill_csv if kind == "bill.csv" else bill_json)(made, edition.prices)
 
 
 def _plan_workbook(opened: PlanFile, edition: Edition, sheets: Sequence[Sheet]) -> bytes:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from planner.currency import bare
 from planner.figures import FIGURES, capital
-from planner.report.audience import HIDDEN_OBJECTIVE
 from planner.report.blocks import (
     Bar,
-    Bars,
+    BarList,
     Block,
+    Chart,
     Column,
     Facts,
     Heading,
@@ -28,11 +28,10 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.charts.model import Chart
-from planner.report.restated import restated
-from planner.report.scope import decided_lines, own_lines
+from planner.report.edition import HIDDEN_OBJECTIVE, decided_lines, own_lines, restated
 from planner.report.views.plan import (
     answer_lines,
+    given_away,
     limit_bars,
     storage_alternatives,
     tiles,
@@ -40,12 +39,10 @@ from planner.report.views.plan import (
 from planner.report.words import (
     STATUS_WORDS,
     about,
-    as_it_stands,
     clean,
     counted,
     duration,
     fitted,
-    given_away,
     headed,
     money,
     named,
@@ -56,7 +53,7 @@ from planner.report.words import (
     so_many,
     some,
 )
-from planner.schema.analysis import RulesTable, Study, Sweep
+from planner.schema.analysis import RulesTable, Study
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Line, Plan, Totals
@@ -76,13 +73,6 @@ class ShownStudy(NamedTuple):
     record: AnyStudy
     blocks: tuple[Block, ...]
     charts: tuple[Chart, ...]
-
-    @property
-    def title(self) -> str:
-        """The title of its part of the page."""
-        if self.charts:
-            return self.charts[0].title
-        return next((each.text for each in self.blocks if isinstance(each, Heading)), "Study")
 
 
 class Section(NamedTuple):
@@ -156,13 +146,15 @@ def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]
 def _study(number: int, shown: ShownStudy, plan: Plan | None) -> Section:
     """A study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
+    title = next((each.text for each in shown.blocks if isinstance(each, Heading)), "Study")
+    title = shown.charts[0].title if shown.charts else title
     parts = list(_parts(shown.blocks))
-    finding = Text((_finding(parts) or _ended(study),), style="note")
+    finding = Text((_finding(parts),), style="note")
     remark = Text((_about(study, plan),), style="muted")
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
     found = (*_parts([finding, remark]), *drawn, *parts)
-    return Section(place, shown.title, found, of=f"study {number}")
+    return Section(place, title, found, of=f"study {number}")
 
 
 def _finding(parts: Sequence[Part]) -> str:
@@ -176,29 +168,19 @@ def _finding(parts: Sequence[Part]) -> str:
     return ""
 
 
-def _ended(study: AnyStudy) -> str:
-    """The status of a study without blocks."""
-    message = getattr(study, "message", None)
-    return message or capital(STATUS_WORDS.get(getattr(study, "status", ""), "No result"))
-
-
 def _about(study: AnyStudy, plan: Plan | None) -> str:
-    """The problem of a study and its objective, and whether the plan beside it has other inputs."""
+    """The problem of a study, and whether the plan beside it has other inputs."""
     if not isinstance(study, AnyStudy):
         return ""
     text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
-    # A sweep need not have been asked for the problem as it stands.
-    if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
-        text += f" {as_it_stands(study)}"
-    made_of = getattr(study, "input_sha256", None)
-    if made_of and plan is not None and made_of != plan.provenance.input_sha256:
+    if study.input_sha256 and plan and study.input_sha256 != plan.provenance.input_sha256:
         text += " Made from other inputs than the plan."
     return text
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
     """The panels of a chart; values are tooltips of their markers and bars."""
-    from planner.report.charts.picture import svg_element
+    from planner.report.picture import svg_element
 
     panels = []
     for at, panel in enumerate(chart.panels):
@@ -218,7 +200,7 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
             yield {"kind": "text", "texts": [text for text in block.texts if text], "block": block}
         elif isinstance(block, Tiles):
             yield {"kind": "tiles", "figures": block.figures}
-        elif isinstance(block, Bars) and block.bars:
+        elif isinstance(block, BarList) and block.bars:
             yield {"kind": "bars", "block": block}
         elif isinstance(block, Table) and block.count:
             yield _table(block)
@@ -293,13 +275,13 @@ def _shares(plan: Plan, totals: Totals) -> list[Block]:
     for line in own_lines(plan):
         kw[line.section] = kw.get(line.section, 0.0) + (line.it_power_kw or 0.0)
     found: list[Block] = [
-        Bars("Capex by section", _by_section(totals.capex_by_section_usd, money)),
-        Bars("IT load by section", _by_section(kw, power)),
+        BarList("Capex by section", _by_section(totals.capex_by_section_usd, money)),
+        BarList("IT load by section", _by_section(kw, power)),
     ]
     for job in plan.jobs:
         under = f"Goodput {percent(job.goodput, 2)}, an interruption every "
         under += f"{duration(job.mtti_s)}; minutes of a day lost to:"
-        found.append(Bars(f"Lost time of {job.name or 'the job'}", _losses(job), under))
+        found.append(BarList(f"Lost time of {job.name or 'the job'}", _losses(job), under))
     return found
 
 

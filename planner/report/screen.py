@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planner.report.blocks import (
+    ROW_MIDDLE,
+    BarList,
     Bars,
     Block,
+    Chart,
     Column,
     Facts,
     Heading,
@@ -19,8 +22,6 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
-from planner.report.charts.model import ROW_MIDDLE, Chart
-from planner.report.charts.model import Bars as Drawn
 from planner.report.words import fitted
 from planner.terminal import harmless, width
 
@@ -119,7 +120,7 @@ def _block(block: Block, *, full: bool) -> Iterator[RenderableType]:
         yield from _text(block, full=full)
     elif isinstance(block, Tiles):
         yield _tiles(block)
-    elif isinstance(block, Bars):
+    elif isinstance(block, BarList):
         yield from _bars(block)
     elif isinstance(block, Chart):
         yield from _chart(block, full=full)
@@ -184,7 +185,7 @@ def _tiles(block: Tiles) -> RenderableType:
     return row
 
 
-def _bars(block: Bars) -> Iterator[RenderableType]:
+def _bars(block: BarList) -> Iterator[RenderableType]:
     from rich.text import Text as Words
 
     if not block.bars:
@@ -209,7 +210,7 @@ _CELLS, _MOST_DRAWN = 33, 12
 def _chart(chart: Chart, *, full: bool) -> Iterator[RenderableType]:
     """The bars of a list, about where they start; other charts are for pages and sheets."""
     panels = [panel for panel in chart.panels if panel.rows]
-    bars = [layer for panel in panels[:1] for layer in panel.layers if isinstance(layer, Drawn)]
+    bars = [layer for panel in panels[:1] for layer in panel.layers if isinstance(layer, Bars)]
     if not bars or width() < _WIDE:
         return
     ends = [end for layer in bars for side in (layer.starts, layer.ends) for end in side]
@@ -221,6 +222,8 @@ def _chart(chart: Chart, *, full: bool) -> Iterator[RenderableType]:
             for place, start, end in zip(layer.rows, layer.starts, layer.ends, strict=True):
                 if round(place - ROW_MIDDLE) == at:
                     drawn.append((start, end, mark))
+        if not any(_CELLS * abs(end - start) >= span for start, end, _ in drawn):
+            continue  # too short to be seen
         rows.append((fitted(label, width() - _CELLS - 6), _bar_text(drawn, low, span)))
     yield _heading(chart.title)
     yield _grid(("", ""), rows, (0, 1))

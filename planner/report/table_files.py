@@ -1,7 +1,6 @@
 """Tables as Parquet and CSV; a characterization as tables, jobs and overrides of a problem file.
 
-A CSV has one record per line. Text is quoted and no program takes it for a formula; numbers are
-written as short as they can be to be read back the same; nothing, NaN and infinity are empty.
+A CSV has one record per line; its cells are those of `planner.report.exports`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +20,21 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from planner.atomic_files import whole
-from planner.report.bill import harmless
-from planner.report.telemetry_words import (
-    USUAL_OVERLAP,
-    day,
+from planner.report.exports import cell, quoted
+from planner.report.views.telemetry import USUAL_OVERLAP
+from planner.report.words import (
+    DAY_S,
+    clean,
+    counted,
+    duration,
     instant,
     measured,
+    moment,
     most,
-    one_line,
+    short,
     span,
     stated,
 )
-from planner.report.views.telemetry import value_of
-from planner.report.words import DAY_S, clean, counted, duration
 from planner.schema.analysis import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
@@ -57,26 +56,9 @@ Values = Mapping[str, Sequence[Any]]
 
 def csv_text(values: Values) -> str:
     """A table as CSV."""
-    heads = ",".join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in values)
-    rows = zip(*(list(map(_cell, column)) for column in values.values()), strict=True)
+    heads = ",".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in values)
+    rows = zip(*(list(map(cell, column)) for column in values.values()), strict=True)
     return "\n".join([heads, *map(",".join, rows), ""])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return float.__repr__(value) if math.isfinite(value) else ""
-    if isinstance(value, str):
-        return _quoted(value) if value else ""
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, Integral):
-        return str(int(value))
-    return "" if value is None else _cell(float(value) if isinstance(value, Real) else str(value))
-
-
-@lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    return '"' + harmless(text).replace('"', '""') + '"'
 
 
 def write_files(
@@ -156,17 +138,13 @@ def fleet_csv(study: FleetStudy) -> bytes:
 def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
     for name, info in JobFound.model_fields.items():
         value = getattr(job, name)
+        if name in ("start_s", "end_s") and clock == "unix":
+            yield name.removesuffix("_s"), instant(value, clock)
         if "Measured" in str(info.annotation):
             for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
                 yield column, None if value is None else getattr(value, part)
-        elif name in ("start_s", "end_s"):
-            if clock == "unix":
-                yield name.removesuffix("_s"), instant(value, clock)
-            yield name, value
-        elif name == "segments":
-            yield name, len(value)
         else:
-            yield name, "; ".join(value) if name == "notes" else value
+            yield name, len(value) if name == "segments" else value
 
 
 # Parts of a problem file.
@@ -200,16 +178,19 @@ def overrides_yaml(calibration: Calibration) -> str:
     for each in calibration.overrides:
         now = f"; now {each.now}" if each.now else ""
         about = f"{each.label}: {span(each.measured, each.unit)}{now}; {each.source}"
-        lines += [_comment(about), f"{_key(each.path)}: {value_of(each)}"]
+        value = short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
+        lines += [_comment(about), f"{_key(each.path)}: {value}"]
     lines += [] if calibration.overrides else ["{}"]
     lines += [_comment(f"not measured: {text}") for text in calibration.not_measured]
     return "\n".join(lines) + "\n"
 
 
 def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = f"from {day(job.start_s, record.clock)}, seen for {duration(job.observed_s)}"
+    seen = (
+        f"from {moment(job.start_s, record.clock, day=True)}, seen for {duration(job.observed_s)}"
+    )
     yield "  " + _comment(f"{job.cluster}: {counted(job.checkpoints, 'checkpoint')} {seen}")
-    yield f"  - name: {_yaml_text(one_line(job.name, _NAME) or 'job')}"
+    yield f"  - name: {_yaml_text(short(job.name, _NAME) or 'job')}"
     parameters = f"{measured(job.parameters, 'parameters')}, {job.bytes_per_parameter:g} bytes each"
     yield f"    # parameters: {stated(job.parameters, 'parameters')}  # implied: {parameters}"
     yield "    checkpoint:"
@@ -249,7 +230,7 @@ def _failures(record: Characterization, job: JobFound) -> str:
 
 
 def _comment(text: str) -> str:
-    return f"# {one_line(text, _COMMENT)}"
+    return f"# {short(text, _COMMENT)}"
 
 
 def _yaml_text(text: str) -> str:
@@ -258,4 +239,4 @@ def _yaml_text(text: str) -> str:
 
 
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(one_line(path))
+    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(short(path, _COMMENT))

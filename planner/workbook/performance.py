@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import MW_FROM_KW, product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
@@ -345,7 +345,7 @@ def _lost_nameplate(plan: Plan, kind: str) -> float:
     Where the clients limit it even so, the plan does not state the loss: then it is that of whole
     units, or the most that leaves the clients the limit.
     """
-    job, stores = plan.jobs[0], scope.decided_lines(plan, "Storage")
+    job, stores = plan.jobs[0], edition.decided_lines(plan, "Storage")
     rates = [(getattr(line, f"{kind}_gb_per_s"), line.working) for line in stores]
     left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
     clients = getattr(job, f"client_{kind}_limit_gb_per_s")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product
 from planner.schema.plan import Line, Plan
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
@@ -41,7 +41,7 @@ class PowerCost:
         self.sheet = Sheet(book, NAME, _WIDTHS)
         self.cells: dict[str, V] = {}
         self.money = bill.prices == "all"
-        self._liquid = scope.cooled_by_liquid(plan)
+        self._liquid = edition.cooled_by_liquid(plan)
 
     @property
     def known(self) -> bool:
@@ -76,11 +76,11 @@ class PowerCost:
     def _inputs(self) -> Iterator[Fact | Given]:
         site, ratio = self.plan.site, Allowed(1, 10)
         yield Given("pue", site.pue, "", ratio)
-        if scope.two_pues(self.plan):
+        if edition.two_pues(self.plan):
             yield Given("pue_liquid", site.pue_liquid, "", ratio)
         if self.money and site.electricity_usd_per_kwh is not None and site.years is not None:
             yield Given("electricity_usd_per_kwh", site.electricity_usd_per_kwh)
-            if scope.over_time(self.plan):
+            if edition.over_time(self.plan):
                 how = "as planned: payments are discounted or end before the term"
                 yield Fact("years", site.years, how)
                 yield Fact("discount_rate", site.discount_rate)
@@ -184,7 +184,7 @@ class PowerCost:
 
     def _term(self, parts: list[str]) -> Iterator[Fact]:
         cells = self.cells
-        if not scope.over_time(self.plan):
+        if not edition.over_time(self.plan):
             total = cells["capex_usd"] + cells["years"] * cells["opex_usd_per_year"]
             yield Fact("tco_usd", total, "capex + term x opex")
             return
@@ -246,14 +246,14 @@ class PowerCost:
         cells = self.cells
         if name == "capex_usd" or year == 0:
             return cells[name] if name == "capex_usd" and year == 0 else 0
-        if name == "support_usd_per_year" and scope.over_time(self.plan):
+        if name == "support_usd_per_year" and edition.over_time(self.plan):
             return cells[name] * constant(self._supported(year))
         left = cells["years"] - (year - 1)
         return cells[name] * max_(0, left if year == last else min_(1, left))
 
     def _supported(self, year: int) -> float:
         """The share of the support per year that is paid in a year, as planned."""
-        lines = [line for line in scope.own_lines(self.plan) if line.support_usd_per_year]
+        lines = [line for line in edition.own_lines(self.plan) if line.support_usd_per_year]
         paid = whole = 0.0
         for line in lines:
             since, until = support_span(line, self.plan.site.years or 0.0)

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.report import scope
-from planner.report.restated import listed
-from planner.report.scope import Entry
+from planner.report import edition
+from planner.report.edition import Entry, list_price
 from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
@@ -187,7 +186,7 @@ def _each(total: float | None, count: int) -> V:
 
 def _mark(row: Row) -> Term:
     """The edited inputs of a line: quantity, price or both."""
-    prices: dict[str, Scalar] = {"unit_list": listed(row.line), "discount": row.line.discount}
+    prices: dict[str, Scalar] = {"unit_list": list_price(row.line), "discount": row.line.discount}
     priced = [same(row.cells[k], constant(v)) for k, v in prices.items() if k in row.opened]
     counted = same(row.cells["quantity"], row.line.quantity)
     if not priced:
@@ -213,7 +212,7 @@ _CONTENT: Mapping[str, tuple[str, float, str, Callable[[Row], Term]]] = {
     "spares": ("Spares", 7.5, "n0", lambda row: row.line.spares),
     "owned": ("Owned", 7.5, "n0", lambda row: row.line.installed),
     "order": ("Order", 8.5, "n0", _ordered),
-    "unit_list": ("List price {}", 13, "cents", lambda row: listed(row.line)),
+    "unit_list": ("List price {}", 13, "cents", lambda row: list_price(row.line)),
     "discount": ("Discount", 9, "pct0", lambda row: row.line.discount),
     "net": ("Net price {}", 13, "cents", _net),
     "amount": ("Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
@@ -235,7 +234,7 @@ _EDITED: Mapping[str, tuple[Kind, Allowed]] = {
 
 def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
     """The columns that a plan and an edition need."""
-    own = scope.own_lines(plan)
+    own = edition.own_lines(plan)
     inside, money = prices == "all", prices != "none"
     nets = prices in ("net", "list+net", "discount") or any(line.discount for line in own)
     absent = {
@@ -245,8 +244,8 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": not (nets and money),
         "amount": not money,
         "support": not money,
-        "over_term": not (inside and scope.over_time(plan)),
-        "subscription": not (money and scope.subscribed(plan)),
+        "over_term": not (inside and edition.over_time(plan)),
+        "subscription": not (money and edition.subscribed(plan)),
     }
     closed = {"unit_list": prices == "list+net"}
     found = []
@@ -298,7 +297,7 @@ class Bill:
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
         self._first = sheet.at
-        for block in scope.blocks(self.plan):
+        for block in edition.bill_sections(self.plan):
             top = self._section(block.section)
             self._sum(top, [self._line(entry) for entry in block.entries])
         if "amount" in self.at:
@@ -346,7 +345,7 @@ class Bill:
         for index, part in enumerate(entry.parts):
             number = _part_number(part.part_number)
             text, counts = f"incl. {product(part)}", _counts(row, part)
-            self._under(entry.part_label(index), number, text, counts)
+            self._under(f"{entry.number}.{index + 1}", number, text, counts)
         return row
 
     def _set_height(self, text: str) -> None:
@@ -451,7 +450,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"
-    money = "" if prices == "none" else f" · {book.code}, {scope.taxes(plan)}"
+    money = "" if prices == "none" else f" · {book.code}, {edition.taxes(plan)}"
     bill.sheet.head(plan.problem, f"{standing}{money} · estimates, not an offer", bill.wide)
     bill.sheet.at = _BILL
     bill.write()
@@ -524,16 +523,16 @@ def _terms(bill: Bill) -> Iterator[str]:
     plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.code}, net of discounts, {scope.taxes(plan)}. Budgetary "
+            f"Prices: {bill.book.code}, net of discounts, {edition.taxes(plan)}. Budgetary "
             "estimates until vendors' quotes replace them; not an offer."
         )
-        yearly = "Support and subscriptions" if scope.subscribed(plan) else "Support"
+        yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."
     totals = plan.totals
     if totals is not None and totals.lead_time_days is not None:
-        late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
+        late = [product(x) for x in edition.own_lines(plan) if x.sku in totals.critical_skus]
         weeks = counted_words(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."

@@ -6,7 +6,7 @@ import pytest
 
 from planner import api
 from planner.case.resolve import resolve
-from planner.report.audience import for_audience
+from planner.report.edition import for_audience
 from planner.report.views.plan import binding_text, reached, render
 from planner.report.words import duration, size, years
 from planner.schema.plan import LimitReport, NextStep, Plan

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from planner.commands.check import json_schema
-from planner.report.audience import PRICES, Audience
+from planner.report.edition import PRICES, Audience
 from planner.report.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan

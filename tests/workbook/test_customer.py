@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from planner.report.audience import Audience, for_audience, visible
+from planner.report.edition import Audience, for_audience, visible
 from planner.report.bill import bill, csv_bytes, json_bytes
 from planner.report.page import report
 from planner.schema.base import PlanModel, Prices

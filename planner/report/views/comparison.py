@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
@@ -16,67 +16,54 @@ from planner.report.blocks import (
     Text,
     figures,
     proof_block,
+    proven,
     values_of,
     words,
 )
-from planner.report.charts.model import proven
 from planner.report.views.plan import bought_text
 from planner.report.words import (
     LEAST_GIVEN_AWAY,
     STATUS_WORDS,
+    about,
     amount_of,
     changed_by,
     counted,
-    duration,
     gap,
-    millions,
     money,
     named,
-    number,
     percent,
+    quantity,
     relative,
-    signed,
     titled,
-    valued,
     write_figure,
 )
 from planner.schema.analysis import (
-    Alternative,
     Alternatives,
-    Bought,
     Comparison,
     Direction,
     FigureRow,
-    LimitSide,
+    LimitRow,
     LineRow,
-    Outcome,
     RulesTable,
     Side,
 )
 from planner.terminal import width
 
-_MAIN = (
-    "useful_pflops",
-    "useful_gpus",
-    "days_to_train",
-    "goodput",
-    "gpus_used",
-    "capex_usd",
-    "tco_usd",
-    "facility_power_kw",
-    "racks",
-)
+_WORK = ("useful_pflops", "useful_gpus", "days_to_train", "goodput", "gpus_used")
+_MAIN = (*_WORK, "capex_usd", "tco_usd", "facility_power_kw", "racks")
 _FIRST_ROWS = 6
 
 
 def view(found: Comparison, *, everything: bool = False) -> list[Block]:
     """A comparison as blocks; with ``everything`` rows that are the same in all plans, too."""
     keys = [side.key for side in found.sides]
-    sides = Facts(tuple((side.key, _side(side)) for side in found.sides))
     inputs = [row for row in found.inputs if everything or not row.equal]
     which = "" if everything else " that differ"
-    blocks: list[Block] = [Heading("Compared"), sides]
-    blocks.append(_figures(f"Inputs{which}", inputs, keys, _FIRST_ROWS))
+    blocks: list[Block] = [
+        Heading("Compared"),
+        Facts(tuple((side.key, _side(side)) for side in found.sides)),
+        _figures(f"Inputs{which}", inputs, keys, _FIRST_ROWS),
+    ]
     if sum(side.status in ("optimal", "feasible") for side in found.sides) < 2:
         return blocks
     lines = [row for row in found.lines if everything or not row.equal]
@@ -85,31 +72,28 @@ def view(found: Comparison, *, everything: bool = False) -> list[Block]:
     order = {name: at for at, name in enumerate(_MAIN)}
     rows.sort(key=lambda row: order.get(row.name.rpartition(".")[2], len(order)))
     main = sum(row.name.rpartition(".")[2] in order for row in rows)
+    limits = [row for row in found.limits if everything or not row.equal]
     return [
         *blocks,
         _lines(lines, keys),
         _figures(f"Figures{which}", rows, keys, max(1, main)),
-        _limits(found, keys, everything=everything),
+        _limits(limits, keys),
     ]
 
 
 def _side(side: Side) -> str:
-    texts = [f"{side.source}: {side.problem} ({_status(side)})"]
+    away, status = side.given_away or 0.0, STATUS_WORDS[side.status]
+    if side.edits and not side.message:
+        status = "as edited"
+    elif side.verdict:
+        status = f"not to be built: {'; '.join(side.verdict)}"
+    elif side.status == "optimal" and away > LEAST_GIVEN_AWAY:
+        status = f"{gap(away)} behind the {status}"
+    texts = [f"{side.source}: {side.problem} ({status})"]
     texts += [f"no plan: {side.message}"] if side.message else []
     texts += [f"edited: {'; '.join(side.edits)}"] if side.edits else []
     texts += [f"breaks: {'; '.join(side.broken)}"] if side.broken else []
     return "; ".join(texts)
-
-
-def _status(side: Side) -> str:
-    if side.edits and not side.message:
-        return "as edited"
-    if side.verdict:
-        return f"not to be built: {'; '.join(side.verdict)}"
-    away, text = side.given_away or 0.0, STATUS_WORDS[side.status]
-    if side.status == "optimal" and away > LEAST_GIVEN_AWAY:
-        return f"{gap(away)} behind the {text}"
-    return text
 
 
 def _table(title: str, columns: Sequence[Column], rows: str, first: int | None = None) -> Table:
@@ -121,10 +105,10 @@ def _table(title: str, columns: Sequence[Column], rows: str, first: int | None =
 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Figures of the plans, and their change against the first."""
-    named = [titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
+    labels = [titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
-    columns = [words("", named)]
+    columns = [words("", labels)]
     for at, key in enumerate(keys):
         texts = tuple(write_figure(row.series.values[at], row.unit) for row in rows)
         columns.append(Column(key, texts, words=wordy))
@@ -135,52 +119,33 @@ def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: 
 
 
 def _lines(rows: Sequence[LineRow], keys: Sequence[str]) -> Table:
-    """Units in place, then capex and IT power against the first plan."""
+    """Units in place, then capex against the first plan."""
     columns = [words("", (row.product for row in rows))]
     for at, key in enumerate(keys):
         columns.append(Column(key, tuple(write_figure(r.quantity.values[at], "") for r in rows)))
     for at, key in enumerate(keys[1:], 1):
-        changes = (
-            ("units", [changed_by(row.quantity.changes[at], "") for row in rows]),
-            ("capex", [changed_by(row.capex_usd.changes[at], "USD") for row in rows]),
-            ("IT kW", [changed_by(row.it_power_kw.changes[at], "") for row in rows]),
-        )
-        for label, texts in changes:
-            columns.append(Column(f"{key} - {keys[0]}, {label}", tuple(texts), detail=True))
+        capex = tuple(changed_by(row.capex_usd.changes[at], "USD") for row in rows)
+        columns.append(Column(f"{key} - {keys[0]}, capex", capex, detail=True))
     return _table("Bill, units", columns, "lines", _FIRST_ROWS)
 
 
-def _limits(found: Comparison, keys: Sequence[str], *, everything: bool) -> Table:
-    """Value and bound of every limit in each plan."""
-    rows: list[tuple[str, ...]] = []
-    for row in found.limits:
-        if row.equal and not everything:
-            continue
-        bound = "at most" if row.sense == "<=" else "at least"
-        reached = [_reached(side, row.unit) for side in row.sides]
-        allowed = ["-" if side is None else valued(side.limit, row.unit) for side in row.sides]
-        common = {text for text in allowed if text != "-"}
-        if len(common) == 1:
-            rows.append((f"{row.label}, {bound} {common.pop()}", *reached))
-        else:
-            rows.append((row.label, *reached))
-            rows.append((f"  allowed {bound}", *allowed))
-    columns = [
-        Column(key, tuple(row[at] for row in rows), words=not at)
-        for at, key in enumerate(("", *keys))
-    ]
+def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> Table:
+    """Value and bound of limits in each plan."""
+    columns = [words("", (row.label for row in rows))]
+    for at, key in enumerate(keys):
+        sides = [(row.sides[at], row) for row in rows]
+        texts = tuple(
+            "-"
+            if side is None
+            else f"{quantity(side.value, row.unit)} {row.sense} "
+            f"{quantity(side.limit, row.unit)}{'*' if side.binding else ''}"
+            for side, row in sides
+        )
+        columns.append(Column(key, texts))
     return _table("Limits (* binding)", columns, "limits")
 
 
-def _reached(side: LimitSide | None, unit: str) -> str:
-    if side is None:
-        return "-"
-    return f"{valued(side.value, unit)}{'*' if side.binding else ''}"
-
-
 # Storage rules side by side.
-
-_GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
 
 
 def rules(found: RulesTable) -> list[Block]:
@@ -190,13 +155,15 @@ def rules(found: RulesTable) -> list[Block]:
     if (plan := own.outcome) is not None:
         bought = ", ".join(f"{each.quantity:,} {each.model}" for each in plan.storage)
         cost = f", {money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
-        value = f"{valued(plan.measured or 0.0, measure.unit)} of {measure.label}"
+        value = f"{quantity(plan.measured or 0.0, measure.unit)} of {measure.label}"
         text = f"{bought or 'no storage'}: {value}{cost}"
+    other = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
+    command = _command(found.problem_file, found.scenario, (*found.overrides, *other.settings))
     return [
         Heading(f"{named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
-        Text((_command(found),), "Command", detail=True),
+        Text((command,), f"Command: {other.label}", detail=True),
         proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),
     ]
 
@@ -204,56 +171,35 @@ def rules(found: RulesTable) -> list[Block]:
 def _rules_table(found: RulesTable) -> Table:
     rows = found.rows
     plans = [row.outcome for row in rows]
-    million = found.shown_in.large[1]
+    storage = []
+    for row, plan in zip(rows, plans, strict=True):
+        bought = (
+            "" if plan is None else ", ".join(f"{x.quantity:,} {x.model}" for x in plan.storage)
+        )
+        storage.append(bought or ("none" if plan else f"no plan: {row.reason or 'none was found'}"))
+    measure = found.measure
 
-    def column(label: str, write: Callable[[Outcome], str], *, detail: bool = False) -> Column:
-        return figures(label, plans, write, detail=detail)
+    def signed(share: float) -> str:
+        return relative(share, signed=True)
 
-    storage = (
-        f"no plan: {row.reason or 'none was found'}" if p is None else _storage(p.storage)
-        for row, p in zip(rows, plans, strict=True)
-    )
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
-        words("kind", (_GROUPS.get(row.group, "") for row in rows), detail=True),
         words("storage", storage),
-        column("against", lambda p: signed(p.difference)),
-        column(f"capex, {million}", lambda p: millions(p.capex_usd)),
-        column("storage kW", lambda p: valued(p.storage_it_power_kw or 0.0, "")),
-        column("GPUs in use", lambda p: f"{p.gpus_used:,}", detail=True),
-        column(
-            FIGURES["useful_pflops"].label if found.measure.name == "useful_pflops"
-            else found.measure.label,
-            lambda p: valued(p.measured or 0.0, found.measure.unit),
-            detail=True,
-        ),
-        column(
-            "days to train",
-            lambda p: "-" if p.days_to_train is None else f"{p.days_to_train:,.1f}",
-            detail=True,
-        ),
-        column("interval", lambda p: duration(p.interval_s), detail=True),
-        column("goodput", lambda p: percent(p.goodput, 2), detail=True),
-    )  # fmt: skip
+        figures("against", values_of(plans, lambda p: p.difference), signed),
+        figures("capex", values_of(plans, lambda p: p.capex_usd), "USD"),
+        figures("storage kW", values_of(plans, lambda p: p.storage_it_power_kw), about),
+        figures(measure.label, values_of(plans, lambda p: p.measured), measure.unit, detail=True),
+        figures("goodput", values_of(plans, lambda p: p.goodput), percent, detail=True),
+    )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
 
 
-def _storage(bought: Sequence[Bought]) -> str:
-    """The largest of several purchases, and the number of others."""
-    if not bought:
-        return "none"
-    first = max(bought, key=lambda each: each.quantity)
-    more = f", +{len(bought) - 1} more" if len(bought) > 1 else ""
-    return f"{first.quantity:,} {first.model}{more}"
-
-
-def _command(found: RulesTable) -> str:
+def _command(problem: str | None, scenario: str | None, settings: Sequence[str]) -> str:
     """The command that solves a row in full."""
-    row = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
-    scenario = [] if found.scenario is None else ["--scenario", found.scenario]
-    settings = [part for text in (*found.overrides, *row.settings) for part in ("--set", text)]
-    return shlex.join(["planner", "solve", found.problem_file, *scenario, *settings])
+    options = [] if scenario is None else ["--scenario", scenario]
+    options += [part for text in settings for part in ("--set", text)]
+    return shlex.join(["planner", "solve", problem or "PROBLEM.yaml", *options])
 
 
 # Near-optimal plans.
@@ -263,105 +209,80 @@ _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 def alternatives(found: Alternatives) -> list[Block]:
     """Near-optimal plans as blocks."""
-    title = Heading(f"{found.problem}  (plans within {_tolerance(found)} of the best)")
+    within = f"{100.0 * found.within:.6g} %"
+    title = Heading(f"{found.problem}  (plans within {within} of the best)")
     if not found.alternatives:
         return [title, Text((found.message or "no plan",))]
     best, *others = found.alternatives
     job = best.plan.jobs[0]
-    work = f"{number(job.useful_gpus)} useful GPUs"
-    if job.useful_pflops is not None:
-        work = f"{number(job.useful_pflops, 1)} useful PFLOP/s"
+    name = "useful_gpus" if job.useful_pflops is None else "useful_pflops"
+    work = quantity(getattr(job, name), FIGURES[name].unit)
     facts = (
-        ("Best", f"{bought_text(best.plan)}: {work}"),
-        ("Found", f"{counted(len(others), 'other plan')} within {_tolerance(found)}"),
-        *_searched(found),
+        ("Best", f"{bought_text(best.plan)}: {work} of {FIGURES[name].label}"),
+        ("Found", f"{counted(len(others), 'other plan')} within {within}"),
+        *_searched(found, within),
         ("", found.message or ""),
     )
-    commands = tuple(filter(None, (_command_of(found, each) for each in found.alternatives)))
+    commands = []
+    for each in found.alternatives:
+        settings = next((way.setting for way in each.ways if way.setting is not None), None)
+        if settings is not None:
+            all_of = (*found.overrides, *settings)
+            commands.append(_command(found.problem_file, found.scenario, all_of))
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
     label, bound = OBJECTIVES[found.objective].label, amount_of(found.objective, found.bound)
+    proof = f"No plan has {label} of {better} than {bound}; 'behind' counts from there."
     return [
         title,
         Facts(facts),
         _plans(found),
-        Text(commands, "Commands", detail=True),
-        proof_block((
-            f"No plan has {label} of {better} than {bound}; 'behind' counts from there. Least and "
-            "most are among all plans within the tolerance.",
-        )),
-    ]  # fmt: skip
+        Text(tuple(commands), "Commands", detail=True),
+        proof_block((proof,)),
+    ]
 
 
-def _tolerance(found: Alternatives) -> str:
-    return f"{100.0 * found.within:.6g} %"
-
-
-def _command_of(found: Alternatives, alternative: Alternative) -> str:
-    """The command that solves a plan; empty where no problem file can ask for it."""
-    settings = next((way.setting for way in alternative.ways if way.setting is not None), None)
-    if settings is None:
-        return ""
-    scenario = [] if found.scenario is None else ["--scenario", found.scenario]
-    options = [part for text in (*found.overrides, *settings) for part in ("--set", text)]
-    return shlex.join(
-        ["planner", "solve", found.problem_file or "PROBLEM.yaml", *scenario, *options]
-    )
-
-
-def _searched(found: Alternatives) -> Iterator[tuple[str, str]]:
+def _searched(found: Alternatives, within: str) -> Iterator[tuple[str, str]]:
     """Yield the result of the search in each direction."""
     for name, label in _OTHERS.items():
         mine = [each for each in found.directions if each.name == name]
-        yield f"Other {label}", "; ".join(_others(found, mine)) or "none on offer"
+        yield f"Other {label}", "; ".join(_others(mine, within)) or "none on offer"
     labels = [each.label for each in found.directions if each.ended == "not_found"]
     yield "Undecided", ", ".join(labels)
     near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
     yield "Not proven", ", ".join(near)
-    more = found.found - len(found.alternatives)
-    yield "Omitted", f"{counted(more, 'plan')} alike" if more > 0 else ""
 
 
-def _others(found: Alternatives, mine: Sequence[Direction]) -> Iterator[str]:
-    within = [
-        f"{each.detail} {relative(each.shortfall or 0.0)} behind"
+def _others(mine: Sequence[Direction], within: str) -> Iterator[str]:
+    near = [
+        f"{each.detail} {relative(each.shortfall)} behind"
         for each in mine
         if each.ended == "within"
     ]
-    if within:
-        yield ", ".join(within)
+    if near:
+        yield ", ".join(near)
     if mine and mine[-1].ended == "no_plan":
-        yield f"no plan with any {'further one' if within else 'other'}"
+        yield f"no plan with any {'further one' if near else 'other'}"
     elif mine and mine[-1].ended == "beyond":
         last = mine[-1]
-        ends = (relative(last.at_least or 0.0), relative(last.shortfall or 0.0))
-        far = " to ".join(dict.fromkeys(ends))
-        proven = " (proven)" if last.proven else ""
-        yield f"none within {_tolerance(found)}: {last.detail} is {far} behind{proven}"
+        proof = " (proven)" if last.proven else ""
+        yield f"none within {within}: {last.detail} is {relative(last.shortfall)} behind{proof}"
 
 
 def _plans(found: Alternatives) -> Table:
     rows = found.alternatives
     plans = [each.plan for each in rows]
-    jobs = [plan.jobs[0] for plan in plans]
     totals = [plan.totals for plan in plans]
-    flops = jobs[0].useful_pflops is not None
-    work = [job.useful_pflops if flops else job.useful_gpus for job in jobs]
-    ways = (
-        ", ".join(f"{way.label} ({way.detail})" if way.detail else way.label for way in each.ways)
-        for each in rows
-    )
-    million = found.shown_in.large[1]
+    jobs = [plan.jobs[0] for plan in plans]
+    ways = (", ".join(f"{way.label} {way.detail}".rstrip() for way in each.ways) for each in rows)
     columns = (
         figures("", range(1, len(plans) + 1), 0),
         words("buys", map(bought_text, plans)),
-        figures("useful PFLOP/s" if flops else "useful GPUs", work, 1, detail=True),
         figures("behind", (each.shortfall for each in rows), relative),
         figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
-        figures(f"capex {million}", values_of(totals, lambda t: t.capex_usd), millions),
-        figures(f"TCO {million}", values_of(totals, lambda t: t.tco_usd), millions, detail=True),
+        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
+        figures("TCO", values_of(totals, lambda t: t.tco_usd), "USD", detail=True),
         figures(FIGURES["it_power_kw"].title, values_of(totals, lambda t: t.it_power_kw), 1),
-        figures("days to train", (job.days_to_train for job in jobs), 1, detail=True),
         words("extreme in", ways),
     )
     return Table("Plans, that of solve first", columns)

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planner.currency import amount, bare
-from planner.figures import FIGURES, RATIOS, objective_label
+from planner.figures import FIGURES, OBJECTIVES, RATIOS, objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.report import scope
-from planner.report.audience import HIDDEN_OBJECTIVE
 from planner.report.blocks import (
     Bar,
-    Bars,
+    BarList,
     Block,
     Column,
     Facts,
@@ -27,38 +25,57 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.restated import restated
+from planner.report.edition import (
+    CORE_SECTIONS,
+    HIDDEN_OBJECTIVE,
+    can_run_short,
+    complete,
+    decided_lines,
+    own_lines,
+    restated,
+    tells_ratio,
+    two_pues,
+)
 from planner.report.screen import show
 from planner.report.words import (
     MW_FROM_KW,
     NETWORKS,
+    STATUS_WORDS,
     about,
+    amount_of,
     days,
     duration,
     fitted,
-    given_away,
+    gap,
+    gives_away,
     listed,
     megawatts,
     money,
-    next_step,
     number,
     percent,
     power,
     product,
-    program_proof,
     proof,
     quantity,
     results,
     size,
     so_many,
     some,
-    status,
-    valued,
     years,
 )
 from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
-from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
+from planner.schema.plan import (
+    UNDECIDED,
+    Infeasibility,
+    LimitReport,
+    Line,
+    NextStep,
+    ObjectiveReport,
+    Plan,
+    Step,
+    Totals,
+)
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
@@ -102,6 +119,24 @@ def headline(plan: Plan) -> str:
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
     return f"{name}  ({status(plan)})"
+
+
+def status(plan: Plan) -> str:
+    """The quality of a plan: faults, or its proof and the distance from the best."""
+    best, goal = STATUS_WORDS[plan.status], plan.objective
+    against = [each.text for each in plan.verdict if each.code != "search"]
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    if against:
+        unproven = [] if plan.status == "optimal" else [best]
+        faults = [*unproven, *against, *(cut if not unproven else [])]
+        return f"not to be built: {'; '.join(faults)}"
+    if cut and plan.status == "optimal":
+        return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
+    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+        return best
+    side = "below" if goal.sense == "maximize" else "above"
+    value = "" if goal.best is None else f" of {amount_of(goal.name, goal.best)}"
+    return f"{gap(goal.given_away)} {side} the {best}{value}"
 
 
 # No plan.
@@ -198,13 +233,13 @@ def _figure(name: str, value: float) -> str:
 
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
     """The bill: every line, or a line for each section beyond GPUs and storage."""
-    lines = scope.own_lines(plan)
+    lines = own_lines(plan)
     shown = results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     shown = shown._replace(digits=min(2, shown.digits))
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
-        if every or section in scope.CORE_SECTIONS:
+        if every or section in CORE_SECTIONS:
             rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
@@ -250,16 +285,16 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def limit_bars(plan: Plan, most: int) -> Bars:
+def limit_bars(plan: Plan, most: int) -> BarList:
     """The limits as bars: all binding ones, then the nearest."""
-    there = [limit for limit in plan.limits if scope.can_run_short(limit)]
+    there = [limit for limit in plan.limits if can_run_short(limit)]
     ordered = sorted(there, key=lambda one: (not one.binding, -used_share(one)))
     most = max(most, sum(limit.binding for limit in there))
     bars = [
         Bar(limit.label, used_share(limit), reached(limit), limit.binding, binding_text(limit))
         for limit in ordered[:most]
     ]
-    return Bars("Limits", tuple(bars))
+    return BarList("Limits", tuple(bars))
 
 
 def used_share(limit: LimitReport) -> float:
@@ -300,7 +335,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         text = f"{', '.join(first)} or {last}" if first else last
         yield "Storage", f"{text}{_near(plan, found)}; {storage_decided(plan, found)}"
     step = plan.next_step
-    yield "Next step", next_step(plan, step) if step is not None and step.needs else ""
+    yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
     models = {line.sku: product(line) for line in plan.lines}
     idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
     yield "Idle", f"{listed(idle)}, owned, will stand idle" if idle else ""
@@ -353,7 +388,7 @@ def _cost(plan: Plan, totals: Totals) -> str:
     ratios = [
         f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} {code} per {unit}"
         for name, usd, unit in each
-        if usd is not None and scope.tells_ratio(plan, name)
+        if usd is not None and tells_ratio(plan, name)
     ]
     lead = [f"longest lead time {days(d)}"] if (d := totals.lead_time_days) else []
     return "; ".join([text, *filter(None, [", ".join(ratios)]), *lead])
@@ -363,7 +398,7 @@ def _power(plan: Plan, totals: Totals) -> str:
     text = "not known in full"
     if totals.facility_power_kw is not None:
         pue = f"PUE {plan.site.pue:g}"
-        if scope.two_pues(plan):
+        if two_pues(plan):
             pue += f" air, {plan.site.pue_liquid:g} liquid"
         text = f"{power(round(totals.facility_power_kw))} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
@@ -413,7 +448,37 @@ def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
 
 def bought_text(plan: Plan) -> str:
     """The GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in scope.decided_lines(plan))
+    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
+
+
+def given_away(plan: Plan) -> str:
+    """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
+    goal = plan.objective
+    if not gives_away(goal) or goal.given_away is None:
+        return ""
+    less = "less" if goal.sense == "maximize" else "more"
+    text = f"within tolerance: {gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
+    capex = None if plan.totals is None else plan.totals.capex_usd
+    if goal.best_capex_usd is not None and capex is not None:
+        saved = goal.best_capex_usd - capex
+        text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
+    if goal.given_away <= goal.indifference * 1.001:
+        end = "maximum" if goal.sense == "maximize" else "minimum"
+        return f"{text}; set `indifference: 0` for the {end}"
+    return f"{text} (policy.prefer, objective.indifference)"
+
+
+def _next_step(plan: Plan, step: NextStep) -> str:
+    """The next useful number of GPU systems: its gain and its needs."""
+    goal = plan.objective
+    models = {line.sku: product(line) for line in plan.lines}
+    gain = step.value - (goal.value or 0.0)
+    more = money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
+    needs = [
+        quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
+        for need in step.needs
+    ]
+    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {listed(needs)}"
 
 
 # Storage alternatives.
@@ -480,10 +545,8 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     columns = (
         words("option", names),
         figures("at list", (each.list_usd for each in found.options), money),
-        figures("everything else", (each.beside_usd for each in found.options), _beside),
         figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
-        figures("break-even", (each.even_usd if one else None for each, one in pairs), bare),
-        figures("break-even, worst case", (e.sure_usd if o else None for e, o in pairs), bare),
+        figures("break-even", (e.sure_usd if o else None for e, o in pairs), bare),
     )
     counted = "purchase price"
     if found.counted != "purchase" and plan.site.years is not None:
@@ -491,14 +554,9 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     notes = (
         f"* in the plan; {_needed(plan, found)}; money: {counted}",
         storage_decided(plan, found),
-        "break-even: unit price at which it is the cheapest with the others at list; worst case: "
-        "at every price of the others",
+        "break-even: unit price at which it is the cheapest at every price of the others",
     )
     yield Table("Storage alternatives", columns, notes, detail=detail)
-
-
-def _beside(usd: float) -> str:
-    return f"{'+' if usd > 0 else '-'}{money(abs(usd))}" if abs(usd) >= 0.5 else "="
 
 
 # Further parts.
@@ -512,11 +570,6 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
     elif name == "run":
         yield Facts(tuple(_ways(plan, plan.jobs[0])), "Operation")
         yield _operation(plan.jobs[0])
-        binding = [limit for limit in plan.limits if limit.binding]
-        sources = [f" ({limit.source})" if limit.source else "" for limit in binding]
-        pairs = zip(binding, sources, strict=True)
-        rows = tuple((limit.label, f"{reached(limit)}{source}") for limit, source in pairs)
-        yield Facts(rows or (("", "none"),), "Binding limits")
     elif name == "network":
         yield Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")
     elif name == "notes":
@@ -535,7 +588,7 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
     """Yield shares of capex, power, heat, running cost and lead time."""
     yield "Tolerance", given_away(plan)
-    if scope.complete(plan) and totals.capex_usd:
+    if complete(plan) and totals.capex_usd:
         shares = [
             f"{section.lower()} {percent(usd / totals.capex_usd)}"
             for section, usd in totals.capex_by_section_usd.items()
@@ -603,7 +656,7 @@ def _operation(job: JobPlan) -> Table:
         "",
         (
             words("figure", (figure.label for figure, _ in rows)),
-            figures("value", rows, lambda row: valued(row[1], row[0].unit)),
+            figures("value", rows, lambda row: quantity(row[1], row[0].unit)),
             words("", (figure.note for figure, _ in rows)),
         ),
     )
@@ -628,10 +681,24 @@ def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
     return NETWORKS[fabric.network], f"{planes}{shape}{full}"
 
 
+def _program_proof(goal: ObjectiveReport) -> str:
+    """Bound by the integer program; empty where none was run."""
+    found = goal.program
+    if found is None:
+        return ""
+    solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
+    text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
+    if found.form == "demands":
+        return text + "demands of the operating point, no bound on useful work"
+    return text + (
+        "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
+    )
+
+
 def _proof(plan: Plan) -> Iterator[str]:
     made = plan.provenance
     solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
     by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     yield f"{proof(plan.objective)}; {by}{seconds}; verified by independent arithmetic"
-    yield program_proof(plan.objective)
+    yield _program_proof(plan.objective)

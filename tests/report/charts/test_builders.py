@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from planner.report.charts.model import (
+from planner.report.charts import (
     Bars,
     Chart,
     HeatMap,

@@ -10,8 +10,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.text import Text
 
-from planner.report.charts import picture
-from planner.report.charts.model import Chart
+from planner.report import picture
+from planner.report.charts import Chart
 from tests.report.charts import samples
 from tests.report.charts.samples import charts
 from tests.report.samples_sensitivity import storage_frontier

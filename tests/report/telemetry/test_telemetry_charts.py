@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.report.charts import picture
-from planner.report.charts.model import Chart, Line, Points, Reference, ShadedRange
+from planner.report import picture
+from planner.report.charts import Chart, Line, Points, Reference, ShadedRange
 from planner.report.charts.telemetry import Window, holes, outline, trace
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples

@@ -22,10 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from planner.report.charts.model import (
+from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,
-    Band,
     Bars,
     Chart,
     HeatMap,
@@ -273,13 +272,6 @@ def _draw_line(layer: Line, axes: Axes) -> Any:
     x, y = ([math.nan if v is None else v for v in side] for side in (layer.x, layer.y))
     style = "--" if layer.dashed else "-"
     return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
-
-
-@_draw.register(Band)
-def _draw_band(layer: Band, axes: Axes) -> Any:
-    for x, low, high in layer.parts():
-        axes.fill_between(x, low, high, color=TONES[layer.tone], alpha=0.6, linewidth=0.8)
-    return Patch(facecolor=TONES[layer.tone], alpha=0.6)
 
 
 @_draw.register(Points)
