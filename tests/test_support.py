@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.inputs import Change, Inputs, applied, changed, inputs_from_text, inputs_to_text
-from planner.report.bill import bill
+from planner.report.exports import bill
 from planner.schema.plan import Plan
 from planner.verifier import recheck
 from tests.world.files import BOOK, CATALOG, PROBLEM

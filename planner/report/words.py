@@ -406,7 +406,7 @@ _RESULT_DIGITS = 5
 _SHORT_DIGITS = 2
 """Decimals of a time in a larger unit: one that needs more is told in a smaller unit."""
 
-_EXACT, _NEAR = 1e-12, 5e-5
+_EXACT, _NEAR = 1e-12, 2e-4
 
 
 class Scale(NamedTuple):

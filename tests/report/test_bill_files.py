@@ -13,7 +13,7 @@ import pytest
 
 from planner.commands.check import json_schema
 from planner.report.edition import PRICES, Audience
-from planner.report.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
+from planner.report.exports import COLUMNS, bill, bill_csv, bill_json, columns_of, harmless
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan
 from tests.report.leaks import opened
@@ -39,12 +39,12 @@ Row = dict[str, str]
 
 
 def rows(document: Plan, audience: Audience = "internal") -> list[Row]:
-    text = csv_bytes(bill(document, audience)).decode("utf-8-sig")
+    text = bill_csv(bill(document, audience)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
 def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(json_bytes(bill(document, audience)))["lines"]
+    found: list[dict[str, Any]] = json.loads(bill_json(bill(document, audience)))["lines"]
     return found
 
 
@@ -67,7 +67,7 @@ def test_both_formats_have_the_same_columns(audience: Audience) -> None:
 def test_customer_bill_has_the_prices_allowed_and_no_sources() -> None:
     document = plan(CASES["complete"])
     shown = {
-        prices: json.loads(json_bytes(bill(document, "customer", prices), prices))
+        prices: json.loads(bill_json(bill(document, "customer", prices), prices))
         for prices in ("none", "net", "list+net")
     }
     own = [line for line in document.lines if line.parent is None]
@@ -78,7 +78,7 @@ def test_customer_bill_has_the_prices_allowed_and_no_sources() -> None:
         assert not {"discount", "price_source", "price_date", "price_confidence"} & set(first)
     assert shown["net"]["lines"][0]["unit_net"] == own[0].unit_net_usd
     assert shown["net"]["totals"]["grand"]["extended_net"] == document.totals.capex_usd
-    partner = json.loads(json_bytes(bill(document, "partner")))["lines"][0]
+    partner = json.loads(bill_json(bill(document, "partner")))["lines"][0]
     assert partner["discount"] == own[0].discount
     assert not {"price_source", "price_date", "price_confidence"} & set(partner)
 
@@ -91,7 +91,7 @@ def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
     assert list(known["properties"]) == NAMES
     assert [name for name in NAMES if name not in known["required"]] == MONEY
     for audience in ("internal", "customer", "partner"):
-        content = json_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
+        content = bill_json(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
         Bill.model_validate_json(content)
         assert set(json.loads(content)) <= set(schema["properties"])
 
@@ -195,7 +195,7 @@ def test_a_figure_has_no_digits_that_are_noise() -> None:
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_totals_are_those_of_the_plan(name: str) -> None:
     whole = plan(CASES[name])
-    sums = json.loads(json_bytes(bill(whole)))["totals"]
+    sums = json.loads(bill_json(bill(whole)))["totals"]
     assert whole.totals is not None
     same = {
         "extended_net": whole.totals.capex_usd,
@@ -217,14 +217,14 @@ def test_a_total_without_one_of_its_figures_is_not_known() -> None:
     whole = plan(CASES["sync"])
     odd = whole.lines[0].model_copy(update={"extended_net_usd": None})
     changed = whole.model_copy(update={"lines": (odd, *whole.lines[1:])})
-    sums = json.loads(json_bytes(bill(changed)))["totals"]
+    sums = json.loads(bill_json(bill(changed)))["totals"]
     assert sums["sections"]["Compute"]["extended_net"] is None
     assert sums["grand"]["extended_net"] is None
 
 
 def test_shared_racks_are_in_the_grand_total_alone() -> None:
     whole = plan(CASES["complete"])
-    sums = json.loads(json_bytes(bill(whole)))["totals"]
+    sums = json.loads(bill_json(bill(whole)))["totals"]
     own = sum(entry["racks"] for entry in sums["sections"].values())
     assert whole.totals is not None and whole.totals.racks is not None
     assert own < whole.totals.racks == sums["grand"]["racks"]

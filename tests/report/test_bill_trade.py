@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.report.bill import bill
+from planner.report.exports import bill
 from planner.verifier import recheck
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM

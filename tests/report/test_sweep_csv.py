@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.report import table_files
-from planner.report.bill import harmless
+from planner.report.exports import harmless
 from planner.schema.analysis import Column
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS

@@ -179,7 +179,8 @@ def _marginals(found: Explanation) -> Table:
         return worth if moved.known == "at_its_end" else f"{moved.to_text}: {worth}"
 
     columns = (
-        words("limit", (f"{row.label}{' (binding)' if row.binding else ''}" for row in rows)),
+        words("limit", (row.label for row in rows)),
+        words("", ("binding" if row.binding else "" for row in rows)),
         figures("now", (row.text for row in rows), str),
         words("a step looser", (move(row.looser) for row in rows)),
         words("a step tighter", (move(row.tighter) for row in rows)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.commands.deliver import shown_study
 from planner.library import SweepTable
-from planner.report.charts import Chart
+from planner.report.blocks import Chart
 from planner.report.page import report as page
 from planner.schema.analysis import Column, Frontier, Sweep, Tornado, Uncertain
 from planner.schema.plan import Plan

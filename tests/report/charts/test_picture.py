@@ -11,7 +11,7 @@ import pytest
 from matplotlib.text import Text
 
 from planner.report import picture
-from planner.report.charts import Chart
+from planner.report.blocks import Chart
 from tests.report.charts import samples
 from tests.report.charts.samples import charts
 from tests.report.samples_sensitivity import storage_frontier
