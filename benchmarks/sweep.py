@@ -30,6 +30,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import yaml
 
+from planner.loader import load
+
 sys.path.insert(0, str(Path(__file__).parent))
 from plain import Bare, Limits, Mutated, Whole
 
@@ -138,13 +140,12 @@ def plain(way: type[Bare | Whole], kind: Kind, sample: int) -> float:
 
 def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
     """Return value and bound of a scenario optimised by itself to 1e-6, as natural logarithms."""
-    from planner import api
     from planner.case import resolve
     from planner.inputs import changed
     from planner.optimizer.optimise import optimise
 
     problem, limits = asked
-    inputs = api.load(problem)
+    inputs = load(problem)
     inputs = changed(inputs, "site.facility_power", limits.power_kw)
     inputs = changed(inputs, "budget.capex", limits.capex_musd * 1e6)
     inputs = changed(inputs, "site.racks", limits.racks)
@@ -173,7 +174,6 @@ def changes(rows: int = 16) -> None:
     In one warm process: a row with its plan assembled and verified, and the answer alone, as
     `planner uncertain` asks for it. Medians of 3.
     """
-    from planner import api
     from planner.analysis.distributions import unknowns
     from planner.analysis.request import SweepOptions
     from planner.analysis.sweep import table_rows
@@ -181,7 +181,7 @@ def changes(rows: int = 16) -> None:
     from planner.analysis.variants import Scenario, answers
     from planner.loader.axes import Variable
 
-    inputs = api.load(PROBLEM)
+    inputs = load(PROBLEM)
 
     def varied(path: str, low: float, high: float, unit: str = "") -> list[Scenario]:
         at = Variable(inputs, path)

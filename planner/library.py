@@ -29,6 +29,7 @@ from planner.analysis.request import one_of, seconds, share, whole
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
+from planner.loader import load as load_file
 from planner.loader.places import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
@@ -90,7 +91,7 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
     if not isinstance(problem, (str, os.PathLike)):
         return problem_of(problem, settings, scenario)
     require_single(problem)
-    return api.load(Path(problem), settings=as_texts(settings), scenario=scenario)
+    return load_file(Path(problem), settings=as_texts(settings), scenario=scenario)
 
 
 def example(name: str = "10MW") -> Path:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.inputs import Inputs
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
@@ -19,6 +18,7 @@ from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 from tests.world.tampering import put
 
 CHUNKS = 16
@@ -41,7 +41,7 @@ def _faults(seeds: range, *, wide: bool) -> Iterator[tuple[int, list[str]]]:
     for seed in seeds:
         case = repaired_case(seed, wide=wide)
         truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        said = disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+        said = disagreements(case, solve(inputs_of(case), explain=False), truth)
         if said:
             yield seed, said
 
@@ -54,7 +54,7 @@ def asked(repair: dict[str, Any], **objective: str) -> Request:
 
 
 def planned(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def repair_of(plan: Plan) -> Repair:
@@ -180,7 +180,7 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
 @cache
 def solved(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(repaired_case(seed))
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 @pytest.mark.parametrize("seed", PROPERTY_SEEDS)
@@ -195,7 +195,7 @@ def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
     for update in ({"time_s": time_s, "classes": halved}, {"spares": "open"}, {"swap_s": 0.0}):
         job = inputs.problem.job.model_copy(update={"repair": repair.model_copy(update=update)})
         problem = inputs.problem.model_copy(update={"jobs": (job,)})
-        better = api.solve_inputs(
+        better = solve(
             Inputs.from_parts(
                 problem=problem, items=inputs.items, families=inputs.families,
                 prices=inputs.prices, discounts=inputs.discounts,

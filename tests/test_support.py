@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.inputs import Change, Inputs, applied, changed, inputs_from_text, inputs_to_text
+from planner.loader import load
 from planner.report.exports import bill
 from planner.schema.plan import Plan
 from planner.verifier import recheck
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited
+from tests.world.solved import solve
 
 LEVELS = """\
     support_level: business
@@ -35,8 +36,8 @@ def written(tmp_path: Path, *, term: str = "", items: str = "", book: str = LEVE
 
 
 def solved(path: Path) -> tuple[Inputs, Plan]:
-    inputs = api.load(path)
-    return inputs, api.solve_inputs(inputs)
+    inputs = load(path)
+    return inputs, solve(inputs)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,8 @@ def test_level_and_term_by_line(
 @pytest.mark.parametrize("level", ["critical", "business", "none"])
 def test_a_level_changed_in_memory_is_that_of_the_file(tmp_path: Path, level: str) -> None:
     path = written(tmp_path)
-    asked = api.load(path, settings=(f"items.gpu_box.support_level={level}",))
-    before = api.load(path)
+    asked = load(path, settings=(f"items.gpu_box.support_level={level}",))
+    before = load(path)
     for moved in (
         changed(before, "items.gpu_box.support_level", level),
         applied(before, [Change("items.gpu_box.support_level", level, level)]),

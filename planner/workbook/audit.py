@@ -580,7 +580,7 @@ def _finish_own(draft: Draft) -> None:
 # The plan that the edited workbook describes, computed and verified again.
 
 
-def case_of(draft: Draft) -> Case:
+def _case_of(draft: Draft) -> Case:
     """The case of the edited inputs, with fabrics as large as the edited counts need."""
     # What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
     targets = draft.inputs.problem.targets.model_copy(update={"max_lead_time_days": None})
@@ -608,13 +608,14 @@ def _enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def _evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
+def evaluate_draft(draft: Draft) -> tuple[Plan, Recheck]:
     """The edited plan with the companions it needs, and which limits it breaks.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.
         VerificationError: a figure disagrees with its independent re-computation.
     """
+    case = _case_of(draft)
     operation = _operation(case, draft)
     value = measure(case, case.objective)(operation)
     answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)
@@ -704,7 +705,7 @@ def _is_decision(edit: Edit, job: JobPlan) -> bool:
 def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
     """Re-compute the edited plan and compare it."""
     try:
-        edited, checked = _evaluate(draft, case_of(draft))
+        edited, checked = evaluate_draft(draft)
     except NothingRunsError as error:
         return found.model_copy(update={"edited": None, "reason": str(error)})
     models = {item.id: item.model for item in draft.inputs.items}

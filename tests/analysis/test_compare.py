@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from planner import api, cli
+from planner import cli
 from planner.analysis.compare import compare, read_sides
 from planner.inputs import inputs_to_text
+from planner.loader import load
 from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views.comparison import view
@@ -42,7 +43,7 @@ def edited(source: Made, path: Path, edits: dict[tuple[str, str], float]) -> Pat
 def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     """Write a solved plan as `planner solve` does."""
     path = folder / f"{name}.plan.json"
-    inputs = api.load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
     path.write_bytes(plan_json.to_bytes(solved(problem, *settings), inputs_to_text(inputs)))
     return path
 

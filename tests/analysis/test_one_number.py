@@ -15,16 +15,18 @@ from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
 from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario
 from planner.case import resolve
+from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.shipped import problem_files
+from tests.world.solved import solve
 
 SAME = 2e-6
 
 
 def test_commands_state_one_value_of_the_best_plan() -> None:
-    inputs = api.load(Path(problem_files()["gpt3_octet"]))
-    plan = api.solve_inputs(inputs)
+    inputs = load(Path(problem_files()["gpt3_octet"]))
+    plan = solve(inputs)
     goal, value = plan.objective, plan.objective.value
     assert value is not None
 
@@ -51,8 +53,8 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
 
 
 def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
-    inputs = api.load(Path(problem_files()["light_rule"]))
-    plan = api.solve_inputs(inputs)
+    inputs = load(Path(problem_files()["light_rule"]))
+    plan = solve(inputs)
     options = SweepOptions(jobs=1)
     swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
     curve = frontier.study(inputs, options, "cost", points=3)

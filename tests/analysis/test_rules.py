@@ -11,6 +11,7 @@ import pytest
 from planner import api
 from planner.analysis import rules as asks
 from planner.analysis.rules import rules_table
+from planner.loader import load
 from planner.schema.analysis import Measure, RuleRow, RulesTable
 from planner.schema.plan import Plan
 
@@ -34,7 +35,7 @@ class Made:
 @lru_cache
 def made(problem: str, *settings: str) -> Made:
     path = PROBLEMS / f"{problem}.yaml"
-    inputs = api.load(path, settings=settings)
+    inputs = load(path, settings=settings)
     base = api.solve_with(inputs, api.Options())
     return Made(path, settings, base, rules_table(inputs, base, api.Options()))
 
@@ -73,7 +74,7 @@ def test_a_problems_own_rule_is_marked() -> None:
 
 def test_a_rule_of_ones_own_is_a_row() -> None:
     rule = "storage.rule={name: house, read: 0.2 GB/s, write: 0.1 GB/s}"
-    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
+    inputs = load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
     own = list(asks.row_questions(inputs))[1]
     assert (own.name, own.changes) == ("house", ())
     assert own.asks.startswith("0.2 GB/s read and 0.1 GB/s write for each GPU")

@@ -12,9 +12,11 @@ from planner import api
 from planner.analysis.why_not import why_not
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
+from tests.world.solved import solve
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = "netapp_aff_a90"
@@ -22,7 +24,7 @@ ASKED = "netapp_aff_a90"
 
 @cache
 def solved() -> tuple[Inputs, Plan]:
-    inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml")
+    inputs = load(ROOT / "problems" / "enterprise_1MW.yaml")
     cheaper = Discount(item=ASKED, discount=0.2)
     prices = {**inputs.prices}
     prices[ASKED] = prices[ASKED].model_copy(update={"list_usd": 300_000.0})
@@ -52,7 +54,7 @@ def test_a_forced_plan_is_what_its_settings_give() -> None:
     (weka,) = [row for row in answered().forced if row.key == "WEKA"]
     assert weka.certificate is not None
     problem = ROOT / "problems" / "enterprise_1MW.yaml"
-    plan = api.solve(problem, settings=weka.setting)
+    plan = solve(problem, settings=weka.setting)
     assert plan.objective.value == pytest.approx(weka.certificate.value, rel=1e-4)
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
+from planner.loader import load
 from planner.report.exports import bill
 from planner.verifier import recheck
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited
+from tests.world.solved import solve
 
 TRADE = """\
     lifecycle: end_of_sale
@@ -42,9 +43,9 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782777600")  # 2026-06-30
-    inputs = api.load(written(tmp_path))
+    inputs = load(written(tmp_path))
     inputs = pickle.loads(pickle.dumps(inputs))
-    plan = api.solve_inputs(inputs)
+    plan = solve(inputs)
     row = next(row for row in bill(plan).lines if row.sku == "gpu_box")
     assert (row.country_of_origin, row.hs_code, row.export_class) == ("TW", "8471.80", "3A090.a")
     assert (row.warranty_years, row.lifecycle, row.min_order) == (3.0, "end_of_sale", 2)
@@ -60,7 +61,7 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
         "8471.80", None, None,
     )  # fmt: skip
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
-    late = api.solve_inputs(inputs)
+    late = solve(inputs)
     assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
 
 
@@ -71,8 +72,8 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
 def test_other_words_than_the_catalogs_are_caught(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
-    inputs = api.load(written(tmp_path))
-    plan = api.solve_inputs(inputs)
+    inputs = load(written(tmp_path))
+    plan = solve(inputs)
     lines = tuple(
         line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
     )
