@@ -128,9 +128,7 @@ VIEWS: dict[type[Any], View] = {
     Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
     Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
     Tornado: View("tornado", sensitivity.tornado, sensitivity.tornado_charts, _swings_ended),
-    Uncertain: View(
-        "uncertain", sensitivity.uncertain, sensitivity.uncertain_charts, _draws_ended, "outcomes"
-    ),
+    Uncertain: View("uncertain", sensitivity.uncertain, None, _draws_ended, "outcomes"),
     Bids: View("bids", bids.view, table="bids"),
     Characterization: View(
         "characterization",

@@ -54,6 +54,11 @@ class Text:
     style: Literal["", "answer", "note", "muted"] = ""
     """On the page: the sentence that answers, a remark, an aside."""
 
+    @property
+    def shown(self) -> list[str]:
+        """The texts that are not empty."""
+        return [text for text in self.texts if text]
+
 
 @dataclass(frozen=True)
 class Tiles:
@@ -195,7 +200,7 @@ class Table:
 
 # Charts: panels of layers on two axes.
 
-Tone = Literal["main", "second", "third", "quiet", "pale", "bad"]
+Tone = Literal["main", "second", "third", "quiet", "bad"]
 """A colour; shape, dash or hatching always tell it apart, too."""
 
 Shape = Literal[
@@ -272,7 +277,6 @@ class Bars:
     texts: tuple[str, ...] = ()
     tone: Tone = "main"
     hatched: bool = False
-    thickness: float = 0.34
 
 
 @dataclass(frozen=True)
@@ -282,7 +286,6 @@ class HeatMap:
     Cells are of one size and stand at 0, 1, ...; the ticks of the axes name them.
     """
 
-    name: str
     unit: str
     values: tuple[tuple[Gap, ...], ...]
     texts: tuple[tuple[str, ...], ...]
@@ -320,7 +323,6 @@ class Panel:
     x: Axis
     y: Axis
     layers: tuple[Layer, ...]
-    title: str = ""
     rows: tuple[str, ...] = ()
 
 
@@ -332,7 +334,6 @@ class Chart:
     title: str
     subtitle: str
     panels: tuple[Panel, ...] = ()
-    legend: bool = True
 
 
 _WIDE = 50.0

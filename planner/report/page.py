@@ -28,30 +28,27 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.edition import HIDDEN_OBJECTIVE, decided_lines, own_lines, restated
+from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
 from planner.report.views.plan import (
     answer_lines,
     given_away,
+    headline,
     limit_bars,
     storage_alternatives,
     tiles,
 )
 from planner.report.words import (
     STATUS_WORDS,
-    about,
     clean,
     counted,
     duration,
     fitted,
     headed,
-    money,
     named,
     percent,
-    power,
     product,
     proof,
-    so_many,
-    some,
+    quantity,
 )
 from planner.schema.analysis import RulesTable, Study
 from planner.schema.catalog import NO_PART_NUMBER
@@ -185,7 +182,7 @@ def _chart(place: str, chart: Chart, titled: bool) -> Part:
     panels = []
     for at, panel in enumerate(chart.panels):
         inner = f"{place}-plot-{at}"
-        label = f"{panel.title or chart.title}. {chart.subtitle}"
+        label = f"{chart.title}. {chart.subtitle}"
         panels.append({"place": inner, "label": label, "svg": svg_element(chart, panel, inner)})
     title = chart.title if titled else ""
     words = {"title": title, "subtitle": chart.subtitle}
@@ -196,8 +193,8 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
     for block in blocks:
         if isinstance(block, Facts) and block.shown:
             yield {"kind": "facts", "rows": block.shown}
-        elif isinstance(block, Text) and any(block.texts):
-            yield {"kind": "text", "texts": [text for text in block.texts if text], "block": block}
+        elif isinstance(block, Text) and block.shown:
+            yield {"kind": "text", "texts": block.shown, "block": block}
         elif isinstance(block, Tiles):
             yield {"kind": "tiles", "figures": block.figures}
         elif isinstance(block, BarList) and block.bars:
@@ -250,24 +247,11 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
         ("Proof", proof(goal) if shown else ""),
     ]
     return [
-        Text((_sentence(plan, totals, job),), style="answer"),
+        Text((headline(plan),), style="answer"),
         Tiles(tuple(tiles(totals, job, _TILES))),
         Facts(tuple(rows)),
         limit_bars(plan, _MOST_LIMITS),
     ]
-
-
-def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
-    """Purchase, work, power and money in a sentence."""
-    lines = decided_lines(plan)
-    text = some([so_many(line.working, product(line)) for line in lines], _MOST_NAMED)
-    text += f": {job.gpus_used:,} GPUs in use"
-    if job.useful_pflops is not None:
-        text += f", {about(job.useful_pflops)} PFLOP/s of useful training work"
-    else:
-        text += f", {job.useful_gpus:,.0f} effective GPUs"
-    text += f", {power(round(totals.it_power_kw))} of IT load" if totals.it_power_kw else ""
-    return text + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
 
 
 def _shares(plan: Plan, totals: Totals) -> list[Block]:
@@ -275,8 +259,8 @@ def _shares(plan: Plan, totals: Totals) -> list[Block]:
     for line in own_lines(plan):
         kw[line.section] = kw.get(line.section, 0.0) + (line.it_power_kw or 0.0)
     found: list[Block] = [
-        BarList("Capex by section", _by_section(totals.capex_by_section_usd, money)),
-        BarList("IT load by section", _by_section(kw, power)),
+        BarList("Capex by section", _by_section(totals.capex_by_section_usd, "USD")),
+        BarList("IT load by section", _by_section(kw, "kW")),
     ]
     for job in plan.jobs:
         under = f"Goodput {percent(job.goodput, 2)}, an interruption every "
@@ -285,11 +269,11 @@ def _shares(plan: Plan, totals: Totals) -> list[Block]:
     return found
 
 
-def _by_section(amounts: dict[str, float], write: Callable[[float], str]) -> tuple[Bar, ...]:
+def _by_section(amounts: dict[str, float], unit: str) -> tuple[Bar, ...]:
     whole = sum(amounts.values())
     ranked = sorted(amounts.items(), key=lambda pair: -pair[1])
     return tuple(
-        Bar(name, value / whole, f"{write(value)}, {percent(value / whole)}")
+        Bar(name, value / whole, f"{quantity(value, unit)}, {percent(value / whole)}")
         for name, value in ranked
         if value > 0
     )

@@ -29,7 +29,6 @@ from planner.report.words import (
     duration,
     instant,
     measured,
-    moment,
     most,
     short,
     span,
@@ -186,42 +185,28 @@ def overrides_yaml(calibration: Calibration) -> str:
 
 
 def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = (
-        f"from {moment(job.start_s, record.clock, day=True)}, seen for {duration(job.observed_s)}"
-    )
-    yield "  " + _comment(f"{job.cluster}: {counted(job.checkpoints, 'checkpoint')} {seen}")
+    seen = f"{counted(job.checkpoints, 'checkpoint')} in {duration(job.observed_s)}"
     yield f"  - name: {_yaml_text(short(job.name, _NAME) or 'job')}"
-    parameters = f"{measured(job.parameters, 'parameters')}, {job.bytes_per_parameter:g} bytes each"
-    yield f"    # parameters: {stated(job.parameters, 'parameters')}  # implied: {parameters}"
-    yield "    checkpoint:"
-    yield f"      size: {stated(job.size_gb, 'GB')}  # {span(job.size_gb, 'GB')}"
-    yield "      mode: async  # telemetry does not tell"
+    yield "    " + _comment(f"{job.cluster}: {seen}")
+    size = f"{stated(job.size_gb, 'GB')}  # {span(job.size_gb, 'GB')}, implied parameters: "
     every = f"{{policy: fixed, every: {stated(job.interval_s, 's')}}}"
+    top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
+    overlap = measured(job.overlap, "share") if job.resolved else most(job.overlap, "share")
+    rate = measured(job.write_gb_per_s, "GB/s")
+    yield "    checkpoint:"
+    yield f"      size: {size}{measured(job.parameters, 'parameters')}"
+    yield "      mode: async  # telemetry does not tell"
     yield f"      interval: {every}  # {span(job.interval_s, 's')}"
-    yield f"      max_overlap: {_limit(job)}"
+    yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
     yield f"    {_failures(record, job)}"
     yield from (f"    {_comment(text)}" for text in job.notes)
-
-
-def _limit(job: JobFound) -> str:
-    """A limit that the job keeps to: the usual one where it does, and what was measured."""
-    top = max(job.overlap.value, job.overlap.high or 0.0)
-    usual = top <= USUAL_OVERLAP
-    limit = 100 * USUAL_OVERLAP if usual else min(100, math.ceil(100 * top))
-    text = "usual; measured" if usual else "as measured:"
-    overlap, drain = most(job.overlap, "share"), most(job.drain_s, "s")
-    if job.resolved:
-        overlap, drain = measured(job.overlap, "share"), measured(job.drain_s, "s")
-    rate = measured(job.write_gb_per_s, "GB/s")
-    return f"{limit:g} %  # {text} {overlap}, drain {drain} at {rate}"
 
 
 def _failures(record: Characterization, job: JobFound) -> str:
     """The failure rate where a number of GPUs is known, else how to get it."""
     if job.mtti_s is None or job.mtti_s.value <= 0:
         return f"# failures: no restart seen in {duration(job.observed_s)}"
-    every = f"a restart every {measured(job.mtti_s, 's')}"
-    found = record.calibration
+    found, every = record.calibration, f"a restart every {measured(job.mtti_s, 's')}"
     if found is None or not found.gpus or found.job != job.name:
         seconds = f"{job.mtti_s.value:.0f} s"
         return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"

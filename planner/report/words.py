@@ -112,35 +112,11 @@ def days(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """A time span in the unit that suits it."""
-    for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:,.1f} s" if seconds >= 0.05 else f"{seconds:.2g} s"
-
-
-def size(gigabytes: float) -> str:
-    """A data size in GB, TB or PB."""
-    for scale, unit in ((1e6, "PB"), (1e3, "TB")):
-        if gigabytes >= scale:
-            return f"{gigabytes / scale:,.2f} {unit}"
-    return f"{gigabytes:,.1f} GB" if gigabytes >= 0.95 else f"{gigabytes:.2g} GB"
+    return significant(seconds, "s")
 
 
 MW_FROM_KW = 10_000
 """Power above so many kW is written in MW."""
-
-
-def power(kw: float) -> str:
-    """Power in kW, in MW to the kW where it is large."""
-    if kw <= MW_FROM_KW:
-        return f"{kw:,.{0 if float(kw).is_integer() else 1}f} kW"
-    return megawatts(kw)
-
-
-def megawatts(kw: float) -> str:
-    """Power in MW, to the kW below 100 MW."""
-    text = f"{kw / 1000:,.{1 if kw >= 1e5 else 3}f}"
-    return f"{text.rstrip('0').rstrip('.')} MW"
 
 
 def ratio(amount: float) -> str:
@@ -170,10 +146,10 @@ def quantity(value: float, unit: str) -> str:
         return ratio(value)
     if unit in ("USD", "USD/year"):
         return money(value) + ("/year" if unit == "USD/year" else "")
-    if unit == "s":
-        return duration(value)
+    if unit in ("s", "GB"):
+        return significant(value, unit)
     if unit == "kW" and value > MW_FROM_KW:
-        return power(value)
+        return plain(value / 1000.0, "MW")
     return plain(value, COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit))
 
 
@@ -234,13 +210,7 @@ def write_figure(value: float | str | None, unit: str) -> str:
     """A figure as a table shows it, without its unit where titles have that."""
     if value is None or isinstance(value, str):
         return value or "-"
-    if unit in ("USD", "USD/year"):
-        return money(value)
-    if unit == "s":
-        return duration(value)
-    if unit == "share":
-        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(value)
+    return quantity(value, unit) if unit in _BY_ITSELF and unit else plain(value)
 
 
 def write_in(money: Currency, value: float | str | None, unit: str) -> str:
@@ -496,13 +466,14 @@ def _sized(value: float, unit: str) -> tuple[float, str]:
 
 
 def significant(value: float | None, unit: str) -> str:
-    """A figure with its unit, three digits of it at least."""
+    """A figure to three digits, with the unit that suits it."""
     if value is None or not math.isfinite(value):
         return "not known"
     size, name = _sized(value, unit)
     value /= size
     digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-9)) if value else 0
-    return f"{value:,.{digits}f} {name}".rstrip()
+    text = f"{value:,.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if digits else text} {name}".rstrip()
 
 
 def stated(found: Measured | float, unit: str) -> str:

@@ -88,19 +88,6 @@ def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
         assert any(line.lstrip().startswith(place) for line in text.splitlines())
 
 
-# A tornado.
-
-
-def test_bars_point_to_the_side_of_the_change_and_are_as_long() -> None:
-    text = shown(samples.tornado())
-    bars = {line.split(", now")[0]: line for line in text.splitlines() if "┃" in line}
-    power, mfu = bars["facility power"], bars["MFU"]
-    assert power.index("━") < power.index("┃") < power.index("╌")
-    assert power.count("━") > mfu.count("━") > 0 and power.count("╌") > mfu.count("╌") > 0
-    failures = bars["failures per GPU and day"]  # more of them is less work
-    assert failures.index("╌") < failures.index("┃")
-
-
 # An uncertainty study.
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 from planner.currency import Currency
 from planner.figures import FIGURES
@@ -23,15 +22,13 @@ from planner.report.edition import restated
 from planner.report.words import (
     DAY_S,
     breach_text,
-    changed_by,
     counted,
     duration,
     gap,
-    money,
     number,
     percent,
     quantity,
-    size,
+    significant,
     write_figure,
 )
 from planner.schema.explanation import Audit, Edit, Verification
@@ -75,7 +72,6 @@ def audit(found: Audit) -> list[Block]:
     shown_in = found.edited.shown_in
     facts = (
         ("Verdict", _verdict(found, found.edited)),
-        ("Changes", ", ".join(_changes(found, found.edited)) if found.edits else ""),
         ("Broken", "; ".join(breach_text(restated(each, shown_in)) for each in found.breaches)),
         ("Edited", "" if found.edits else "nothing"),
     )
@@ -138,23 +134,6 @@ def _figures(found: Audit) -> Table:
     return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
 
 
-def _changes(found: Audit, edited: Plan) -> Iterator[str]:
-    """Yield changes of work, power and money, and the cost of the workbook's own counts."""
-    shown, solved = edited.shown_in, restated(found.solved, edited.shown_in)
-    edited, texts = restated(edited), []
-    for name in ("useful_pflops", "facility_power_kw", "capex_usd", "tco_usd"):
-        before, now, unit = _figure(solved, name), _figure(edited, name), FIGURES[name].unit
-        least = 0.005 if "USD" in unit else 0.05
-        if before is not None and now is not None and abs(now - before) >= least:
-            text = changed_by(now - before, unit) + ("" if "USD" in unit else f" {unit}")
-            texts.append(f"{FIGURES[name].label} {text}")
-    yield from texts or ["none in money, power and work"]
-    needed = _figure(edited, "capex_usd")
-    listed = None if found.sheet_capex_usd is None else shown.of(found.sheet_capex_usd)
-    if needed is not None and listed is not None and abs(listed - needed) >= 0.005:
-        yield f"capex {money(listed)} with the counts listed, {money(needed)} with those needed"
-
-
 def _verdict(found: Audit, edited: Plan) -> str:
     """Limits that the edited plan breaks, and its distance from the best."""
     goal, count, best = edited.objective, len(found.breaches), found.best
@@ -210,7 +189,7 @@ def simulation(study: Simulation) -> list[Block]:
         ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
         ("Formula", _agreement(job)),
         ("Per year", _events(job)),
-        ("Checkpoint", f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"),
+        ("Checkpoint", f"{significant(job.checkpoint_gb, 'GB')} every {duration(job.interval_s)}"),
         ("Failures", _failures(job)),
         ("Interval", _advice(study)),
     )

@@ -90,7 +90,7 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     if why is not None and why.plan is not None:
         yield "Instead", _instead(why)
     if plan.storage_options is not None:
-        yield "Prices", storage_decided(plan, plan.storage_options)
+        yield "Prices", storage_decided(plan.storage_options)
     idle = [row for row in found.marginals if row not in binding and row not in also]
     names = some([f"{row.label} {row.text}" for row in idle], 5)
     yield "Non-binding", f"{counted(len(idle), 'limit')}: {names}" if idle else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planner.currency import amount, bare
-from planner.figures import FIGURES, OBJECTIVES, RATIOS, objective_label
+from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.report.blocks import (
     Bar,
@@ -43,22 +43,22 @@ from planner.report.words import (
     STATUS_WORDS,
     about,
     amount_of,
+    counted,
     days,
     duration,
     fitted,
     gap,
     gives_away,
     listed,
-    megawatts,
     money,
     number,
     percent,
-    power,
+    plain,
     product,
     proof,
     quantity,
     results,
-    size,
+    significant,
     so_many,
     some,
     years,
@@ -71,7 +71,6 @@ from planner.schema.plan import (
     LimitReport,
     Line,
     NextStep,
-    ObjectiveReport,
     Plan,
     Step,
     Totals,
@@ -144,10 +143,8 @@ def status(plan: Plan) -> str:
 
 def no_plan(plan: Plan) -> list[Block]:
     """The reasons for no plan, as blocks."""
-    found = plan.infeasibility
-    if found is None:
-        return [Heading(headline(plan)), Text((plan.message or "",))]
-    return [Heading(headline(plan)), *_reasons(found)]
+    found, title = plan.infeasibility, Heading(headline(plan))
+    return [title, *([Text((plan.message or "",))] if found is None else _reasons(found))]
 
 
 def _reasons(found: Infeasibility) -> Iterator[Block]:
@@ -244,7 +241,7 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
         kw = _sum([line.it_power_kw for line in there])
-        count = f"{section}: {len(there)} item{'s' if len(there) > 1 else ''}"
+        count = f"{section}: {counted(len(there), 'item')}"
         yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
         price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
         rows.append(("", count, price, number(kw), ""))
@@ -312,15 +309,16 @@ def binding_text(limit: LimitReport) -> str:
 
 def reached(limit: LimitReport) -> str:
     """The value of a limit beside what is allowed, the unit once."""
-    value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
-    if limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW:
-        value, bound = megawatts(limit.value), megawatts(limit.limit)
-    amount, _, unit = value.partition(" ")
-    if limit.exact:
-        return f"{value}, exactly {bound.removesuffix(f' {unit}')}"
-    if limit.sense == ">=":
-        return f"{value}, at least {bound.removesuffix(f' {unit}')}"
-    return f"{amount if bound.endswith(f' {unit}') else value} of {bound}"
+    unit = limit.unit
+    if unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW:
+        value, bound = (plain(each / 1000.0, "MW") for each in (limit.value, limit.limit))
+    else:
+        value, bound = quantity(limit.value, unit), quantity(limit.limit, unit)
+    amount_text, _, unit = value.partition(" ")
+    if limit.exact or limit.sense == ">=":
+        how = "exactly" if limit.exact else "at least"
+        return f"{value}, {how} {bound.removesuffix(f' {unit}')}"
+    return f"{amount_text if bound.endswith(f' {unit}') else value} of {bound}"
 
 
 def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -333,7 +331,9 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
     if found is not None:
         *first, last = [_units(option) for option in found.options]
         text = f"{', '.join(first)} or {last}" if first else last
-        yield "Storage", f"{text}{_near(plan, found)}; {storage_decided(plan, found)}"
+        if plan.objective.unit != "USD":
+            text += f" within {percent(found.within)} of the best"
+        yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
     yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
     models = {line.sku: product(line) for line in plan.lines}
@@ -360,17 +360,10 @@ def question_text(plan: Plan, job: JobPlan) -> str:
 
 
 def of_limit(limit: LimitReport) -> str:
-    """A limit with its label where its unit leaves that open."""
-    value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
-    if limit.name in ("facility_power", "racks", "capex"):
-        return value + (" facility power" if limit.name == "facility_power" else "")
-    if limit.name == "max_days_to_train":
-        return f"training in {value}"
-    label = limit.label.removesuffix(", known part")  # of the plan, not of the problem
-    text = f"{value} of {label}"
-    if limit.unit in label.split():  # GPUs in use, useful GPUs
-        text = f"{value.removesuffix(limit.unit)}{label}"
-    return f"{'at least ' if limit.sense == '>=' else ''}{text}"
+    """A limit that people set, with its label."""
+    value, label = quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
+    value = value.removesuffix(f" {limit.unit}") if limit.unit in label.split() else value
+    return f"{'at least ' if limit.sense == '>=' else ''}{value} {label}"
 
 
 def _cost(plan: Plan, totals: Totals) -> str:
@@ -384,9 +377,8 @@ def _cost(plan: Plan, totals: Totals) -> str:
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
-    code = plan.shown_in.code
     ratios = [
-        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} {code} per {unit}"
+        f"{usd:.3g} {plan.shown_in.code} per {unit}"
         for name, usd, unit in each
         if usd is not None and tells_ratio(plan, name)
     ]
@@ -400,27 +392,28 @@ def _power(plan: Plan, totals: Totals) -> str:
         pue = f"PUE {plan.site.pue:g}"
         if two_pues(plan):
             pue += f" air, {plan.site.pue_liquid:g} liquid"
-        text = f"{power(round(totals.facility_power_kw))} ({pue})"
+        text = f"{quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
-        text += f", {power(round(totals.it_power_kw))} IT load"
+        text += f", {quantity(round(totals.it_power_kw), 'kW')} IT load"
         typical = totals.typical_power_kw
         if typical is not None and typical != totals.it_power_kw:
-            text += f", {power(round(typical))} typical"
+            text += f", {quantity(round(typical), 'kW')} typical"
     return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
     """Size and interval, and the requirement on any storage."""
-    text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    text = f"{significant(job.checkpoint_gb, 'GB')} every {duration(job.interval_s)}"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         kind = "system" if job.repair.unit == "system" else "tray"
-        text += f"; {job.repair.spares:,} hot spare {kind}{'s' if job.repair.spares > 1 else ''}"
+        text += f"; {counted(job.repair.spares, f'hot spare {kind}')}"
     found = plan.storage_options
     if found is not None:
-        return f"{text}; {_needed(plan, found)}"
-    wait = "GPUs wait" if job.mode == "sync" else "drains in"
-    busy_s = job.stall_s if job.mode == "sync" else job.drain_s
-    return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {wait} {duration(busy_s)}"
+        return f"{text}; {_needed(found)}"
+    busy = f"GPUs wait {duration(job.stall_s)}"
+    if job.mode == "async":
+        busy = f"drains in {duration(job.drain_s)}"
+    return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
@@ -435,14 +428,13 @@ def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
 
 def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
     """The option that shows more, with its choices."""
-    options = {
+    remarks = {
         "lines": "lines (the bill)",
         "run": "run (operation)",
-        "network": "network" if networks else "",
-        "notes": f"notes (all {notes})" if notes else "",
-        "proof": "proof",
+        "notes": f"notes (all {notes})",
     }
-    left = [text for part, text in options.items() if text and part not in parts]
+    none = {"network": not networks, "notes": not notes}
+    left = [remarks.get(p, p) for p in PARTS if p not in parts and not none.get(p)]
     return f"--show {', '.join(left)}" if left else ""
 
 
@@ -462,10 +454,7 @@ def given_away(plan: Plan) -> str:
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
         text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
-    if goal.given_away <= goal.indifference * 1.001:
-        end = "maximum" if goal.sense == "maximize" else "minimum"
-        return f"{text}; set `indifference: 0` for the {end}"
-    return f"{text} (policy.prefer, objective.indifference)"
+    return f"{text}; `objective.indifference: 0` takes none"
 
 
 def _next_step(plan: Plan, step: NextStep) -> str:
@@ -484,41 +473,25 @@ def _next_step(plan: Plan, step: NextStep) -> str:
 # Storage alternatives.
 
 
-def _needed(plan: Plan, found: StorageOptions) -> str:
+def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
-    kinds = {"rule_write": "write", "rule_read": "read"}
-    rule = [
-        f"{about(limit.limit)} GB/s of {kinds[limit.name]}"
-        for limit in plan.limits
-        if limit.name in kinds and limit.limit > 0.0
-    ]
-    nameplate = f", by its rule {listed(rule)} of nameplate" if rule else ""
     writes = [option.write_needed_gb_per_s for option in found.options]
     write = " to ".join(dict.fromkeys((about(min(writes)), about(max(writes)))))
     read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
-    return f"needs {write} GB/s of write{read}{nameplate}, {about(found.usable_tb)} TB"
-
-
-def _near(plan: Plan, found: StorageOptions) -> str:
-    """The tolerance of the options; of an objective of money alone there is none."""
-    if plan.objective.name in RATIOS:
-        return f" within {percent(found.within)} of the work"
-    return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
+    return f"needs {write} GB/s of write{read}, {about(found.usable_tb)} TB"
 
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
     parts = listed([so_many(item.units, item.model) for item in option.items])
-    if option.fewer_systems == 0:
-        return parts
-    systems = "system" if option.fewer_systems == 1 else "systems"
-    return f"{parts} (beside {option.fewer_systems} GPU {systems} less)"
+    less = option.fewer_systems
+    return f"{parts} (beside {counted(less, 'GPU system')} less)" if less else parts
 
 
-def storage_decided(plan: Plan, found: StorageOptions) -> str:
+def storage_decided(found: StorageOptions) -> str:
     """The choice of storage, or the quote that decides it."""
     if len({frozenset(item.vendor for item in each.items) for each in found.options}) == 1:
-        return f"no other vendor's storage fits these GPU systems{_near(plan, found)}"
+        return "no other vendor's storage fits these GPU systems"
     if found.choice is not None:
         return f"{found.choice} is the cheapest over the whole range of prices"
     if not found.settled_by:
@@ -548,12 +521,12 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
         figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
         figures("break-even", (e.sure_usd if o else None for e, o in pairs), bare),
     )
-    counted = "purchase price"
+    money_of = "purchase price"
     if found.counted != "purchase" and plan.site.years is not None:
-        counted = f"purchase, support and subscriptions over {years(plan.site.years)}"
+        money_of = f"purchase, support and subscriptions over {years(plan.site.years)}"
     notes = (
-        f"* in the plan; {_needed(plan, found)}; money: {counted}",
-        storage_decided(plan, found),
+        f"* in the plan; {_needed(found)}; money: {money_of}",
+        storage_decided(found),
         "break-even: unit price at which it is the cheapest at every price of the others",
     )
     yield Table("Storage alternatives", columns, notes, detail=detail)
@@ -587,7 +560,6 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
 
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
     """Yield shares of capex, power, heat, running cost and lead time."""
-    yield "Tolerance", given_away(plan)
     if complete(plan) and totals.capex_usd:
         shares = [
             f"{section.lower()} {percent(usd / totals.capex_usd)}"
@@ -606,9 +578,6 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
         ]
         text = ", ".join(f"{name} {money(usd)}" for name, usd in parts if usd)
         yield "Opex", f"{money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
-        rate = plan.site.discount_rate
-        discounted = f", discounted at {100 * rate:g} % a year" if rate else ""
-        yield "TCO", f"{money(totals.tco_usd)} over {years(plan.site.years)}{discounted}"
     if totals.lead_time_days:
         names = {line.sku: product(line) for line in plan.lines}
         text = some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
@@ -626,8 +595,6 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
             text += f", {percent(way.throughput)} of the rate ({way.curve})"
         if way.tensor is not None:
             text += f", tensor {way.tensor} x pipeline {way.pipeline}"
-            text += f" x context {way.context}" if way.context > 1 else ""
-            text += f" x experts {way.experts}" if way.experts > 1 else ""
         yield "Set point", text
         if way.rate_tflops is not None:
             source = way.rate_note if way.rate_source == "assumed" else way.rate_source
@@ -665,40 +632,27 @@ def _operation(job: JobPlan) -> Table:
 def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
     """A fabric with its switches by tier, oversubscription and used ports."""
     model = next((line.model for line in plan.lines if line.sku == fabric.switch_sku), "")
-    model = model or fabric.switch_sku
-    planes = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
-    tiers = (
-        (fabric.leaf_switches, "leaf"),
-        (fabric.spine_switches, "spine"),
-        (fabric.core_switches, "core"),
-    )
-    switches = " + ".join(f"{count:,} {name}" for count, name in tiers if count)
-    if fabric.tiers > 1:
-        shape = f"{fabric.tiers} tiers, {switches} {model}, {fabric.oversubscription:g}:1"
-    else:
-        shape = f"{fabric.leaf_switches:,} {model}"
+    counts = [(getattr(fabric, f"{tier}_switches"), tier) for tier in ("leaf", "spine", "core")]
+    switches = " + ".join(f"{count:,} {tier}" for count, tier in counts if count)
+    text = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
+    text += f"{counted(fabric.tiers, 'tier')}, {switches} {model or fabric.switch_sku}"
+    text += f", {fabric.oversubscription:g}:1" if fabric.tiers > 1 else ""
     full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
-    return NETWORKS[fabric.network], f"{planes}{shape}{full}"
+    return NETWORKS[fabric.network], text + full
 
 
-def _program_proof(goal: ObjectiveReport) -> str:
-    """Bound by the integer program; empty where none was run."""
-    found = goal.program
-    if found is None:
-        return ""
-    solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
-    text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
-    if found.form == "demands":
-        return text + "demands of the operating point, no bound on useful work"
-    return text + (
-        "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
-    )
+_SOLVERS = {"highs": "HiGHS", "cbc": "CBC"}
 
 
 def _proof(plan: Plan) -> Iterator[str]:
-    made = plan.provenance
-    solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
-    by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
+    """Yield the bound by search and that by the integer program."""
+    made, goal = plan.provenance, plan.objective
+    by = "by enumeration"
+    if made.iterations:
+        by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
-    yield f"{proof(plan.objective)}; {by}{seconds}; verified by independent arithmetic"
-    yield _program_proof(plan.objective)
+    yield f"{proof(goal)}; {by}{seconds}; verified by independent arithmetic"
+    if (found := goal.program) is not None:
+        bound = "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
+        size_of = f"{found.variables:,} variables, {found.rows:,} rows"
+        yield f"integer program (PuLP, {_SOLVERS[found.solver]}; {size_of}): {bound}"

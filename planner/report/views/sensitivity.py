@@ -222,7 +222,6 @@ def tornado(study: Tornado) -> list[Block]:
     return [
         title,
         Facts(facts),
-        *tornado_charts(study),
         _swings(study, [*moving, *(each for each in study.swings if each not in moving)]),
         Text(without, "No plan", points=True, most=8, first=3),
         proof_block((as_it_stands(study), f"{text}{ended(statuses)}.")),
@@ -427,35 +426,3 @@ def _inputs(study: Uncertain) -> Table:
         words("distribution", (each.distribution for each in rows)),
     )
     return Table("Uncertain inputs", columns, detail=True)
-
-
-def uncertain_charts(study: Uncertain) -> tuple[Chart, ...]:
-    """A box of percentiles of each outcome."""
-    if not study.outcomes:
-        return (Chart("outcomes", "Outcomes", study.message or "No scenario has a plan."),)
-    panels = []
-    for each in study.outcomes:
-        axis, size = sized_axis("", [each.least, each.most], each.unit)
-        rows = (f"median {quantity(each.p50, each.unit)}",)
-        title = capital(short(_label(study, each), 52))
-        panels.append(Panel(axis, Axis(""), tuple(_box(each, size)), title, rows))
-    text = (
-        "Box: 25 to 75 % of scenarios, with the median; line: 5 to 95 %; squares: least and most; "
-        "diamond: mean."
-    )
-    return (Chart("outcomes", "Outcomes", text, tuple(panels), legend=False),)
-
-
-def _box(outcome: Percentiles, size: float) -> Iterator[Layer]:
-    v = {name: getattr(outcome, name) / size for name in _PERCENTILES}
-    written = results([getattr(outcome, name) for name in _PERCENTILES], outcome.unit)
-    hover = "\n".join(
-        f"{label}: {written.with_unit(getattr(outcome, name))}"
-        for name, label in _PERCENTILES.items()
-    )
-    at = ROW_MIDDLE
-    yield Line("", (v["p5"], v["p95"]), (at, at), "quiet")
-    yield Bars("", (at,), (v["p25"],), (v["p75"],), (hover,), (), "pale", thickness=0.4)
-    yield Line("", (v["p50"], v["p50"]), (at - 0.2, at + 0.2), "second")
-    yield Points("", (v["least"], v["most"]), (at, at), (hover, hover), "quiet", "square", True)
-    yield Points("", (v["mean"],), (at,), (hover,), "second", "diamond")

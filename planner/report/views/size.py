@@ -14,7 +14,7 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.words import duration, number, percent, size
+from planner.report.words import duration, number, percent, significant
 from planner.schema.operation import ApplianceRow, ModeReport, RuleRow, SizeReport
 
 _FAMILIES = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
@@ -56,7 +56,7 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     by_need = own.group == "demand_law"
     text = f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
     yield "Cluster", text + duration(held.mtti_s)
-    text = f"{size(saved.size_gb)} every {duration(mode.interval_s)}; "
+    text = f"{significant(saved.size_gb, 'GB')} every {duration(mode.interval_s)}; "
     place = "on flash" if saved.bulk_needed_tb else "with the data set"
     yield "Checkpoint", f"{text}{number(saved.capacity_needed_tb)} TB usable {place}"
     if by_need:
@@ -98,7 +98,7 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     text = f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} "
     text += f"GB/s), {held.reading_systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
     yield "Clients", text
-    yield "Checkpoint", f"{size(saved.size_gb)}: {saved.size_reason}"
+    yield "Checkpoint", f"{significant(saved.size_gb, 'GB')}: {saved.size_reason}"
     parts = f"data set {number(saved.dataset_tb)}, checkpoints {number(saved.checkpoints_tb)}"
     parts += f", exports {number(saved.exports_tb)}" if saved.exports_tb else ""
     needed, fill = number(saved.capacity_needed_tb), percent(saved.fill_limit_share, 0)

@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
 from planner.report.blocks import (
-    ROW_MIDDLE,
     Axis,
-    Bars,
     Block,
     Chart,
     Column,
@@ -277,7 +275,7 @@ def _no_plan(rows: Rows) -> Iterator[str]:
 
 # The chart: a line, a map, or bars of scenarios.
 
-_MOST_POINTS, _MOST_BARS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 20, 200, 9, 14, 8
+_MOST_POINTS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 200, 9, 14, 8
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
@@ -295,13 +293,13 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     elif len(inputs) == 2 and _is_grid(rows, inputs):
         panel, text = _map(study, rows, inputs)
     else:
-        panel, text = _bars(study, rows, inputs)
+        return ()
     gaps = _numbers(rows, "gap")
     bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
     count = f"{counted(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
-    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), (panel,), is_line),)
+    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), (panel,)),)
 
 
 def _numbers(rows: Rows, name: str) -> list[float | None]:
@@ -388,7 +386,7 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
         text = "no plan" if value is None else f"{float(f'{value / size:.4g}'):,g}"
         texts[up][across] = f"{'★ ' if row == top else ''}{text}" if few else ""
         star = (float(across), float(up)) if row == top else star
-    heat = HeatMap(goal(study), unit.unit, tuple(map(tuple, values)), tuple(map(tuple, texts)))
+    heat = HeatMap(unit.unit, tuple(map(tuple, values)), tuple(map(tuple, texts)))
     layers: list[Layer] = [heat, *([] if few else [Mark("", *star, "star")])]
     axes = _map_axis(inputs[0], xs), _map_axis(inputs[1], ys)
     said = ""
@@ -404,25 +402,6 @@ def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     written = scale(values, column.unit)
     ticks = tuple((float(at), written.text(values[at])) for at in range(0, len(values), step))
     return Axis(column.label, written.unit, ticks=ticks)
-
-
-def _bars(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]:
-    """The first scenarios that have a plan as bars, in their order."""
-    found = _numbers(rows, "objective")
-    shown = [row for row in range(length(rows)) if found[row] is not None][:_MOST_BARS]
-    values = [found[row] or 0.0 for row in shown]
-    axis, size = sized_axis(goal(study), values, study.unit)
-    bars = Bars(
-        "",
-        tuple(at + ROW_MIDDLE for at in range(len(shown))),
-        (0.0,) * len(shown),
-        tuple(value / size for value in values),
-        tuple(_hover(study, rows, row, inputs) for row in shown),
-        tuple(amount(study, value) for value in values),
-    )
-    names = tuple(short(_where(rows, inputs, row), 52) for row in shown)
-    text = "" if len(shown) == length(rows) else f"{len(shown)} scenarios drawn."
-    return Panel(axis, Axis(""), (bars,), rows=names), text
 
 
 # The page with sliders.

@@ -37,7 +37,6 @@ from planner.report.words import (
     HOUR_S,
     counted,
     duration,
-    listed,
     measured,
     moment,
     most,
@@ -84,7 +83,7 @@ def view(record: Characterization) -> list[Block]:
         Heading(f"Storage telemetry  ({count} of {where})"),
         Facts(tuple(facts)),
         *_jobs(record),
-        *(() if study is None else _fleet_tables(study)),
+        *(() if study is None else [_fleet_table(study)]),
         *(() if found is None else _calibration(found)),
         notes_block((*_notes(record), *(() if study is None else _fleet_notes(study)))),
     ]
@@ -164,11 +163,8 @@ def _notes(record: Characterization) -> Iterator[str]:
     brief = [name for name, job in zip(names, jobs, strict=True) if not job.resolved]
     if brief:
         yield f"drains shorter than two samples, upper bounds: {some(brief, _MOST_NAMES)}"
-    windows = {each.window_s for each in every if each.window_s}
-    windows = {each for each in windows if each > _LONGER * every[0].sample_s}
-    if windows:
-        means = listed([duration(each) for each in sorted(windows)])
-        yield f"each sample is a mean over {means}; drains are given without it"
+    if any(each.window_s and each.window_s > _LONGER * each.sample_s for each in every):
+        yield "each sample is a mean over a longer window; drains are given without it"
     if every and not all(each.reads for each in every):
         blind = some([short(each.name, 40) for each in every if not each.reads], _MOST_NAMES)
         yield f"no reads in the trace of {blind}: no restores, restarts not confirmed"
@@ -180,8 +176,7 @@ def _notes(record: Characterization) -> Iterator[str]:
         (sum(job.aborted for job in jobs), "checkpoints broken off, in no figure"),
         (sum(each.missing for each in every), "missing samples"),
         (sum(each.repeated for each in every), "repeated samples"),
-        (sum(each.steps for each in every), "steps of the clock"),
-        (sum(each.resets for each in every), "resets of a counter"),
+        (sum(each.steps + each.resets for each in every), "steps of the clock or of a counter"),
     ):
         yield f"{number(count)} {text}" if count > 0 else ""
     yield from (short(text, _TEXT) for text in record.notes)
@@ -244,11 +239,9 @@ def _law_text(study: FleetStudy) -> str:
     overlap = f"overlap {_range(law.overlap, '.1f', 100)} %"
     if law.size_exponent is None or law.interval_exponent is None:
         return f"{overlap}; exponents not determined, since size and interval go together"
-    return (
-        f"bandwidth = size^{_range(law.size_exponent)} / (overlap x "
-        f"interval^{_range(law.interval_exponent)}), {overlap}; law: 1, 1; explains "
-        f"{percent(law.explained, 0)} of the variance"
-    )
+    exponents = f"{_range(law.size_exponent)}, of interval -{_range(law.interval_exponent)}"
+    explained = f"{percent(law.explained, 0)} of the variance explained"
+    return f"{overlap}; exponent of size {exponents} (law: 1, -1); {explained}"
 
 
 def _storage_text(study: FleetStudy) -> str:
@@ -284,16 +277,17 @@ def _fleet_notes(study: FleetStudy) -> Iterator[str]:
     for text, names in (
         ("jobs of the table without telemetry", study.unmatched),
         ("jobs of the telemetry that the table lacks", study.unknown),
-        ("drains under two samples, not in the fits", brief),
+        (
+            "drains under two samples, not in the fits",
+            brief,
+        ),
     ):
         shown = some([short(name, _NAME) for name in names], _MOST_NAMES)
         yield f"{text}: {shown}" if names else ""
-    if not any(each.enough_kw is not None for each in study.storage):
-        yield "--problem PROBLEM.yaml adds the storage that suffices, from its catalogs"
 
 
-def _fleet_tables(study: FleetStudy) -> Iterator[Table]:
-    """Yield a table of jobs and one of clusters."""
+def _fleet_table(study: FleetStudy) -> Table:
+    """The jobs of the fleet, the largest models first."""
     jobs = sorted(study.jobs, key=lambda job: -job.parameters)
     limit = percent(study.limit, 0)
 
@@ -312,19 +306,7 @@ def _fleet_tables(study: FleetStudy) -> Iterator[Table]:
         figures(f"GB/s at {limit}", (job.demand_gb_per_s for job in jobs), three),
     )
     text = f"law: size / (overlap x interval); ranges hold the truth with {percent(CONFIDENCE, 0)}"
-    yield Table("Jobs of the fleet", columns, (text,), detail=True)
-    rows = study.storage
-    clusters = (
-        words("cluster", (short(each.cluster, _NAME) for each in rows)),
-        figures("GPUs", (each.gpus for each in rows), 0),
-        figures("demand GB/s", (each.demand_gb_per_s for each in rows), 1),
-        figures("seen GB/s", (each.seen_gb_per_s for each in rows), 1),
-        words("suffices", (each.enough for each in rows)),
-        figures("kW", (each.enough_kw for each in rows), 1),
-        figures("kW, seen", (each.seen_kw for each in rows), 1),
-        figures("GPUs more", (each.gpus_more for each in rows), 1),
-    )
-    yield Table(f"Storage for an overlap of {limit}", clusters, detail=True)
+    return Table("Jobs of the fleet", columns, (text,), detail=True)
 
 
 def charts(study: FleetStudy) -> tuple[Chart, ...]:

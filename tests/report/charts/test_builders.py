@@ -70,20 +70,6 @@ def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     assert panel.rows[0] == "facility power, now 10 MW"
 
 
-def test_an_uncertain_study_without_outcomes_says_why() -> None:
-    (chart,) = charts(uncertain().model_copy(update={"outcomes": (), "message": "no plan"}))
-    assert not chart.panels and chart.subtitle == "no plan"
-
-
-def test_boxes_are_percentiles() -> None:
-    study = uncertain()
-    first = charts(study)[0].panels[0]
-    (best,) = layers(first, Bars)
-    assert (best.starts[0], best.ends[0]) == (study.outcomes[0].p25, study.outcomes[0].p75)
-    assert first.title == "Useful work"
-    assert [len(panel.rows) for panel in charts(study)[0].panels] == [1, 1, 1, 1]
-
-
 def test_sweep_chart_shades_values_without_a_plan() -> None:
     study, rows = samples.with_a_hole()
     chart = one(study, rows)
