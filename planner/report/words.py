@@ -94,10 +94,14 @@ def about(value: float) -> str:
 def plain(value: float, unit: str = "") -> str:
     """A number with as many digits as its size needs."""
     size = abs(value)
-    if 0 < size < 0.01:
-        return f"{value:.3g} {unit}".rstrip()
-    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f} {unit}".rstrip()
+    digits = 0 if size >= 10_000 else 1 if size >= 100 else 2
+    text = f"{value:.3g}" if 0 < size < 0.01 else f"{value:,.{digits}f}"
+    return f"{_without_zeros(text)} {unit}".rstrip()
+
+
+def _without_zeros(text: str) -> str:
+    """A decimal number without zeros at its end."""
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def years(count: float) -> str:
@@ -210,7 +214,10 @@ def write_figure(value: float | str | None, unit: str) -> str:
     """A figure as a table shows it, without its unit where titles have that."""
     if value is None or isinstance(value, str):
         return value or "-"
-    return quantity(value, unit) if unit in _BY_ITSELF and unit else plain(value)
+    if unit == "share":
+        return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
+    unit = unit.removesuffix("/year")
+    return quantity(value, unit) if unit in ("USD", "s") else plain(value)
 
 
 def write_in(money: Currency, value: float | str | None, unit: str) -> str:
@@ -472,8 +479,7 @@ def significant(value: float | None, unit: str) -> str:
     size, name = _sized(value, unit)
     value /= size
     digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-9)) if value else 0
-    text = f"{value:,.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.') if digits else text} {name}".rstrip()
+    return f"{_without_zeros(f'{value:,.{digits}f}')} {name}".rstrip()
 
 
 def stated(found: Measured | float, unit: str) -> str:

@@ -652,6 +652,7 @@ def _proof(plan: Plan) -> Iterator[str]:
         by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     yield f"{proof(goal)}; {by}{seconds}; verified by independent arithmetic"
+    yield given_away(plan)
     if (found := goal.program) is not None:
         bound = "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
         size_of = f"{found.variables:,} variables, {found.rows:,} rows"

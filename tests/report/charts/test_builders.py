@@ -24,7 +24,6 @@ from tests.report.samples_sensitivity import (
     grid_sweep,
     storage_frontier,
     tornado,
-    uncertain,
 )
 
 LayerT = TypeVar("LayerT")
