@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -31,8 +29,8 @@ from planner.report.blocks import (
 from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
 from planner.report.views.plan import (
     answer_lines,
+    bought_text,
     given_away,
-    headline,
     limit_bars,
     storage_alternatives,
     tiles,
@@ -61,7 +59,6 @@ Part = dict[str, Any]
 _LONGEST, _MOST_ROWS = 240, 200
 _TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4
 _MINUTES_PER_DAY = 1440
-_STYLED = re.compile(' style="([^"]*)"')
 
 
 class ShownStudy(NamedTuple):
@@ -91,25 +88,12 @@ def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """
     css = files("planner.report").joinpath("page.css").read_text("utf-8")
     sections = _sections(plan, studies)
-    text = str(_template().render(title=title, css=css, sections=sections, fragment=False))
-    return _shared_styles(text)
+    return str(_template().render(title=title, css=css, sections=sections, fragment=False))
 
 
 def fragment(blocks: Iterable[Block]) -> str:
     """Blocks as a piece of HTML, for a notebook."""
     return str(_template().render(parts=list(_parts(blocks)), fragment=True))
-
-
-def _shared_styles(text: str) -> str:
-    """A page whose drawings have classes for the styles that they share: a third smaller."""
-    counts = Counter(_STYLED.findall(text))
-    shared = [style for style, n in counts.items() if n > 2 and "url(" not in style]
-    names = {style: f"s{at}" for at, style in enumerate(shared)}
-    rules = "".join(f".{name}{{{style}}}\n" for style, name in names.items())
-    text = _STYLED.sub(
-        lambda found: f' class="{names[found[1]]}"' if found[1] in names else found[0], text
-    )
-    return text.replace("</style>", f"{rules}</style>", 1)
 
 
 @cache
@@ -247,7 +231,7 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
         ("Proof", proof(goal) if shown else ""),
     ]
     return [
-        Text((headline(plan),), style="answer"),
+        Text((bought_text(plan),), style="answer"),
         Tiles(tuple(tiles(totals, job, _TILES))),
         Facts(tuple(rows)),
         limit_bars(plan, _MOST_LIMITS),
