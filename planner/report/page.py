@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from planner.currency import bare
 from planner.figures import FIGURES, capital
+from planner.report import words as fmt
 from planner.report.blocks import (
     Bar,
     BarList,
@@ -34,19 +35,6 @@ from planner.report.views.plan import (
     limit_bars,
     storage_alternatives,
     tiles,
-)
-from planner.report.words import (
-    STATUS_WORDS,
-    clean,
-    counted,
-    duration,
-    fitted,
-    headed,
-    named,
-    percent,
-    product,
-    proof,
-    quantity,
 )
 from planner.schema.analysis import RulesTable, Study
 from planner.schema.catalog import NO_PART_NUMBER
@@ -103,10 +91,10 @@ def _template() -> Any:
 
     def cleaned(value: Any) -> Any:
         is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return clean(value, limit=None) if is_text else value
+        return fmt.clean(value, limit=None) if is_text else value
 
     found = Environment(autoescape=True, finalize=cleaned, trim_blocks=True)
-    found.filters["one_line"] = lambda text: fitted(" ".join(text.split()), _LONGEST)
+    found.filters["one_line"] = lambda text: fmt.fitted(" ".join(text.split()), _LONGEST)
     return found.from_string(files("planner.report").joinpath("page.html").read_text("utf-8"))
 
 
@@ -153,7 +141,7 @@ def _about(study: AnyStudy, plan: Plan | None) -> str:
     """The problem of a study, and whether the plan beside it has other inputs."""
     if not isinstance(study, AnyStudy):
         return ""
-    text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
+    text = fmt.named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
     if study.input_sha256 and plan and study.input_sha256 != plan.provenance.input_sha256:
         text += " Made from other inputs than the plan."
     return text
@@ -191,12 +179,12 @@ def _table(block: Table) -> Part:
     most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
     places = choose_rows(block.count, most, block.kept)
     columns = block.of(places).columns
-    cut = f": {len(places)} of {counted(block.count, 'row')}"
+    cut = f": {len(places)} of {fmt.counted(block.count, 'row')}"
     return {
         "kind": "table",
         "title": block.title,
         "which": cut if len(places) < block.count else "",
-        "heads": [headed(c.label, c.shown_unit) for c in columns],
+        "heads": [fmt.headed(c.label, c.shown_unit) for c in columns],
         "words": [column.words for column in columns],
         "rows": list(zip(*(column.written for column in columns), strict=True)),
         "foot": [column.foot for column in columns] if any(c.foot for c in columns) else [],
@@ -211,7 +199,7 @@ def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
     """Place, title and blocks of each part: the answer first, the bill and the problem last."""
     totals = plan.totals
     if totals is None or not plan.jobs:
-        text = capital(plan.message or STATUS_WORDS[plan.status])
+        text = capital(plan.message or fmt.STATUS_WORDS[plan.status])
         yield "answer", "The plan", [Text((text,), style="note")]
     else:
         yield "answer", "The plan", _answer(plan, totals)
@@ -228,7 +216,7 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
     rows = [
         *answer_lines(plan, totals, job),
         ("Tolerance", given_away(plan)),
-        ("Proof", proof(goal) if shown else ""),
+        ("Proof", fmt.proof(goal) if shown else ""),
     ]
     return [
         Text((bought_text(plan),), style="answer"),
@@ -247,8 +235,8 @@ def _shares(plan: Plan, totals: Totals) -> list[Block]:
         BarList("IT load by section", _by_section(kw, "kW")),
     ]
     for job in plan.jobs:
-        under = f"Goodput {percent(job.goodput, 2)}, an interruption every "
-        under += f"{duration(job.mtti_s)}; minutes of a day lost to:"
+        under = f"Goodput {fmt.percent(job.goodput, 2)}, an interruption every "
+        under += f"{fmt.duration(job.mtti_s)}; minutes of a day lost to:"
         found.append(BarList(f"Lost time of {job.name or 'the job'}", _losses(job), under))
     return found
 
@@ -257,7 +245,7 @@ def _by_section(amounts: dict[str, float], unit: str) -> tuple[Bar, ...]:
     whole = sum(amounts.values())
     ranked = sorted(amounts.items(), key=lambda pair: -pair[1])
     return tuple(
-        Bar(name, value / whole, f"{quantity(value, unit)}, {percent(value / whole)}")
+        Bar(name, value / whole, f"{fmt.quantity(value, unit)}, {fmt.percent(value / whole)}")
         for name, value in ranked
         if value > 0
     )
@@ -270,7 +258,7 @@ def _losses(job: JobPlan) -> tuple[Bar, ...]:
         Bar(
             FIGURES[f"loss.{name}"].label,
             share / most,
-            f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}",
+            f"{share * _MINUTES_PER_DAY:,.1f} min, {fmt.percent(share, 2)}",
         )
         for name, share in ranked
         if most > 0
@@ -282,7 +270,7 @@ def _bill(plan: Plan) -> Table:
     lines, code = own_lines(plan), plan.shown_in.code
     kws = [line.it_power_kw for line in lines]
     columns = [
-        words("item", map(product, lines), foot="Total"),
+        words("item", map(fmt.product, lines), foot="Total"),
         words("part number", map(_part_number, lines)),
         words("section", (line.section for line in lines)),
         figures("quantity", (line.quantity for line in lines), 0),
@@ -293,12 +281,12 @@ def _bill(plan: Plan) -> Table:
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
         if any(line.discount for line in lines):
-            columns.append(figures("discount", (x.discount or None for x in lines), percent))
+            columns.append(figures("discount", (x.discount or None for x in lines), fmt.percent))
         columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
         columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
     total = _total(kws, lambda kw: f"{kw:,.2f}")
     columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
-    notes = [f"{product(line)}: {note}" for line in lines for note in line.public_notes]
+    notes = [f"{fmt.product(line)}: {note}" for line in lines for note in line.public_notes]
     return Table("Bill", tuple(columns), notes=(*plan.public_notes, *notes))
 
 

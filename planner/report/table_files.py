@@ -20,20 +20,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from planner.atomic_files import whole
+from planner.report import words as fmt
 from planner.report.exports import cell, quoted
 from planner.report.views.telemetry import USUAL_OVERLAP
-from planner.report.words import (
-    DAY_S,
-    clean,
-    counted,
-    duration,
-    instant,
-    measured,
-    most,
-    short,
-    span,
-    stated,
-)
 from planner.schema.analysis import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
@@ -100,7 +89,7 @@ def checkpoints_csv(record: Characterization, table: Table) -> bytes:
     for name, unit in CHECKPOINT_COLUMNS.items():
         values = table[name].tolist()
         if name == "start_s" and record.clock == "unix":
-            columns["start"] = [instant(value, record.clock) for value in values]
+            columns["start"] = [fmt.instant(value, record.clock) for value in values]
         columns[name] = list(map(float, values)) if unit else list(map(str, values))
     return csv_text(columns).encode()
 
@@ -113,7 +102,7 @@ def checkpoints_parquet(record: Characterization, table: Table) -> bytes:
             numbers = np.asarray(table[name], dtype=np.float64)
             arrays.append(pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers)))
         else:
-            texts = (clean(str(text), limit=None) or None for text in table[name].tolist())
+            texts = (fmt.clean(str(text), limit=None) or None for text in table[name].tolist())
             arrays.append(pa.array(list(texts), pa.string()))
         fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
     schema, stream = pa.schema(fields, metadata={"clock": record.clock}), io.BytesIO()
@@ -138,7 +127,7 @@ def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
     for name, info in JobFound.model_fields.items():
         value = getattr(job, name)
         if name in ("start_s", "end_s") and clock == "unix":
-            yield name.removesuffix("_s"), instant(value, clock)
+            yield name.removesuffix("_s"), fmt.instant(value, clock)
         if "Measured" in str(info.annotation):
             for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
                 yield column, None if value is None else getattr(value, part)
@@ -176,8 +165,8 @@ def overrides_yaml(calibration: Calibration) -> str:
     ]
     for each in calibration.overrides:
         now = f"; now {each.now}" if each.now else ""
-        about = f"{each.label}: {span(each.measured, each.unit)}{now}; {each.source}"
-        value = short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
+        about = f"{each.label}: {fmt.span(each.measured, each.unit)}{now}; {each.source}"
+        value = fmt.short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
         lines += [_comment(about), f"{_key(each.path)}: {value}"]
     lines += [] if calibration.overrides else ["{}"]
     lines += [_comment(f"not measured: {text}") for text in calibration.not_measured]
@@ -185,18 +174,18 @@ def overrides_yaml(calibration: Calibration) -> str:
 
 
 def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = f"{counted(job.checkpoints, 'checkpoint')} in {duration(job.observed_s)}"
-    yield f"  - name: {_yaml_text(short(job.name, _NAME) or 'job')}"
+    seen = f"{fmt.counted(job.checkpoints, 'checkpoint')} in {fmt.duration(job.observed_s)}"
+    yield f"  - name: {_yaml_text(fmt.short(job.name, _NAME) or 'job')}"
     yield "    " + _comment(f"{job.cluster}: {seen}")
-    size = f"{stated(job.size_gb, 'GB')}  # {span(job.size_gb, 'GB')}, implied parameters: "
-    every = f"{{policy: fixed, every: {stated(job.interval_s, 's')}}}"
+    size = f"{fmt.stated(job.size_gb, 'GB')}  # {fmt.span(job.size_gb, 'GB')}, implied parameters: "
+    every = f"{{policy: fixed, every: {fmt.stated(job.interval_s, 's')}}}"
     top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
-    overlap = measured(job.overlap, "share") if job.resolved else most(job.overlap, "share")
-    rate = measured(job.write_gb_per_s, "GB/s")
+    overlap = fmt.measured(job.overlap, "share") if job.resolved else fmt.most(job.overlap, "share")
+    rate = fmt.measured(job.write_gb_per_s, "GB/s")
     yield "    checkpoint:"
-    yield f"      size: {size}{measured(job.parameters, 'parameters')}"
+    yield f"      size: {size}{fmt.measured(job.parameters, 'parameters')}"
     yield "      mode: async  # telemetry does not tell"
-    yield f"      interval: {every}  # {span(job.interval_s, 's')}"
+    yield f"      interval: {every}  # {fmt.span(job.interval_s, 's')}"
     yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
     yield f"    {_failures(record, job)}"
     yield from (f"    {_comment(text)}" for text in job.notes)
@@ -205,17 +194,17 @@ def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
 def _failures(record: Characterization, job: JobFound) -> str:
     """The failure rate where a number of GPUs is known, else how to get it."""
     if job.mtti_s is None or job.mtti_s.value <= 0:
-        return f"# failures: no restart seen in {duration(job.observed_s)}"
-    found, every = record.calibration, f"a restart every {measured(job.mtti_s, 's')}"
+        return f"# failures: no restart seen in {fmt.duration(job.observed_s)}"
+    found, every = record.calibration, f"a restart every {fmt.measured(job.mtti_s, 's')}"
     if found is None or not found.gpus or found.job != job.name:
         seconds = f"{job.mtti_s.value:.0f} s"
         return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
-    rate = DAY_S / (job.mtti_s.value * found.gpus)
+    rate = fmt.DAY_S / (job.mtti_s.value * found.gpus)
     return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
 
 
 def _comment(text: str) -> str:
-    return f"# {short(text, _COMMENT)}"
+    return f"# {fmt.short(text, _COMMENT)}"
 
 
 def _yaml_text(text: str) -> str:
@@ -224,4 +213,4 @@ def _yaml_text(text: str) -> str:
 
 
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(short(path, _COMMENT))
+    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(fmt.short(path, _COMMENT))

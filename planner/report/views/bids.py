@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from planner.currency import currency_of
 from planner.figures import FIGURES, RATIOS
+from planner.report import words as fmt
 from planner.report.blocks import (
     MOST_NOTES,
     Block,
@@ -22,18 +23,6 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.screen import show
-from planner.report.words import (
-    about,
-    breach_text,
-    counted,
-    listed,
-    money,
-    number,
-    percent,
-    quantity,
-    ratio,
-    some,
-)
 from planner.schema.bill import Bid, Bids, LineKind, Quote
 
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
@@ -50,7 +39,7 @@ _LACKS = {
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
     return [
-        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')})"),
+        Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
         Text(tuple(_to_win(found)), "Break-even prices", points=True),
@@ -71,8 +60,8 @@ def _value(found: Bids, value: float) -> str:
     measure = found.measure
     if measure.unit.startswith("USD per"):
         unit = currency_of(value).named(measure.unit)
-        return f"{number(value, 0 if value >= 1000 else 2)} {unit}"
-    return ratio(value) if measure.name in RATIOS else quantity(value, measure.unit)
+        return f"{fmt.number(value, 0 if value >= 1000 else 2)} {unit}"
+    return fmt.ratio(value) if measure.name in RATIOS else fmt.quantity(value, measure.unit)
 
 
 def _ranked(found: Bids) -> list[Bid]:
@@ -86,7 +75,7 @@ def _facts(found: Bids) -> Iterator[tuple[str, str]]:
         first = order[0]
         assert first.measured is not None
         text = f"{_named(first)} is first: {_value(found, first.measured)}"
-        unread = f"; not read: {listed(list(first.unread[:4]))}" if first.unread else ""
+        unread = f"; not read: {fmt.listed(list(first.unread[:4]))}" if first.unread else ""
         yield "First", text + unread
     else:
         yield "First", "no bid meets every limit of the problem"
@@ -96,7 +85,7 @@ def _facts(found: Bids) -> Iterator[tuple[str, str]]:
         for bid in order[1:]
         if best
     ]
-    yield "Next", listed(behind)
+    yield "Next", fmt.listed(behind)
     yield "Mix", _mix(found)
     yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
 
@@ -106,14 +95,14 @@ def _mix(found: Bids) -> str:
     if mix is None:
         return f"none: {found.mix_reason}"
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
-    proof = f"best of {counted(mix.tried, 'award')} of lots, {each}"
+    proof = f"best of {fmt.counted(mix.tried, 'award')} of lots, {each}"
     first = next((bid for bid in found.bids if bid.rank == 1), None)
     if first is not None and mix.bids == (first.key,):
         return f"no mix is better than the first bid alone ({proof})"
     awards = "; ".join(
         f"{_LOTS[award.lot]} {'of ' if award.bids else ''}"
-        f"{listed(list(award.bids)) or 'at prices of the price book'} "
-        f"({some([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
+        f"{fmt.listed(list(award.bids)) or 'at prices of the price book'} "
+        f"({fmt.some([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
         for award in mix.awards
         if award.counts
     )
@@ -124,7 +113,7 @@ def _mix(found: Bids) -> str:
             (of.tco_usd if found.money == "tco" else of.capex_usd) or 0.0
             for of in (first.figures, mix.figures)
         )
-        text += f", {money(abs(was - now))} {'less' if was >= now else 'more'} to pay"
+        text += f", {fmt.money(abs(was - now))} {'less' if was >= now else 'more'} to pay"
     return f"{text} ({proof})"
 
 
@@ -132,7 +121,11 @@ def _out(bid: Bid) -> str:
     if bid.state == "open":
         return f"{_named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
-    return f"{_named(bid)} breaks {listed(broken)}" if broken else f"{_named(bid)}: no plan with it"
+    return (
+        f"{_named(bid)} breaks {fmt.listed(broken)}"
+        if broken
+        else f"{_named(bid)}: no plan with it"
+    )
 
 
 def _table(found: Bids) -> Table:
@@ -149,7 +142,7 @@ def _table(found: Bids) -> Table:
         figures("lacks", (bid.lacks_usd for bid in order), "USD"),
         figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
         figures("TCO", values_of(of, lambda f: f.tco_usd), "USD"),
-        figures(work.title, values_of(of, lambda f: getattr(f, work.name)), about),
+        figures(work.title, values_of(of, lambda f: getattr(f, work.name)), fmt.about),
         words("limits", (_STATES[bid.state] for bid in order), detail=True),
     )
     return Table("Bids", columns, rows="bids")
@@ -162,7 +155,7 @@ def _short(value: float) -> str:
 def _broken(found: Bids) -> Iterator[str]:
     """Yield the limits that bids break with the excess, and other faults."""
     for bid in found.bids:
-        yield from (f"{bid.key}: {breach_text(breach)}" for breach in bid.breaches)
+        yield from (f"{bid.key}: {fmt.breach_text(breach)}" for breach in bid.breaches)
         yield from (f"{bid.key}: {text}" for text in bid.against)
         if bid.state == "breaks" and not bid.breaches and not bid.against:
             yield f"{bid.key}: no plan is possible with it"
@@ -178,8 +171,8 @@ def _to_win(found: Bids) -> Iterator[str]:
             yield f"{bid.key}: {even.reason}"
         else:
             change = even.usd - bid.quoted_usd
-            price = f"{percent(even.share, 2)} of its prices "
-            price += f"({money(abs(change))} {'more' if change > 0 else 'less'})"
+            price = f"{fmt.percent(even.share, 2)} of its prices "
+            price += f"({fmt.money(abs(change))} {'more' if change > 0 else 'less'})"
             yield f"{bid.key}: {'stays first up to' if bid.rank == 1 else 'first at'} {price}"
 
 
@@ -192,9 +185,9 @@ def _gaps(found: Bids) -> Table:
         words("item", (lack.product for _, lack in rows)),
         words("lacks", (_LACKS[lack.kind] for _, lack in rows)),
         figures("units", (lack.units for _, lack in rows), lambda units: f"{units:,.6g}"),
-        figures("cost", (lack.usd for _, lack in rows), money),
-        figures("at least", (lack.low_usd for _, lack in rows), money, detail=True),
-        figures("at most", (lack.high_usd for _, lack in rows), money, detail=True),
+        figures("cost", (lack.usd for _, lack in rows), fmt.money),
+        figures("at least", (lack.low_usd for _, lack in rows), fmt.money, detail=True),
+        figures("at most", (lack.high_usd for _, lack in rows), fmt.money, detail=True),
     )
     title = "Gaps of the bids, at prices of the price book"
     return Table(title, columns, first=16, rows="gaps")
@@ -210,7 +203,7 @@ def _findings(found: Bids) -> Iterator[str]:
         for charge in bid.charges if bid.state != "open" else ():
             where = f"{bid.key}: {', '.join(charge.cells)}: {charge.label}: "
             if charge.kind in _CHARGES:
-                yield f"{where}{_CHARGES[charge.kind]}, counted as {money(charge.usd)}"
+                yield f"{where}{_CHARGES[charge.kind]}, counted as {fmt.money(charge.usd)}"
             elif charge.kind == "support" and not supports(charge.label):
                 yield f"{where}support of everything, none is added at the book's rates"
         if bid.rebate:

@@ -6,6 +6,7 @@ import math
 
 from planner.currency import Currency
 from planner.figures import FIGURES
+from planner.report import words as fmt
 from planner.report.blocks import (
     Block,
     Column,
@@ -19,18 +20,6 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.edition import restated
-from planner.report.words import (
-    DAY_S,
-    breach_text,
-    counted,
-    duration,
-    gap,
-    number,
-    percent,
-    quantity,
-    significant,
-    write_figure,
-)
 from planner.schema.explanation import Audit, Edit, Verification
 from planner.schema.plan import Plan
 from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
@@ -72,7 +61,7 @@ def audit(found: Audit) -> list[Block]:
     shown_in = found.edited.shown_in
     facts = (
         ("Verdict", _verdict(found, found.edited)),
-        ("Broken", "; ".join(breach_text(restated(each, shown_in)) for each in found.breaches)),
+        ("Broken", "; ".join(fmt.breach_text(restated(each, shown_in)) for each in found.breaches)),
         ("Edited", "" if found.edits else "nothing"),
     )
     lacking = [
@@ -113,7 +102,7 @@ def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
         return value or "blank"
     if edit.unit == f"USD/{money_.code}":  # a rate of exchange
         return f"{value:,.6g} {edit.unit}"
-    return quantity(money_.of(value) if "USD" in edit.unit else value, edit.unit)
+    return fmt.quantity(money_.of(value) if "USD" in edit.unit else value, edit.unit)
 
 
 def _figure(plan: Plan, name: str) -> float | None:
@@ -129,7 +118,7 @@ def _figures(found: Audit) -> Table:
     shown = (found.edited or found.solved).shown_in
     columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]
     for head, plan in zip(("solved", "edited", "best now"), plans, strict=False):
-        texts = (write_figure(_figure(plan, name), FIGURES[name].unit) for name in names)
+        texts = (fmt.write_figure(_figure(plan, name), FIGURES[name].unit) for name in names)
         columns.append(Column(head, tuple(texts)))
     return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
 
@@ -137,24 +126,24 @@ def _figures(found: Audit) -> Table:
 def _verdict(found: Audit, edited: Plan) -> str:
     """Limits that the edited plan breaks, and its distance from the best."""
     goal, count, best = edited.objective, len(found.breaches), found.best
-    broken = f"breaks {counted(count, 'limit')}" if count else "keeps every limit"
+    broken = f"breaks {fmt.counted(count, 'limit')}" if count else "keeps every limit"
     if best is None and found.reason is None:
         return f"{broken}; not compared with the best plan"
     if best is None:
         return f"{broken}; no plan keeps every limit under the edited inputs: {found.reason}"
     if found.shortfall is None:
         return broken
-    proven = f"(proven within {gap(best.objective.gap)})"
+    proven = f"(proven within {fmt.gap(best.objective.gap)})"
     if abs(found.shortfall) <= max(best.objective.gap or 0.0, 1e-9):
         return f"{broken}, as good as the best plan {proven}"
     is_less = (found.shortfall > 0) == (goal.sense == "maximize")
-    share = f"{percent(abs(found.shortfall), 3)} {'less' if is_less else 'more'}"
+    share = f"{fmt.percent(abs(found.shortfall), 3)} {'less' if is_less else 'more'}"
     return f"{broken}, {share} than the best plan {proven}"
 
 
 # A simulation: goodput beside the formula's, time lost by cause, other intervals.
 
-YEAR_S = 365 * DAY_S
+YEAR_S = 365 * fmt.DAY_S
 _CAUSES = {
     "stall": "budget.stall",
     "slowdown": "budget.slowdown",
@@ -183,22 +172,25 @@ def simulation(study: Simulation) -> list[Block]:
     """A simulation as blocks."""
     job = study.jobs[0]
     places, found = _digits(job), job.goodput
-    mean, formula = percent(found.mean, places), percent(job.predicted, places)
-    single = f"{percent(found.p5, places)} to {percent(found.p95, places)}"
+    mean, formula = fmt.percent(found.mean, places), fmt.percent(job.predicted, places)
+    single = f"{fmt.percent(found.p5, places)} to {fmt.percent(found.p95, places)}"
     facts = (
         ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
         ("Formula", _agreement(job)),
         ("Per year", _events(job)),
-        ("Checkpoint", f"{significant(job.checkpoint_gb, 'GB')} every {duration(job.interval_s)}"),
+        (
+            "Checkpoint",
+            f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}",
+        ),
         ("Failures", _failures(job)),
         ("Interval", _advice(study)),
     )
-    within = f"{percent(found.low, places)} to {percent(found.high, places)}"
+    within = f"{fmt.percent(found.low, places)} to {fmt.percent(found.high, places)}"
     name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
     length = study.length_s / YEAR_S
     span = f"{length:g} year{'s' if length > 1 else ''}"
-    span = span if round(length, 2) >= 1 else duration(study.length_s)
-    runs = f"{counted(study.replications, 'run')} of {span}, seed {study.seed}"
+    span = span if round(length, 2) >= 1 else fmt.duration(study.length_s)
+    runs = f"{fmt.counted(study.replications, 'run')} of {span}, seed {study.seed}"
     return [
         Heading(f"{name}  (simulated: {runs})"),
         Facts(facts),
@@ -234,20 +226,20 @@ def _failures(job: JobSimulated) -> str:
         law = f"Weibull, shape {failures.shape:g}"
     elif failures.file is not None:
         scaled = ", scaled to the plan's mean" if failures.scaled else ""
-        law = f"{counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
-    return f"interruption every {duration(failures.mean_s)} ({law})"
+        law = f"{fmt.counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
+    return f"interruption every {fmt.duration(failures.mean_s)} ({law})"
 
 
 def _events(job: JobSimulated) -> str:
-    parts = [f"{number(job.interruptions_per_year, 1)} interruptions"]
+    parts = [f"{fmt.number(job.interruptions_per_year, 1)} interruptions"]
     if (seen := job.repair) is not None:
-        parts.append(f"{number(seen.taken_per_year, 1)} units out for repair")
-        waited = duration(job.loss.waiting * YEAR_S)
-        parts.append(f"{number(seen.waits_per_year, 1)} waits for a repair ({waited})")
+        parts.append(f"{fmt.number(seen.taken_per_year, 1)} units out for repair")
+        waited = fmt.duration(job.loss.waiting * YEAR_S)
+        parts.append(f"{fmt.number(seen.waits_per_year, 1)} waits for a repair ({waited})")
         if seen.shrinks:
-            parts.append(f"{number(seen.grown_per_year, 1)} restarts with more replicas")
+            parts.append(f"{fmt.number(seen.grown_per_year, 1)} restarts with more replicas")
     if job.local is not None:
-        parts.append(f"{number(job.local.remote_per_year, 1)} restores from shared storage")
+        parts.append(f"{fmt.number(job.local.remote_per_year, 1)} restores from shared storage")
     return ", ".join(parts)
 
 
@@ -260,7 +252,7 @@ def _advice(study: Simulation) -> str:
     if not study.better:
         return "no allowed interval is better by more than the noise"
     best = study.intervals[study.best]
-    return f"{duration(best.interval_s)} is better by {_difference(best)} points"
+    return f"{fmt.duration(best.interval_s)} is better by {_difference(best)} points"
 
 
 def _difference(each: IntervalTried) -> str:
@@ -276,16 +268,18 @@ def _losses(job: JobSimulated) -> Table:
         ("simulated", job.loss, job.goodput.mean),
     ):
         shares = [goodput, *(getattr(loss, cause) for cause in causes)]
-        columns.append(figures(head, shares, lambda share: percent(share, places)))
+        columns.append(figures(head, shares, lambda share: fmt.percent(share, places)))
     return Table("Share of time", tuple(columns))
 
 
 def _intervals(study: Simulation) -> Table:
     rows = study.intervals
     columns = (
-        figures("interval", (each.interval_s for each in rows), duration),
-        figures("predicted", (each.predicted for each in rows), lambda share: percent(share, 2)),
-        figures("simulated", (each.goodput for each in rows), lambda share: percent(share, 2)),
+        figures("interval", (each.interval_s for each in rows), fmt.duration),
+        figures(
+            "predicted", (each.predicted for each in rows), lambda share: fmt.percent(share, 2)
+        ),
+        figures("simulated", (each.goodput for each in rows), lambda share: fmt.percent(share, 2)),
         figures("difference, points", map(_difference, rows), str),
         words("", (_remark(study, each) for each in rows)),
     )

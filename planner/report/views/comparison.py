@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
+from planner.report import words as fmt
 from planner.report.blocks import (
     Block,
     Column,
@@ -21,22 +22,6 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.views.plan import bought_text
-from planner.report.words import (
-    LEAST_GIVEN_AWAY,
-    STATUS_WORDS,
-    about,
-    amount_of,
-    changed_by,
-    counted,
-    gap,
-    money,
-    named,
-    percent,
-    quantity,
-    relative,
-    titled,
-    write_figure,
-)
 from planner.schema.analysis import (
     Alternatives,
     Comparison,
@@ -82,13 +67,13 @@ def view(found: Comparison, *, everything: bool = False) -> list[Block]:
 
 
 def _side(side: Side) -> str:
-    away, status = side.given_away or 0.0, STATUS_WORDS[side.status]
+    away, status = side.given_away or 0.0, fmt.STATUS_WORDS[side.status]
     if side.edits and not side.message:
         status = "as edited"
     elif side.verdict:
         status = f"not to be built: {'; '.join(side.verdict)}"
-    elif side.status == "optimal" and away > LEAST_GIVEN_AWAY:
-        status = f"{gap(away)} behind the {status}"
+    elif side.status == "optimal" and away > fmt.LEAST_GIVEN_AWAY:
+        status = f"{fmt.gap(away)} behind the {status}"
     texts = [f"{side.source}: {side.problem} ({status})"]
     texts += [f"no plan: {side.message}"] if side.message else []
     texts += [f"edited: {'; '.join(side.edits)}"] if side.edits else []
@@ -105,15 +90,15 @@ def _table(title: str, columns: Sequence[Column], rows: str, first: int | None =
 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Figures of the plans, and their change against the first."""
-    labels = [titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
+    labels = [fmt.titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
     columns = [words("", labels)]
     for at, key in enumerate(keys):
-        texts = tuple(write_figure(row.series.values[at], row.unit) for row in rows)
+        texts = tuple(fmt.write_figure(row.series.values[at], row.unit) for row in rows)
         columns.append(Column(key, texts, words=wordy))
     for at, key in enumerate(keys[1:], 1):
-        texts = tuple(changed_by(row.series.changes[at], row.unit) for row in rows)
+        texts = tuple(fmt.changed_by(row.series.changes[at], row.unit) for row in rows)
         columns.append(Column(f"{key} - {keys[0]}", texts, detail=True))
     return _table(title, columns, title.split()[0].lower(), first)
 
@@ -122,9 +107,11 @@ def _lines(rows: Sequence[LineRow], keys: Sequence[str]) -> Table:
     """Units in place, then capex against the first plan."""
     columns = [words("", (row.product for row in rows))]
     for at, key in enumerate(keys):
-        columns.append(Column(key, tuple(write_figure(r.quantity.values[at], "") for r in rows)))
+        columns.append(
+            Column(key, tuple(fmt.write_figure(r.quantity.values[at], "") for r in rows))
+        )
     for at, key in enumerate(keys[1:], 1):
-        capex = tuple(changed_by(row.capex_usd.changes[at], "USD") for row in rows)
+        capex = tuple(fmt.changed_by(row.capex_usd.changes[at], "USD") for row in rows)
         columns.append(Column(f"{key} - {keys[0]}, capex", capex, detail=True))
     return _table("Bill, units", columns, "lines", _FIRST_ROWS)
 
@@ -137,8 +124,8 @@ def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> Table:
         texts = tuple(
             "-"
             if side is None
-            else f"{quantity(side.value, row.unit)} {row.sense} "
-            f"{quantity(side.limit, row.unit)}{'*' if side.binding else ''}"
+            else f"{fmt.quantity(side.value, row.unit)} {row.sense} "
+            f"{fmt.quantity(side.limit, row.unit)}{'*' if side.binding else ''}"
             for side, row in sides
         )
         columns.append(Column(key, texts))
@@ -154,13 +141,13 @@ def rules(found: RulesTable) -> list[Block]:
     text = f"no plan: {own.reason or 'none was found'}"
     if (plan := own.outcome) is not None:
         bought = ", ".join(f"{each.quantity:,} {each.model}" for each in plan.storage)
-        cost = f", {money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
-        value = f"{quantity(plan.measured or 0.0, measure.unit)} of {measure.label}"
+        cost = f", {fmt.money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
+        value = f"{fmt.quantity(plan.measured or 0.0, measure.unit)} of {measure.label}"
         text = f"{bought or 'no storage'}: {value}{cost}"
     other = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
     command = _command(found.problem_file, found.scenario, (*found.overrides, *other.settings))
     return [
-        Heading(f"{named(found)}  (storage by other rules)"),
+        Heading(f"{fmt.named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
         Text((command,), f"Command: {other.label}", detail=True),
@@ -180,16 +167,16 @@ def _rules_table(found: RulesTable) -> Table:
     measure = found.measure
 
     def signed(share: float) -> str:
-        return relative(share, signed=True)
+        return fmt.relative(share, signed=True)
 
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
         words("storage", storage),
         figures("against", values_of(plans, lambda p: p.difference), signed),
         figures("capex", values_of(plans, lambda p: p.capex_usd), "USD"),
-        figures("storage kW", values_of(plans, lambda p: p.storage_it_power_kw), about),
+        figures("storage kW", values_of(plans, lambda p: p.storage_it_power_kw), fmt.about),
         figures(measure.label, values_of(plans, lambda p: p.measured), measure.unit, detail=True),
-        figures("goodput", values_of(plans, lambda p: p.goodput), percent, detail=True),
+        figures("goodput", values_of(plans, lambda p: p.goodput), fmt.percent, detail=True),
     )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
@@ -216,10 +203,10 @@ def alternatives(found: Alternatives) -> list[Block]:
     best, *others = found.alternatives
     job = best.plan.jobs[0]
     name = "useful_gpus" if job.useful_pflops is None else "useful_pflops"
-    work = quantity(getattr(job, name), FIGURES[name].unit)
+    work = fmt.quantity(getattr(job, name), FIGURES[name].unit)
     facts = (
         ("Best", f"{bought_text(best.plan)}: {work} of {FIGURES[name].label}"),
-        ("Found", f"{counted(len(others), 'other plan')} within {within}"),
+        ("Found", f"{fmt.counted(len(others), 'other plan')} within {within}"),
         *_searched(found, within),
         ("", found.message or ""),
     )
@@ -231,7 +218,7 @@ def alternatives(found: Alternatives) -> list[Block]:
             commands.append(_command(found.problem_file, found.scenario, all_of))
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
-    label, bound = OBJECTIVES[found.objective].label, amount_of(found.objective, found.bound)
+    label, bound = OBJECTIVES[found.objective].label, fmt.amount_of(found.objective, found.bound)
     proof = f"No plan has {label} of {better} than {bound}; 'behind' counts from there."
     return [
         title,
@@ -255,7 +242,7 @@ def _searched(found: Alternatives, within: str) -> Iterator[tuple[str, str]]:
 
 def _others(mine: Sequence[Direction], within: str) -> Iterator[str]:
     near = [
-        f"{each.detail} {relative(each.shortfall)} behind"
+        f"{each.detail} {fmt.relative(each.shortfall)} behind"
         for each in mine
         if each.ended == "within"
     ]
@@ -266,7 +253,7 @@ def _others(mine: Sequence[Direction], within: str) -> Iterator[str]:
     elif mine and mine[-1].ended == "beyond":
         last = mine[-1]
         proof = " (proven)" if last.proven else ""
-        yield f"none within {within}: {last.detail} is {relative(last.shortfall)} behind{proof}"
+        yield f"none within {within}: {last.detail} is {fmt.relative(last.shortfall)} behind{proof}"
 
 
 def _plans(found: Alternatives) -> Table:
@@ -278,7 +265,7 @@ def _plans(found: Alternatives) -> Table:
     columns = (
         figures("", range(1, len(plans) + 1), 0),
         words("buys", map(bought_text, plans)),
-        figures("behind", (each.shortfall for each in rows), relative),
+        figures("behind", (each.shortfall for each in rows), fmt.relative),
         figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
         figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
         figures("TCO", values_of(totals, lambda t: t.tco_usd), "USD", detail=True),

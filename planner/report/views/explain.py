@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.currency import bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
+from planner.report import words as fmt
 from planner.report.blocks import (
     Block,
     Facts,
@@ -19,19 +20,6 @@ from planner.report.blocks import (
 )
 from planner.report.edition import decided_lines
 from planner.report.views.plan import idle_texts, no_plan, storage_alternatives, storage_decided
-from planner.report.words import (
-    amount_of,
-    counted,
-    gives_away,
-    listed,
-    money,
-    percent,
-    product,
-    ratio,
-    relative,
-    so_many,
-    some,
-)
 from planner.schema.explanation import Explanation, Forced, Item, Marginal, Moved, WhyNot
 from planner.schema.plan import UNDECIDED
 
@@ -65,9 +53,11 @@ def view(found: Explanation) -> list[Block]:
 def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     plan, why, goal = found.plan, found.why_not, found.plan.objective
     assert goal.value is not None
-    text = listed([so_many(line.working, product(line)) for line in decided_lines(plan)])
+    text = fmt.listed(
+        [fmt.so_many(line.working, fmt.product(line)) for line in decided_lines(plan)]
+    )
     text += f": {_amount(found, goal.value)}"
-    if gives_away(goal) and goal.best is not None:
+    if fmt.gives_away(goal) and goal.best is not None:
         text += f"; changes below are against the best, {_amount(found, goal.best)}"
     yield "Plan", text
     for item in why.items if why is not None else ():
@@ -92,14 +82,14 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     if plan.storage_options is not None:
         yield "Prices", storage_decided(plan.storage_options)
     idle = [row for row in found.marginals if row not in binding and row not in also]
-    names = some([f"{row.label} {row.text}" for row in idle], 5)
-    yield "Non-binding", f"{counted(len(idle), 'limit')}: {names}" if idle else ""
+    names = fmt.some([f"{row.label} {row.text}" for row in idle], 5)
+    yield "Non-binding", f"{fmt.counted(len(idle), 'limit')}: {names}" if idle else ""
 
 
 def _amount(found: Explanation, value: float) -> str:
     """A value of the objective with its unit and its name."""
     name = found.plan.objective.name
-    return f"{amount_of(name, value)} of {OBJECTIVES[name].label}"
+    return f"{fmt.amount_of(name, value)} of {OBJECTIVES[name].label}"
 
 
 # Marginal values.
@@ -145,9 +135,9 @@ def _signed(found: Explanation, change: float) -> str:
     objective = OBJECTIVES[found.plan.objective.name]
     sign = "+" if change > 0 else "-"
     if objective.name in RATIOS:
-        return f"{sign}{ratio(abs(change))}"
+        return f"{sign}{fmt.ratio(abs(change))}"
     if objective.figure.money:
-        return f"{sign}{money(abs(change))}"
+        return f"{sign}{fmt.money(abs(change))}"
     digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
     return f"{sign}{abs(change):,.{digits}f} {objective.unit}"
 
@@ -212,7 +202,7 @@ def _levers(found: Explanation) -> Table:
 
 def _difference(why: WhyNot, row: Forced) -> str:
     less = ((row.loss or 0.0) > 0) == (why.sense == "maximize")
-    text = relative(row.loss)
+    text = fmt.relative(row.loss)
     return text if text == "0 %" else f"{'-' if less else '+'}{text}"
 
 
@@ -220,7 +210,7 @@ def _instead(why: WhyNot) -> str:
     rows = [row for row in why.forced if row.figures is not None and row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
-    texts = [f"tied {listed([row.label for row in alike])}"] if alike else []
+    texts = [f"tied {fmt.listed([row.label for row in alike])}"] if alike else []
     rivals = ", ".join(f"{row.label} {_difference(why, row)}" for row in worse[:4])
     return "; ".join([*texts, *([f"worse {rivals}"] if rivals else [])])
 
@@ -237,9 +227,9 @@ def verdict(why: WhyNot, item: Item) -> str:
     if item.kind == "open":
         return "tied or worse, not computed"
     if item.exact and item.at_most is not None:
-        return f"{relative(item.at_most)} {worse}"
+        return f"{fmt.relative(item.at_most)} {worse}"
     if item.at_least is not None and item.at_least > _SMALL:
-        return f"at least {relative(item.at_least)} {worse}"
+        return f"at least {fmt.relative(item.at_least)} {worse}"
     return "worse by less than 0.0001 %"
 
 
@@ -250,8 +240,8 @@ def _tied(item: Item) -> str:
     if abs(extra) < 1.0:
         return f"tied; {why or 'chosen by order'}"
     if extra < 0:
-        return f"tied, {money(-extra)} cheaper; {why or 'chosen by order'}"
-    return f"tied, {money(extra)} dearer"
+        return f"tied, {fmt.money(-extra)} cheaper; {why or 'chosen by order'}"
+    return f"tied, {fmt.money(extra)} dearer"
 
 
 def _break_even(item: Item) -> str:
@@ -287,7 +277,7 @@ def _notes(why: WhyNot | None) -> Iterator[str]:
         "unit after discount; at break-even a plan with the item is tied, 0.5 % above none is."
     )
     if why.tie > 1e-5:
-        tie = percent(why.tie, 3)
+        tie = fmt.percent(why.tie, 3)
         yield f"Plans within {tie} of the best are tied (objective.indifference): cheapest wins."
     if any(item.kind == "open" for item in why.items):
         yield "Not computed: ask with --why-not ITEM."

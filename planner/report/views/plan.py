@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from planner.currency import amount, bare
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.limits import SUPPLIES, of_group
+from planner.report import words as fmt
 from planner.report.blocks import (
     Bar,
     BarList,
@@ -37,32 +38,6 @@ from planner.report.edition import (
     two_pues,
 )
 from planner.report.screen import show
-from planner.report.words import (
-    MW_FROM_KW,
-    NETWORKS,
-    STATUS_WORDS,
-    about,
-    amount_of,
-    counted,
-    days,
-    duration,
-    fitted,
-    gap,
-    gives_away,
-    listed,
-    money,
-    number,
-    percent,
-    plain,
-    product,
-    proof,
-    quantity,
-    results,
-    significant,
-    so_many,
-    some,
-    years,
-)
 from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
 from planner.schema.plan import (
@@ -122,7 +97,7 @@ def headline(plan: Plan) -> str:
 
 def status(plan: Plan) -> str:
     """The quality of a plan: faults, or its proof and the distance from the best."""
-    best, goal = STATUS_WORDS[plan.status], plan.objective
+    best, goal = fmt.STATUS_WORDS[plan.status], plan.objective
     against = [each.text for each in plan.verdict if each.code != "search"]
     cut = [each.text for each in plan.verdict if each.code == "search"]
     if against:
@@ -131,11 +106,11 @@ def status(plan: Plan) -> str:
         return f"not to be built: {'; '.join(faults)}"
     if cut and plan.status == "optimal":
         return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
-    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+    if plan.status != "optimal" or not fmt.gives_away(goal) or goal.given_away is None:
         return best
     side = "below" if goal.sense == "maximize" else "above"
-    value = "" if goal.best is None else f" of {amount_of(goal.name, goal.best)}"
-    return f"{gap(goal.given_away)} {side} the {best}{value}"
+    value = "" if goal.best is None else f" of {fmt.amount_of(goal.name, goal.best)}"
+    return f"{fmt.gap(goal.given_away)} {side} the {best}{value}"
 
 
 # No plan.
@@ -165,8 +140,8 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
         yield Text(tuple(map(_change, both.steps)), title, points=True)
         text = "each change is the smallest beside the others; another choice may be smaller in sum"
         if both.weighted is not None and both.bound is not None:
-            text = f"sum of changes, each as a share of its limit: {percent(both.weighted)}; "
-            text += f"proven lower bound {percent(both.bound)}"
+            text = f"sum of changes, each as a share of its limit: {fmt.percent(both.weighted)}; "
+            text += f"proven lower bound {fmt.percent(both.bound)}"
         yield Text((text,))
     if found.undecided:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
@@ -175,7 +150,7 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
 def _change(step: Step) -> str:
     text = step.in_words
     if step.because:
-        limits = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
+        limits = fmt.listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
         text += f"; no smaller change because of {limits}"
     if step.value is None:
         text += f": {' '.join(f'--set {setting!r}' for setting in step.settings)}"
@@ -191,7 +166,7 @@ def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) ->
     if "notes" not in parts:
         room = width() - _LABEL_WIDTH
         rows += [
-            ("" if at else "Notes", f"- {fitted(' '.join(text.split()), room)}")
+            ("" if at else "Notes", f"- {fmt.fitted(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
     rows += [("More", _more(len(notes), parts, networks=bool(plan.fabrics)))]
@@ -219,11 +194,11 @@ def _figure(name: str, value: float) -> str:
     """A figure of a plan with its unit, short enough for a tile."""
     unit, label = FIGURES[name].unit, FIGURES[name].label
     if unit == "share":
-        return percent(value, 2)
+        return fmt.percent(value, 2)
     if unit == "kW" and value >= 1e3:
         return f"{value / 1e3:,.2f} MW"
     if unit in ("USD", "s") or "USD" in unit:
-        return quantity(value, unit)
+        return fmt.quantity(value, unit)
     digits = 1 if name == "days_to_train" else 0
     return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
@@ -231,7 +206,7 @@ def _figure(name: str, value: float) -> str:
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
     """The bill: every line, or a line for each section beyond GPUs and storage."""
     lines = own_lines(plan)
-    shown = results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
+    shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     shown = shown._replace(digits=min(2, shown.digits))
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
@@ -241,10 +216,10 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
         kw = _sum([line.it_power_kw for line in there])
-        count = f"{section}: {counted(len(there), 'item')}"
+        count = f"{section}: {fmt.counted(len(there), 'item')}"
         yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
-        price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
-        rows.append(("", count, price, number(kw), ""))
+        price = f"{fmt.money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
+        rows.append(("", count, price, fmt.number(kw), ""))
     units, items, prices, kws, leads = zip(*rows, strict=True) if rows else [()] * 5
     return Table(
         "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed",
@@ -252,7 +227,7 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             Column("", units),
             words("item", items, foot="Total"),
             Column(shown.unit, prices, foot=shown.text(totals.capex_usd)),
-            Column("IT kW", kws, foot=number(totals.it_power_kw)),
+            Column("IT kW", kws, foot=fmt.number(totals.it_power_kw)),
             words("lead time", leads),
         ),
     )
@@ -266,15 +241,15 @@ def _line(line: Line, price: str) -> tuple[str, ...]:
     elif not line.working:
         remarks.append("idle")
     if line.bulk_tb:
-        remarks.append(f"{about(line.bulk_tb)} TB of bulk data")
+        remarks.append(f"{fmt.about(line.bulk_tb)} TB of bulk data")
     if line.installed:
         remarks.append(f"{min(line.installed, line.quantity):,} installed")
     if line.idle and line.working:
         remarks.append(f"{line.idle:,} idle")
     units = "" if line.section == "Services" else f"{line.quantity or line.spares:,}"
-    name = product(line) + (f" ({', '.join(remarks)})" if remarks else "")
+    name = fmt.product(line) + (f" ({', '.join(remarks)})" if remarks else "")
     paid = price if line.purchased or line.section == "Components" else "-"
-    return units, name, paid, number(line.it_power_kw), line.lead_time or ""
+    return units, name, paid, fmt.number(line.it_power_kw), line.lead_time or ""
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
@@ -310,10 +285,10 @@ def binding_text(limit: LimitReport) -> str:
 def reached(limit: LimitReport) -> str:
     """The value of a limit beside what is allowed, the unit once."""
     unit = limit.unit
-    if unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW:
-        value, bound = (plain(each / 1000.0, "MW") for each in (limit.value, limit.limit))
+    if unit == "kW" and max(limit.value, limit.limit) > fmt.MW_FROM_KW:
+        value, bound = (fmt.plain(each / 1000.0, "MW") for each in (limit.value, limit.limit))
     else:
-        value, bound = quantity(limit.value, unit), quantity(limit.limit, unit)
+        value, bound = fmt.quantity(limit.value, unit), fmt.quantity(limit.limit, unit)
     amount_text, _, unit = value.partition(" ")
     if limit.exact or limit.sense == ">=":
         how = "exactly" if limit.exact else "at least"
@@ -332,17 +307,17 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         *first, last = [_units(option) for option in found.options]
         text = f"{', '.join(first)} or {last}" if first else last
         if plan.objective.unit != "USD":
-            text += f" within {percent(found.within)} of the best"
+            text += f" within {fmt.percent(found.within)} of the best"
         yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
     yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
-    models = {line.sku: product(line) for line in plan.lines}
-    idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
-    yield "Idle", f"{listed(idle)}, owned, will stand idle" if idle else ""
+    models = {line.sku: fmt.product(line) for line in plan.lines}
+    idle = [fmt.so_many(each.units, models[each.sku]) for each in plan.idle]
+    yield "Idle", f"{fmt.listed(idle)}, owned, will stand idle" if idle else ""
     excluded = [*plan.not_counted]
     if job.repair is None:
         excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
-    yield "Excluded", listed(excluded)
+    yield "Excluded", fmt.listed(excluded)
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
@@ -355,13 +330,13 @@ def question_text(plan: Plan, job: JobPlan) -> str:
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{goal.sense} {objective_label(goal.name)}" + (f", job {job.name}" if job.name else "")
-    text += f", with {listed(floors)}" if floors else ""
-    return text + (f", within {listed(within)}" if within else "")
+    text += f", with {fmt.listed(floors)}" if floors else ""
+    return text + (f", within {fmt.listed(within)}" if within else "")
 
 
 def of_limit(limit: LimitReport) -> str:
     """A limit that people set, with its label."""
-    value, label = quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
+    value, label = fmt.quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
     value = value.removesuffix(f" {limit.unit}") if limit.unit in label.split() else value
     return f"{'at least ' if limit.sense == '>=' else ''}{value} {label}"
 
@@ -369,10 +344,10 @@ def of_limit(limit: LimitReport) -> str:
 def _cost(plan: Plan, totals: Totals) -> str:
     if totals.capex_usd is None:
         return ""
-    text = f"capex {money(totals.capex_usd)}"
+    text = f"capex {fmt.money(totals.capex_usd)}"
     if totals.tco_usd is not None and plan.site.years is not None:
-        text += f", opex {money(totals.opex_usd_per_year)}/year"
-        text += f", TCO {money(totals.tco_usd)} ({years(plan.site.years)})"
+        text += f", opex {fmt.money(totals.opex_usd_per_year)}/year"
+        text += f", TCO {fmt.money(totals.tco_usd)} ({fmt.years(plan.site.years)})"
     each = (
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
@@ -382,7 +357,7 @@ def _cost(plan: Plan, totals: Totals) -> str:
         for name, usd, unit in each
         if usd is not None and tells_ratio(plan, name)
     ]
-    lead = [f"longest lead time {days(d)}"] if (d := totals.lead_time_days) else []
+    lead = [f"longest lead time {fmt.days(d)}"] if (d := totals.lead_time_days) else []
     return "; ".join([text, *filter(None, [", ".join(ratios)]), *lead])
 
 
@@ -392,33 +367,33 @@ def _power(plan: Plan, totals: Totals) -> str:
         pue = f"PUE {plan.site.pue:g}"
         if two_pues(plan):
             pue += f" air, {plan.site.pue_liquid:g} liquid"
-        text = f"{quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
+        text = f"{fmt.quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
-        text += f", {quantity(round(totals.it_power_kw), 'kW')} IT load"
+        text += f", {fmt.quantity(round(totals.it_power_kw), 'kW')} IT load"
         typical = totals.typical_power_kw
         if typical is not None and typical != totals.it_power_kw:
-            text += f", {quantity(round(typical), 'kW')} typical"
+            text += f", {fmt.quantity(round(typical), 'kW')} typical"
     return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
     """Size and interval, and the requirement on any storage."""
-    text = f"{significant(job.checkpoint_gb, 'GB')} every {duration(job.interval_s)}"
+    text = f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         kind = "system" if job.repair.unit == "system" else "tray"
-        text += f"; {counted(job.repair.spares, f'hot spare {kind}')}"
+        text += f"; {fmt.counted(job.repair.spares, f'hot spare {kind}')}"
     found = plan.storage_options
     if found is not None:
         return f"{text}; {_needed(found)}"
-    busy = f"GPUs wait {duration(job.stall_s)}"
+    busy = f"GPUs wait {fmt.duration(job.stall_s)}"
     if job.mode == "async":
-        busy = f"drains in {duration(job.drain_s)}"
-    return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
+        busy = f"drains in {fmt.duration(job.drain_s)}"
+    return f"{text}; {fmt.about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
     """Idle installed units with the reason, and with ``fix`` what would use them."""
-    models = {line.sku: product(line) for line in plan.lines}
+    models = {line.sku: fmt.product(line) for line in plan.lines}
     return [
         f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
         + (f"; {each.fix}" if fix and each.fix else "")
@@ -446,28 +421,28 @@ def bought_text(plan: Plan) -> str:
 def given_away(plan: Plan) -> str:
     """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
     goal = plan.objective
-    if not gives_away(goal) or goal.given_away is None:
+    if not fmt.gives_away(goal) or goal.given_away is None:
         return ""
     less = "less" if goal.sense == "maximize" else "more"
-    text = f"within tolerance: {gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
+    text = f"within tolerance: {fmt.gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
     capex = None if plan.totals is None else plan.totals.capex_usd
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
-        text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
+        text += f" saves {fmt.money(saved)}" if saved >= 0 else f" costs {fmt.money(-saved)} more"
     return f"{text}; `objective.indifference: 0` takes none"
 
 
 def _next_step(plan: Plan, step: NextStep) -> str:
     """The next useful number of GPU systems: its gain and its needs."""
     goal = plan.objective
-    models = {line.sku: product(line) for line in plan.lines}
+    models = {line.sku: fmt.product(line) for line in plan.lines}
     gain = step.value - (goal.value or 0.0)
-    more = money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
+    more = fmt.money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
     needs = [
-        quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
+        fmt.quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
         for need in step.needs
     ]
-    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {listed(needs)}"
+    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {fmt.listed(needs)}"
 
 
 # Storage alternatives.
@@ -476,16 +451,16 @@ def _next_step(plan: Plan, step: NextStep) -> str:
 def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
     writes = [option.write_needed_gb_per_s for option in found.options]
-    write = " to ".join(dict.fromkeys((about(min(writes)), about(max(writes)))))
-    read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
-    return f"needs {write} GB/s of write{read}, {about(found.usable_tb)} TB"
+    write = " to ".join(dict.fromkeys((fmt.about(min(writes)), fmt.about(max(writes)))))
+    read = f", {fmt.about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    return f"needs {write} GB/s of write{read}, {fmt.about(found.usable_tb)} TB"
 
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
-    parts = listed([so_many(item.units, item.model) for item in option.items])
+    parts = fmt.listed([fmt.so_many(item.units, item.model) for item in option.items])
     less = option.fewer_systems
-    return f"{parts} (beside {counted(less, 'GPU system')} less)" if less else parts
+    return f"{parts} (beside {fmt.counted(less, 'GPU system')} less)" if less else parts
 
 
 def storage_decided(found: StorageOptions) -> str:
@@ -496,7 +471,7 @@ def storage_decided(found: StorageOptions) -> str:
         return f"{found.choice} is the cheapest over the whole range of prices"
     if not found.settled_by:
         two = [" and ".join(item.model for item in option.items) for option in found.options[:2]]
-        return f"price-sensitive: request quotes of {listed(two)}, no single one decides"
+        return f"price-sensitive: request quotes of {fmt.listed(two)}, no single one decides"
     known = {item.sku: (option, item) for option in found.options for item in option.items}
     option, item = known[found.settled_by[0]]
     price = f"list {bare(item.unit_list_usd)}, "
@@ -517,13 +492,13 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     pairs = list(zip(found.options, single, strict=True))
     columns = (
         words("option", names),
-        figures("at list", (each.list_usd for each in found.options), money),
+        figures("at list", (each.list_usd for each in found.options), fmt.money),
         figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
         figures("break-even", (e.sure_usd if o else None for e, o in pairs), bare),
     )
     money_of = "purchase price"
     if found.counted != "purchase" and plan.site.years is not None:
-        money_of = f"purchase, support and subscriptions over {years(plan.site.years)}"
+        money_of = f"purchase, support and subscriptions over {fmt.years(plan.site.years)}"
     notes = (
         f"* in the plan; {_needed(found)}; money: {money_of}",
         storage_decided(found),
@@ -562,7 +537,7 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
     """Yield shares of capex, power, heat, running cost and lead time."""
     if complete(plan) and totals.capex_usd:
         shares = [
-            f"{section.lower()} {percent(usd / totals.capex_usd)}"
+            f"{section.lower()} {fmt.percent(usd / totals.capex_usd)}"
             for section, usd in totals.capex_by_section_usd.items()
             if usd / totals.capex_usd >= _LEAST_SHARE
         ]
@@ -576,12 +551,12 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
             ("subscriptions", totals.subscriptions_usd_per_year),
             ("colocation", totals.colocation_usd_per_year),
         ]
-        text = ", ".join(f"{name} {money(usd)}" for name, usd in parts if usd)
-        yield "Opex", f"{money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
+        text = ", ".join(f"{name} {fmt.money(usd)}" for name, usd in parts if usd)
+        yield "Opex", f"{fmt.money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
     if totals.lead_time_days:
-        names = {line.sku: product(line) for line in plan.lines}
-        text = some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
-        yield "Lead time", f"{days(totals.lead_time_days)}" + (f": {text}" if text else "")
+        names = {line.sku: fmt.product(line) for line in plan.lines}
+        text = fmt.some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
+        yield "Lead time", f"{fmt.days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
 def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -592,7 +567,7 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         text = f"{models.get(way.gpu_type, way.gpu_type)}: {way.precision}"
         if way.gpu_cap < 1.0:
             text += f", GPUs capped at {100.0 * way.gpu_cap:.4g} % of their power"
-            text += f", {percent(way.throughput)} of the rate ({way.curve})"
+            text += f", {fmt.percent(way.throughput)} of the rate ({way.curve})"
         if way.tensor is not None:
             text += f", tensor {way.tensor} x pipeline {way.pipeline}"
         yield "Set point", text
@@ -601,8 +576,10 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
             yield "Rate", f"{way.rate_tflops:,.0f} TFLOP/s per GPU at full power ({source})"
     if (local := job.local) is not None:
         every = "each" if local.every == 1 else f"one in {local.every}"
-        text = f"on local drives after {duration(local.drain_s)}; {every} checkpoint to storage, "
-        text += f"for {percent(local.remote_share)} of interruptions"
+        text = (
+            f"on local drives after {fmt.duration(local.drain_s)}; {every} checkpoint to storage, "
+        )
+        text += f"for {fmt.percent(local.remote_share)} of interruptions"
         yield "Local level", text
 
 
@@ -623,7 +600,7 @@ def _operation(job: JobPlan) -> Table:
         "",
         (
             words("figure", (figure.label for figure, _ in rows)),
-            figures("value", rows, lambda row: quantity(row[1], row[0].unit)),
+            figures("value", rows, lambda row: fmt.quantity(row[1], row[0].unit)),
             words("", (figure.note for figure, _ in rows)),
         ),
     )
@@ -635,10 +612,10 @@ def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
     counts = [(getattr(fabric, f"{tier}_switches"), tier) for tier in ("leaf", "spine", "core")]
     switches = " + ".join(f"{count:,} {tier}" for count, tier in counts if count)
     text = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
-    text += f"{counted(fabric.tiers, 'tier')}, {switches} {model or fabric.switch_sku}"
+    text += f"{fmt.counted(fabric.tiers, 'tier')}, {switches} {model or fabric.switch_sku}"
     text += f", {fabric.oversubscription:g}:1" if fabric.tiers > 1 else ""
-    full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
-    return NETWORKS[fabric.network], text + full
+    full = f", {fmt.percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
+    return fmt.NETWORKS[fabric.network], text + full
 
 
 _SOLVERS = {"highs": "HiGHS", "cbc": "CBC"}
@@ -651,9 +628,11 @@ def _proof(plan: Plan) -> Iterator[str]:
     if made.iterations:
         by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
-    yield f"{proof(goal)}; {by}{seconds}; verified by independent arithmetic"
+    yield f"{fmt.proof(goal)}; {by}{seconds}; verified by independent arithmetic"
     yield given_away(plan)
     if (found := goal.program) is not None:
-        bound = "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
+        bound = (
+            "no bound" if found.bound is None else f"bound {fmt.amount_of(goal.name, found.bound)}"
+        )
         size_of = f"{found.variables:,} variables, {found.rows:,} rows"
         yield f"integer program (PuLP, {_SOLVERS[found.solver]}; {size_of}): {bound}"

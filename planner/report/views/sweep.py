@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, capital, objective_label
+from planner.report import words as fmt
 from planner.report.blocks import (
     Axis,
     Block,
@@ -42,24 +43,6 @@ from planner.report.blocks import (
     proven,
     sized_axis,
     words,
-)
-from planner.report.words import (
-    STATUS_WORDS,
-    amount,
-    as_it_stands,
-    counted,
-    ended,
-    goal,
-    headed,
-    listed,
-    named,
-    percent,
-    plain,
-    results,
-    scale,
-    short,
-    some,
-    units,
 )
 from planner.schema.analysis import PLANNED, VARIED, Sweep
 from planner.schema.analysis import Column as Input
@@ -111,9 +94,9 @@ def _texts(rows: Rows, column: Input) -> tuple[list[str], str]:
     """The values of an input as texts, and their unit."""
     values = [cell(rows, column.name, at) for at in range(length(rows))]
     if _numeric(rows, column):
-        written = scale(values, column.unit)
+        written = fmt.scale(values, column.unit)
         return [written.text(value) for value in values], written.unit
-    return [plain(float(v)) if _is_number(v) else str(v or "-") for v in values], ""
+    return [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values], ""
 
 
 def _where(rows: Rows, inputs: Sequence[Input], place: int) -> str:
@@ -123,8 +106,8 @@ def _where(rows: Rows, inputs: Sequence[Input], place: int) -> str:
         value = cell(rows, column.name, place)
         text = str(value or "-")
         if _is_number(value):
-            text = scale([value], column.unit).with_unit(value)
-        found.append(f"{short(column.label, 40)} {short(text, 40)}")
+            text = fmt.scale([value], column.unit).with_unit(value)
+        found.append(f"{fmt.short(column.label, 40)} {fmt.short(text, 40)}")
     return ", ".join(found)
 
 
@@ -132,7 +115,7 @@ def bought(study: Sweep, rows: Rows, place: int) -> str:
     """The purchase of a row."""
     columns = [column for column in study.columns if column.kind == "count"]
     counts = {column.name: cell(rows, column.name, place) or 0 for column in columns}
-    return units(counts, {column.name: column.label for column in columns})
+    return fmt.units(counts, {column.name: column.label for column in columns})
 
 
 class Stretch(NamedTuple):
@@ -182,20 +165,22 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
     best_text = ""
     if at is not None:
         where = _where(rows, inputs, at)
-        best_text = amount(study, cell(rows, "objective", at)) + (f" with {where}" if where else "")
+        best_text = fmt.amount(study, cell(rows, "objective", at)) + (
+            f" with {where}" if where else ""
+        )
     facts = (
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
-        ("Now", "" if study.base is None else f"{goal(study)} {amount(study, study.base)}"),
-        ("Ended", ended(study.statuses)),
+        ("Now", "" if study.base is None else f"{fmt.goal(study)} {fmt.amount(study, study.base)}"),
+        ("Ended", fmt.ended(study.statuses)),
     )
-    title = Heading(f"{named(study)}  (sweep of {counted(study.asked, 'scenario')})")
+    title = Heading(f"{fmt.named(study)}  (sweep of {fmt.counted(study.asked, 'scenario')})")
     if not length(rows):
         return [title, Facts(facts)]
     no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
     proof = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
-    proof += f"others; each within {percent(study.gap_asked, 4)} of its bound where "
-    proof += f"'{STATUS_WORDS['optimal']}'"
+    proof += f"others; each within {fmt.percent(study.gap_asked, 4)} of its bound where "
+    proof += f"'{fmt.STATUS_WORDS['optimal']}'"
     missing = study.asked - study.rows
     proof += f"; {missing:,} of {study.asked:,} not answered" if missing > 0 else ""
     return [
@@ -204,7 +189,7 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         _table(study, rows, inputs),
         no_plan,
         notes_block(() if study.exact else (_GAP,)),
-        proof_block((as_it_stands(study) if study.base is not None else "", proof)),
+        proof_block((fmt.as_it_stands(study) if study.base is not None else "", proof)),
     ]
 
 
@@ -214,12 +199,12 @@ def _values(rows: Rows, column: Input) -> str:
     path = "" if column.path in ("", column.label) else f" ({column.path})"
     distinct = list(dict.fromkeys(texts))
     if not _numeric(rows, column):
-        return f"{column.label}{path}: {some([short(each, 40) for each in distinct], 6)}"
+        return f"{column.label}{path}: {fmt.some([fmt.short(each, 40) for each in distinct], 6)}"
     values = rows[column.name]
     ends = [texts[values.index(end)] for end in (min(values), max(values))]
     span = " to ".join(dict.fromkeys(ends))
     span = f"{span} {unit}".rstrip()
-    return f"{column.label}{path}, {span}, {counted(len(distinct), 'value')}"
+    return f"{column.label}{path}, {span}, {fmt.counted(len(distinct), 'value')}"
 
 
 def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
@@ -230,12 +215,12 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
     if is_line:
         found = stretches(study, rows, inputs[0])
         places, lasts = [each.first for each in found], [each.last for each in found]
-    worth = results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
+    worth = fmt.results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
     columns = [_input(rows, column, places, column.label) for column in heads]
     columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
-    for head, at in ((goal(study), places), *([("at its end", lasts)] if is_line else [])):
+    for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):
         texts = (worth.text(cell(rows, "objective", place)) for place in at)
-        columns.append(figures(headed(head, worth.unit), texts, str))
+        columns.append(figures(fmt.headed(head, worth.unit), texts, str))
     gpus = (cell(rows, "gpus_in_use", at) for at in places)
     columns.append(figures(FIGURES["gpus_used"].label, gpus, 0))
     columns.append(words("buys", (_bought_or_status(study, rows, at) for at in places)))
@@ -243,7 +228,7 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
         title = f"Plans by {inputs[0].label}"
         return Table(title, tuple(columns), most=_MOST_ROWS, first=_FIRST_ROWS, rows="stretches")
     hidden = [column.label for column in inputs[_MOST_INPUTS:]]
-    notes = (f"in the files: {listed(hidden)}",) if hidden else ()
+    notes = (f"in the files: {fmt.listed(hidden)}",) if hidden else ()
     top = best(study, rows)
     kept = () if top is None else (top,)
     return Table("Scenarios", tuple(columns), notes, _MOST_ROWS, kept, "scenarios", _FIRST_ROWS)
@@ -252,15 +237,15 @@ def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
 def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Column:
     texts, unit = _texts(rows, column)
     if not _numeric(rows, column):
-        return words(label, (short(texts[at], 18) for at in places))
-    return figures(headed(label, unit), (texts[at] for at in places), str)
+        return words(label, (fmt.short(texts[at], 18) for at in places))
+    return figures(fmt.headed(label, unit), (texts[at] for at in places), str)
 
 
 def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
     status = str(cell(rows, "status", place))
     if status not in PLANNED:
-        return STATUS_WORDS.get(status, status)
-    mark = f" ({STATUS_WORDS[status]})" if status == "feasible" else ""
+        return fmt.STATUS_WORDS.get(status, status)
+    mark = f" ({fmt.STATUS_WORDS[status]})" if status == "feasible" else ""
     return bought(study, rows, place) + mark
 
 
@@ -270,7 +255,7 @@ def _no_plan(rows: Rows) -> Iterator[str]:
     reasons = Counter(str(cell(rows, "reason", at) or "") for at in without)
     for text, count in reasons.most_common():
         if text:
-            yield f"{counted(count, 'scenario')}: {text}"
+            yield f"{fmt.counted(count, 'scenario')}: {text}"
 
 
 # The chart: a line, a map, or bars of scenarios.
@@ -281,11 +266,13 @@ _MOST_POINTS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 200, 9, 14, 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
-    names = [short(column.label, 40) for column in inputs]
-    over = f"by {listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
-    title = f"{capital(goal(study))} {over}"
+    names = [fmt.short(column.label, 40) for column in inputs]
+    over = (
+        f"by {fmt.listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
+    )
+    title = f"{capital(fmt.goal(study))} {over}"
     if not any(value is not None for value in found):
-        text = f"No scenario of {length(rows):,} has a plan ({ended(study.statuses)})."
+        text = f"No scenario of {length(rows):,} has a plan ({fmt.ended(study.statuses)})."
         return (Chart("sweep", title, text if length(rows) else "No scenario was solved."),)
     is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
     if is_line:
@@ -296,7 +283,7 @@ def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
         return ()
     gaps = _numbers(rows, "gap")
     bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
-    count = f"{counted(length(rows), 'scenario')}."
+    count = f"{fmt.counted(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
     return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), (panel,)),)
@@ -310,7 +297,7 @@ def _numbers(rows: Rows, name: str) -> list[float | None]:
 
 def _hover(study: Sweep, rows: Rows, row: int, inputs: Sequence[Input]) -> str:
     """A scenario: its inputs, its objective, its purchase."""
-    worth = f"{goal(study)} {amount(study, cell(rows, 'objective', row))}"
+    worth = f"{fmt.goal(study)} {fmt.amount(study, cell(rows, 'objective', row))}"
     return f"{_where(rows, inputs, row)}\n{worth}\n{bought(study, rows, row)}"
 
 
@@ -322,13 +309,13 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     order = order[:: -(-len(order) // _MOST_POINTS)]
     log = is_wide(places)
     x, wide = sized_axis(column.label, places, column.unit, log=log)
-    y, high = sized_axis(goal(study), [study.base, *found], study.unit)
+    y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
     xs = [places[row] / wide for row in order]
     ys = [None if (value := found[row]) is None else value / high for row in order]
     there = [(at, v, row) for at, v, row in zip(xs, ys, order, strict=True) if v is not None]
     holes = list(_holes(xs, ys, log))
     layers: list[Layer] = [
-        Line(f"best {goal(study)}", tuple(xs), tuple(ys)),
+        Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys)),
         Points(
             "a scenario",
             tuple(at for at, _, _ in there),
@@ -339,9 +326,9 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
         *(ShadedRange("no plan", *hole) for hole in holes),
     ]
     if study.base is not None:
-        layers.append(Reference(f"now: {amount(study, study.base)}", study.base / high))
+        layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
     without = sum(value is None for value in found)
-    text = f"No plan in {counted(without, 'scenario')} (shaded)." if without else ""
+    text = f"No plan in {fmt.counted(without, 'scenario')} (shaded)." if without else ""
     return Panel(x, y, tuple(layers)), text
 
 
@@ -391,15 +378,16 @@ def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]
     axes = _map_axis(inputs[0], xs), _map_axis(inputs[1], ys)
     said = ""
     if top is not None:
-        said = f"Star: the best, {amount(study, found[top] or 0.0)} at {_where(rows, inputs, top)}."
+        where = _where(rows, inputs, top)
+        said = f"Star: the best, {fmt.amount(study, found[top] or 0.0)} at {where}."
     without = sum(value is None for value in found)
-    said += f" {counted(without, 'scenario')} without a plan." if without else ""
+    said += f" {fmt.counted(without, 'scenario')} without a plan." if without else ""
     return Panel(*axes, tuple(layers)), said
 
 
 def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     step = max(1, -(-len(values) // _MOST_TICKS))
-    written = scale(values, column.unit)
+    written = fmt.scale(values, column.unit)
     ticks = tuple((float(at), written.text(values[at])) for at in range(0, len(values), step))
     return Axis(column.label, written.unit, ticks=ticks)
 
@@ -449,14 +437,14 @@ def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
         status, reason = str(cell(rows, "status", at)), cell(rows, "reason", at)
         text = bought(study, rows, at) if status in PLANNED else ""
         buys.append(texts.setdefault(text, len(texts)) if text else -1)
-        end = STATUS_WORDS[status] + (f": {reason}" if reason else "")
+        end = fmt.STATUS_WORDS[status] + (f": {reason}" if reason else "")
         ends.append(reasons.setdefault(end, len(reasons)))
     tiles = [_tile(rows, order, "objective", objective_label(study.objective), study.unit)]
     for name, figure in _TILES.items():
         if any(cell(rows, name, at) is not None for at in order):
             tiles.append(_tile(rows, order, name, FIGURES[figure].label, FIGURES[figure].unit))
     return {
-        "title": f"{named(study)}: what if",
+        "title": f"{fmt.named(study)}: what if",
         "about": f"{length(rows):,} scenarios, each solved; nothing is interpolated",
         "axes": axes,
         "tiles": tiles,
@@ -470,7 +458,7 @@ def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
 def _tile(rows: Rows, order: Sequence[int], name: str, label: str, unit: str) -> dict[str, Any]:
     """A column in the unit in which it is shown, with that unit and its decimals."""
     values = [cell(rows, name, at) for at in order]
-    shown = results(values, unit)
+    shown = fmt.results(values, unit)
     large = any(value is not None and abs(value / shown.size) >= 1000 for value in values)
     digits = 0 if large else min(shown.digits, 2)
     sized = [None if v is None else _rounded(v / shown.size) for v in values]
@@ -508,11 +496,11 @@ def _axis(
     """A slider; it begins at the value that is nearest to the problem's own."""
     label, own = capital(column.label), now.get(column.path)
     if not _numeric(rows, column):
-        texts = [plain(float(v)) if _is_number(v) else str(v or "-") for v in values]
+        texts = [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values]
         start = values.index(own) if own in values else 0
         places = list(range(len(values)))
         return {"label": label, "unit": "", "texts": texts, "at": places, "now": start}
-    shown = scale(values, column.unit)
+    shown = fmt.scale(values, column.unit)
     near = own if isinstance(own, (int, float)) else values[0]
     return {
         "label": label,

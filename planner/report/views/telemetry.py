@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.report import words as fmt
 from planner.report.blocks import (
     Axis,
     Block,
@@ -32,20 +33,6 @@ from planner.report.blocks import (
     figures,
     notes_block,
     words,
-)
-from planner.report.words import (
-    HOUR_S,
-    counted,
-    duration,
-    measured,
-    moment,
-    most,
-    number,
-    percent,
-    short,
-    significant,
-    some,
-    stated,
 )
 from planner.schema.telemetry import (
     CONFIDENCE,
@@ -69,10 +56,12 @@ USUAL_OVERLAP = 0.10
 def view(record: Characterization) -> list[Block]:
     """A characterization as blocks."""
     found, study = record.calibration, record.study
-    count, clusters = counted(record.checkpoints, "checkpoint"), len(record.clusters)
-    where = f"{counted(len(record.jobs), 'job')} on {counted(clusters, 'cluster')}"
+    count, clusters = fmt.counted(record.checkpoints, "checkpoint"), len(record.clusters)
+    where = f"{fmt.counted(len(record.jobs), 'job')} on {fmt.counted(clusters, 'cluster')}"
     overrides = () if found is None else found.overrides
-    calibrated = "; ".join(f"{each.label} {stated(each.measured, each.unit)}" for each in overrides)
+    calibrated = "; ".join(
+        f"{each.label} {fmt.stated(each.measured, each.unit)}" for each in overrides
+    )
     facts = [
         ("Found", _finding(record)),
         *(() if study is None else _fleet_facts(study)),
@@ -94,13 +83,13 @@ def _finding(record: Characterization) -> str:
     if not jobs:
         return "No job was found: no bursts of one size recur at an interval."
     rates = [job.write_gb_per_s.value for job in jobs]
-    middle = percent(median(job.overlap.value for job in jobs))
+    middle = fmt.percent(median(job.overlap.value for job in jobs))
     if len(jobs) == 1:
-        return f"overlap {middle}, bandwidth {significant(rates[0], 'GB/s')}"
+        return f"overlap {middle}, bandwidth {fmt.significant(rates[0], 'GB/s')}"
     under = sum(job.overlap.value < USUAL_OVERLAP for job in jobs)
-    ends = f"{significant(min(rates), 'GB/s')} to {significant(max(rates), 'GB/s')}"
+    ends = f"{fmt.significant(min(rates), 'GB/s')} to {fmt.significant(max(rates), 'GB/s')}"
     text = f"overlap {middle} (median), {under:,} of {len(jobs):,} jobs under "
-    return f"{text}{percent(USUAL_OVERLAP, 0)}; bandwidth {ends}"
+    return f"{text}{fmt.percent(USUAL_OVERLAP, 0)}; bandwidth {ends}"
 
 
 def names_of(record: Characterization, jobs: Sequence[JobFound], width: int) -> list[str]:
@@ -108,9 +97,9 @@ def names_of(record: Characterization, jobs: Sequence[JobFound], width: int) -> 
     names: list[str] = []
     for place, job in enumerate(jobs, start=1):
         several = len(record.clusters) > 1 and job.cluster not in job.name
-        name = short(f"{job.cluster} {job.name}" if several else job.name, width) or "job"
+        name = fmt.short(f"{job.cluster} {job.name}" if several else job.name, width) or "job"
         mark = f" #{place}"
-        names.append(name if name not in names else short(name, width - len(mark)) + mark)
+        names.append(name if name not in names else fmt.short(name, width - len(mark)) + mark)
     return names
 
 
@@ -121,27 +110,27 @@ def _jobs(record: Characterization) -> Iterator[Table]:
 
     def bounded(job: JobFound, name: str, unit: str) -> str:
         found = getattr(job, name)
-        return measured(found, unit) if job.resolved else most(found, unit)
+        return fmt.measured(found, unit) if job.resolved else fmt.most(found, unit)
 
     writing = (
         names,
-        figures("size", (measured(job.size_gb, "GB") for job in jobs), str),
-        figures("interval", (measured(job.interval_s, "s") for job in jobs), str),
+        figures("size", (fmt.measured(job.size_gb, "GB") for job in jobs), str),
+        figures("interval", (fmt.measured(job.interval_s, "s") for job in jobs), str),
         figures("drain", (bounded(job, "drain_s", "s") for job in jobs), str),
-        figures("write", (significant(job.write_gb_per_s.value, "GB/s") for job in jobs), str),
+        figures("write", (fmt.significant(job.write_gb_per_s.value, "GB/s") for job in jobs), str),
         figures("overlap", (bounded(job, "overlap", "share") for job in jobs), str),
     )
     yield Table("Jobs", writing, most=_MOST_ROWS, rows="jobs", first=6)
-    sizes = (significant(job.parameters.value, "parameters") for job in jobs)
+    sizes = (fmt.significant(job.parameters.value, "parameters") for job in jobs)
     running = (
         names,
         figures("parameters", sizes, str),
-        figures("from", (moment(job.start_s, record.clock, day=True) for job in jobs), str),
-        figures("seen for", (duration(job.observed_s) for job in jobs), str),
+        figures("from", (fmt.moment(job.start_s, record.clock, day=True) for job in jobs), str),
+        figures("seen for", (fmt.duration(job.observed_s) for job in jobs), str),
         figures("checkpoints", (job.checkpoints for job in jobs), 0),
         figures("restarts", (job.restarts for job in jobs), 0),
-        figures("MTTI", (measured(job.mtti_s, "s") for job in jobs), str),
-        figures("restore", (measured(job.restore_s, "s") for job in jobs), str),
+        figures("MTTI", (fmt.measured(job.mtti_s, "s") for job in jobs), str),
+        figures("restore", (fmt.measured(job.restore_s, "s") for job in jobs), str),
     )
     yield Table("Runs", running, most=_MOST_ROWS, rows="jobs", detail=True)
 
@@ -149,11 +138,11 @@ def _jobs(record: Characterization) -> Iterator[Table]:
 def _trace(record: Characterization) -> str:
     every = record.clusters
     ends = min(each.start_s for each in every), max(each.end_s for each in every)
-    span = " to ".join(moment(end, record.clock) for end in ends)
+    span = " to ".join(fmt.moment(end, record.clock) for end in ends)
     utc = " UTC" if record.clock == "unix" else ""
-    samples = counted(sum(each.samples for each in every), "sample")
+    samples = fmt.counted(sum(each.samples for each in every), "sample")
     step = f"{min(each.sample_s for each in every):g}"
-    names = some([short(name, 60) for name in record.traces], _MOST_NAMES)
+    names = fmt.some([fmt.short(name, 60) for name in record.traces], _MOST_NAMES)
     return f"{span}{utc}; {samples}, one every {step} s, read as {record.read_as}; {names}"
 
 
@@ -162,11 +151,13 @@ def _notes(record: Characterization) -> Iterator[str]:
     names = names_of(record, jobs, 40)
     brief = [name for name, job in zip(names, jobs, strict=True) if not job.resolved]
     if brief:
-        yield f"drains shorter than two samples, upper bounds: {some(brief, _MOST_NAMES)}"
+        yield f"drains shorter than two samples, upper bounds: {fmt.some(brief, _MOST_NAMES)}"
     if any(each.window_s and each.window_s > _LONGER * each.sample_s for each in every):
         yield "each sample is a mean over a longer window; drains are given without it"
     if every and not all(each.reads for each in every):
-        blind = some([short(each.name, 40) for each in every if not each.reads], _MOST_NAMES)
+        blind = fmt.some(
+            [fmt.short(each.name, 40) for each in every if not each.reads], _MOST_NAMES
+        )
         yield f"no reads in the trace of {blind}: no restores, restarts not confirmed"
     for count, text in (
         (sum(job.inferred for job in jobs), "checkpoints written together with others, inferred"),
@@ -178,30 +169,30 @@ def _notes(record: Characterization) -> Iterator[str]:
         (sum(each.repeated for each in every), "repeated samples"),
         (sum(each.steps + each.resets for each in every), "steps of the clock or of a counter"),
     ):
-        yield f"{number(count)} {text}" if count > 0 else ""
-    yield from (short(text, _TEXT) for text in record.notes)
+        yield f"{fmt.number(count)} {text}" if count > 0 else ""
+    yield from (fmt.short(text, _TEXT) for text in record.notes)
     for job, name in zip(jobs, names, strict=True):
-        yield from (f"{name}: {short(text, _TEXT)}" for text in job.notes)
+        yield from (f"{name}: {fmt.short(text, _TEXT)}" for text in job.notes)
 
 
 def _calibration(found: Calibration) -> Iterator[Block]:
     rows = found.overrides
     gpus = "" if found.gpus is None else f", {found.gpus:,} GPUs"
-    title = f"Calibration of {short(found.problem, 36)} by {short(found.job, 28)}{gpus}"
+    title = f"Calibration of {fmt.short(found.problem, 36)} by {fmt.short(found.job, 28)}{gpus}"
     columns = (
-        words("input", (short(each.label, 34) for each in rows)),
-        figures("now", (short(each.now or "-", 18) for each in rows), str),
-        figures("measured", (measured(each.measured, each.unit) for each in rows), str),
-        words("source", (short(each.source, _TEXT) for each in rows)),
+        words("input", (fmt.short(each.label, 34) for each in rows)),
+        figures("now", (fmt.short(each.now or "-", 18) for each in rows), str),
+        figures("measured", (fmt.measured(each.measured, each.unit) for each in rows), str),
+        words("source", (fmt.short(each.source, _TEXT) for each in rows)),
     )
     notes = ("with -o: planner solve PROBLEM.yaml --set @NAME.overrides.yaml",)
     if rows:
         yield Table(title, columns, notes, detail=True)
     drawn = tuple(
-        shlex.quote(short(each.distribution, _TEXT)) for each in rows if each.distribution
+        shlex.quote(fmt.short(each.distribution, _TEXT)) for each in rows if each.distribution
     )
     yield Text(drawn, "Ranges, for planner sweep --mode uncertain --vary", points=True, detail=True)
-    texts = tuple(short(text, _TEXT) for text in found.not_measured)
+    texts = tuple(fmt.short(text, _TEXT) for text in found.not_measured)
     yield Text(texts, "Not measured" if rows else title, points=True, first=3)
 
 
@@ -227,7 +218,7 @@ def trend_text(trend: Trend | None) -> str:
     chance = "" if trend.p_value < _SURE else ", no more than chance"
     return (
         f"{way}: exponent {_range(trend.exponent)}, rank correlation "
-        f"{trend.rank_correlation:+.2f}{chance}, {counted(trend.jobs, 'job')}"
+        f"{trend.rank_correlation:+.2f}{chance}, {fmt.counted(trend.jobs, 'job')}"
     )
 
 
@@ -240,23 +231,18 @@ def _law_text(study: FleetStudy) -> str:
     if law.size_exponent is None or law.interval_exponent is None:
         return f"{overlap}; exponents not determined, since size and interval go together"
     exponents = f"{_range(law.size_exponent)}, of interval -{_range(law.interval_exponent)}"
-    explained = f"{percent(law.explained, 0)} of the variance explained"
+    explained = f"{fmt.percent(law.explained, 0)} of the variance explained"
     return f"{overlap}; exponent of size {exponents} (law: 1, -1); {explained}"
 
 
 def _storage_text(study: FleetStudy) -> str:
     """The storage that suffices for all clusters, in watts and GPUs; empty if unknown."""
     known = [each for each in study.storage if each.enough_kw is not None]
-    if not known:
-        return ""
-    enough, seen, gpus = (
-        sum(getattr(each, name) or 0.0 for each in known)
-        for name in ("enough_kw", "seen_kw", "gpus_more")
-    )
-    return (
-        f"{enough:,.1f} kW of storage suffice on {counted(len(known), 'cluster')}, {seen:,.1f} kW "
-        f"for the bandwidth seen: {seen - enough:,.1f} kW power {math.floor(gpus):,} more GPUs"
-    )
+    names = ("enough_kw", "seen_kw", "gpus_more")
+    enough, seen, gpus = (sum(getattr(each, name) or 0.0 for each in known) for name in names)
+    text = f"{enough:,.1f} kW of storage suffice, {seen:,.1f} kW for the bandwidth seen: "
+    text += f"{seen - enough:,.1f} kW power {math.floor(gpus):,} more GPUs"
+    return text if known else ""
 
 
 def _fleet_facts(study: FleetStudy) -> Iterator[tuple[str, str]]:
@@ -265,9 +251,9 @@ def _fleet_facts(study: FleetStudy) -> Iterator[tuple[str, str]]:
     yield "Per GPU", trend_text(study.per_gpu)
     yield "Interval", trend_text(study.interval)
     yield "Demand law", _law_text(study)
-    checkpoints = percent(study.under_limit_checkpoints, 0)
+    checkpoints = fmt.percent(study.under_limit_checkpoints, 0)
     jobs = f"{_range(study.under_limit_jobs, '.0f', 100)} % of jobs"
-    yield f"Overlap < {percent(study.limit, 0)}", f"{jobs}, {checkpoints} of their checkpoints"
+    yield f"Overlap < {fmt.percent(study.limit, 0)}", f"{jobs}, {checkpoints} of their checkpoints"
     yield "Storage", _storage_text(study)
 
 
@@ -282,30 +268,32 @@ def _fleet_notes(study: FleetStudy) -> Iterator[str]:
             brief,
         ),
     ):
-        shown = some([short(name, _NAME) for name in names], _MOST_NAMES)
+        shown = fmt.some([fmt.short(name, _NAME) for name in names], _MOST_NAMES)
         yield f"{text}: {shown}" if names else ""
 
 
 def _fleet_table(study: FleetStudy) -> Table:
     """The jobs of the fleet, the largest models first."""
     jobs = sorted(study.jobs, key=lambda job: -job.parameters)
-    limit = percent(study.limit, 0)
+    limit = fmt.percent(study.limit, 0)
 
     def three(value: float) -> str:
         return f"{value:.3g}"
 
     columns = (
-        words("job", (short(job.name, _NAME) for job in jobs)),
-        words("cluster", (short(job.cluster, 16) for job in jobs)),
-        figures("parameters", (significant(job.parameters, "parameters") for job in jobs), str),
+        words("job", (fmt.short(job.name, _NAME) for job in jobs)),
+        words("cluster", (fmt.short(job.cluster, 16) for job in jobs)),
+        figures("parameters", (fmt.significant(job.parameters, "parameters") for job in jobs), str),
         figures("GPUs", (job.gpus for job in jobs), 0),
-        figures("size", (significant(job.size_gb, "GB") for job in jobs), str),
-        figures("interval", (significant(job.interval_s, "s") for job in jobs), str),
-        figures("overlap", (job.overlap for job in jobs), percent),
+        figures("size", (fmt.significant(job.size_gb, "GB") for job in jobs), str),
+        figures("interval", (fmt.significant(job.interval_s, "s") for job in jobs), str),
+        figures("overlap", (job.overlap for job in jobs), fmt.percent),
         figures("GB/s", (job.write_gb_per_s for job in jobs), three),
         figures(f"GB/s at {limit}", (job.demand_gb_per_s for job in jobs), three),
     )
-    text = f"law: size / (overlap x interval); ranges hold the truth with {percent(CONFIDENCE, 0)}"
+    text = (
+        f"law: size / (overlap x interval); ranges hold the truth with {fmt.percent(CONFIDENCE, 0)}"
+    )
     return Table("Jobs of the fleet", columns, (text,), detail=True)
 
 
@@ -313,14 +301,14 @@ def charts(study: FleetStudy) -> tuple[Chart, ...]:
     """The charts of bandwidth against model size, per GPU, and against interval."""
     jobs = study.jobs
     sizes = [job.parameters / 1e9 for job in jobs]
-    hours = [job.interval_s / HOUR_S for job in jobs]
+    hours = [job.interval_s / fmt.HOUR_S for job in jobs]
     total = [job.write_gb_per_s for job in jobs]
     each = [job.mb_per_s_per_gpu for job in jobs]
-    share = [HOUR_S * job.write_gb_per_s / job.size_gb for job in jobs]
+    share = [fmt.HOUR_S * job.write_gb_per_s / job.size_gb for job in jobs]
     # By the law bandwidth over size is 1 / (overlap x interval): a line.
     ends = (min(hours) / 1.25, max(hours) * 1.25)
     heights = tuple(1.0 / (study.limit * end) for end in ends)
-    law = Line(f"law, overlap {percent(study.limit, 0)}", ends, heights, "second", dashed=True)
+    law = Line(f"law, overlap {fmt.percent(study.limit, 0)}", ends, heights, "second", dashed=True)
     size = Axis("parameters", "10⁹", True)
     up = Axis("write bandwidth", "GB/s", True)
     up_each = Axis("write bandwidth per GPU", "MB/s", True)
@@ -351,9 +339,9 @@ def _fitted(x: Sequence[float], y: Sequence[float], trend: Trend) -> Line:
 
 def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) -> Points:
     hovers = tuple(
-        f"{job.name}\n{significant(job.parameters, 'parameters')} on {job.gpus:,} GPUs\n"
-        f"{significant(job.size_gb, 'GB')} every {significant(job.interval_s, 's')}, "
-        f"{significant(job.write_gb_per_s, 'GB/s')}, overlap {percent(job.overlap)}"
+        f"{job.name}\n{fmt.significant(job.parameters, 'parameters')} on {job.gpus:,} GPUs\n"
+        f"{fmt.significant(job.size_gb, 'GB')} every {fmt.significant(job.interval_s, 's')}, "
+        f"{fmt.significant(job.write_gb_per_s, 'GB/s')}, overlap {fmt.percent(job.overlap)}"
         for job in jobs
     )
     return Points("job", tuple(x), tuple(y), hovers)
@@ -386,18 +374,18 @@ class Window:
 
 def trace_chart(record: Characterization, window: Window) -> Chart:
     """A stretch over hours: writes with checkpoints marked, and a panel of reads."""
-    title = f"Writes of {short(window.cluster, 40)}, checkpoint by checkpoint"
+    title = f"Writes of {fmt.short(window.cluster, 40)}, checkpoint by checkpoint"
     if not len(window.time_s):
         return Chart("trace", title, "There are no samples in this stretch.")
     found = next((each for each in record.clusters if each.name == window.cluster), None)
-    sample = (10.0 if found is None else found.sample_s) / HOUR_S
+    sample = (10.0 if found is None else found.sample_s) / fmt.HOUR_S
     start, end = float(window.time_s[0]), float(window.time_s[-1])
     utc = " UTC" if record.clock == "unix" else ""
-    axis = Axis(f"time from {moment(start, record.clock)}{utc}", "h")
+    axis = Axis(f"time from {fmt.moment(start, record.clock)}{utc}", "h")
     names = set(window.checkpoints["job"].tolist())
     jobs = [job for job in record.jobs if job.cluster == window.cluster and job.name in names]
     jobs.sort(key=lambda job: -job.size_gb.value)
-    hours = (window.time_s - start) / HOUR_S
+    hours = (window.time_s - start) / fmt.HOUR_S
     level = 0.0 if found is None else found.background_gb_per_s
     layers: list[Layer] = [
         Line("write", *outline(hours, window.write_gb_per_s, sample), "quiet"),
@@ -406,15 +394,15 @@ def trace_chart(record: Characterization, window: Window) -> Chart:
             ShadedRange("samples missing", *hole)
             for hole in holes(hours, window.write_gb_per_s, sample)
         ),
-        Reference(f"background {significant(level, 'GB/s')}", level),
+        Reference(f"background {fmt.significant(level, 'GB/s')}", level),
     ]
     panels = [Panel(axis, Axis("write", "GB/s"), tuple(layers))]
     if window.read_gb_per_s is not None:
         read = Line("read", *outline(hours, window.read_gb_per_s, sample))
         panels.append(Panel(axis, Axis("read", "GB/s"), (read,)))
     count = int(np.sum(window.checkpoints["kind"] != "other"))
-    span = " to ".join(moment(each, record.clock) for each in (start, end))
-    text = f"{counted(count, 'checkpoint')} of {counted(len(jobs), 'job')}, {span}."
+    span = " to ".join(fmt.moment(each, record.clock) for each in (start, end))
+    text = f"{fmt.counted(count, 'checkpoint')} of {fmt.counted(len(jobs), 'job')}, {span}."
     text += " Hollow: not seen whole." if jobs else ""
     return Chart("trace", title, text, tuple(panels))
 
@@ -424,7 +412,7 @@ def _marks(
 ) -> Iterator[Points]:
     """Yield the checkpoints of each job at their peaks, those not seen whole as hollow."""
     table = window.checkpoints
-    middle = (table["start_s"] + table["duration_s"] / 2 - start) / HOUR_S
+    middle = (table["start_s"] + table["duration_s"] / 2 - start) / fmt.HOUR_S
     every = max(1, -(-len(middle) // _MOST_POINTS))
     whole = np.asarray(table["kind"]).astype(str) == "checkpoint"
     for place, (job, name) in enumerate(zip(jobs, names_of(record, jobs, 26), strict=True)):
@@ -434,8 +422,8 @@ def _marks(
             if not len(rows):
                 continue
             texts = tuple(
-                f"{name}\n{moment(table['start_s'][row], record.clock)}\n"
-                f"{significant(table['size_gb'][row], 'GB')}"
+                f"{name}\n{fmt.moment(table['start_s'][row], record.clock)}\n"
+                f"{fmt.significant(table['size_gb'][row], 'GB')}"
                 for row in rows
             )
             x, y = tuple(middle[rows].tolist()), tuple(table["peak_gb_per_s"][rows].tolist())
