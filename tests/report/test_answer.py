@@ -6,7 +6,6 @@ import pytest
 
 from planner.case.resolve import resolve
 from planner.inputs import Inputs
-from planner.report.edition import for_audience
 from planner.report.views.plan import binding_text, reached, render
 from planner.report.words import duration, significant, years
 from planner.schema.plan import LimitReport, NextStep, Plan
@@ -84,11 +83,6 @@ def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="53 kW")
     request.job["gpus"] = {"max": 32}
     assert solved(request)[1].next_step is None
-
-
-def test_the_customer_does_not_see_it() -> None:
-    _, plan = solved(hall(it_power="53 kW"))
-    assert for_audience(plan, "customer").next_step is None
 
 
 def test_small_times_and_sizes_are_never_0() -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from planner.loader import load
 from planner.report.exports import bill
-from planner.verifier import recheck
-from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited
 from tests.world.solved import solve
@@ -63,35 +61,3 @@ def test_the_bill_tells_what_catalog_and_price_book_state(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
     late = solve(inputs)
     assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"hs_code": "8471.50"}, {"warranty_years": 5.0}, {"lifecycle": None}, {"min_order": None}],
-)
-def test_other_words_than_the_catalogs_are_caught(
-    tmp_path: Path, change: dict[str, object]
-) -> None:
-    inputs = load(written(tmp_path))
-    plan = solve(inputs)
-    lines = tuple(
-        line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
-    )
-    found = recheck(inputs, plan.model_copy(update={"lines": lines})).disagreements
-    assert any(f"lines.gpu_box.{next(iter(change))}" in text for text in found), found
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("value: TW", "value: Taiwan", "trade.origin"),
-        ('value: "8471.80"', 'value: "84"', "trade.hs_code"),
-        ("warranty: {value: 3", "warranty: {value: 99", "out of range"),
-        ("origin: {value: TW, source: sheet", "origin: {value: TW, source: shet", "'shet' is not"),
-    ],
-)
-def test_what_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
-    done = ran("solve", str(written(tmp_path, edited(TRADE, old, new))), "-o", str(tmp_path))
-    assert done.code == 2
-    assert says in done.err
-    assert "own.yaml:" in done.err

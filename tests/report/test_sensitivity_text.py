@@ -40,15 +40,6 @@ def test_stretches_cover_every_row_once() -> None:
     assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
 
 
-def test_stretches_do_not_depend_on_the_order_of_rows() -> None:
-    study, rows = samples.power_sweep()
-    turned = {name: list(reversed(column)) for name, column in rows.items()}
-    places = [(s.first, s.last) for s in stretches(study, turned, POWER)]
-    count = study.rows - 1
-    expected = [(count - s.first, count - s.last) for s in stretches(study, rows, POWER)]
-    assert places == expected
-
-
 def test_the_best_row_follows_the_sense_of_the_objective() -> None:
     study, rows = samples.power_sweep()
     assert best(study, rows) == 100

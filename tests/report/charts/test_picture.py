@@ -46,12 +46,6 @@ def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> 
     assert "Useful work against" in "".join(root.itertext())
 
 
-def test_no_own_setting_outlives_a_picture(frontier: Chart) -> None:
-    before = dict(mpl.rcParams)
-    picture.png(frontier)
-    assert dict(mpl.rcParams) == before
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_no_words_overlap_or_leave_the_picture(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[int, tuple[str, Any]] = {}

@@ -7,7 +7,7 @@ import pytest
 
 from planner.report import picture
 from planner.report.blocks import Chart, Line, Points, Reference, ShadedRange
-from planner.report.views.telemetry import Window, holes, outline, trace_chart
+from planner.report.views.telemetry import holes, outline, trace_chart
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
 
@@ -36,16 +36,6 @@ def test_a_trace_marks_each_checkpoint_at_its_peak() -> None:
     assert None in lines(chart)["write"].x
     (level,) = (each for each in chart.panels[0].layers if isinstance(each, Reference))
     assert level.value == 1.3
-
-
-def test_a_stretch_may_be_empty_or_without_jobs() -> None:
-    none = {name: values[:0] for name, values in samples.checkpoints(THREE, 1).items()}
-    empty = Window("hall", np.array([]), np.array([]), None, none)
-    assert trace_chart(THREE, empty).panels == ()
-    flat = Window("other", np.arange(5.0), np.full(5, np.nan), np.zeros(5), none)
-    chart = trace_chart(THREE, flat)
-    assert points(chart) == [] and len(chart.panels) == 2
-    assert picture.png(chart)
 
 
 def test_a_long_series_keeps_its_peaks_in_few_points() -> None:
