@@ -283,7 +283,7 @@ def sweep(
         option(
             "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
             "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
-            "normal, lognormal, loguniform, discrete. Default of these: the inputs that matter.",
+            "normal, loguniform, discrete. Default of these: the inputs that matter.",
             metavar="PATH=VALUES",
         ),
     ] = None,
@@ -559,12 +559,10 @@ def characterize(
     ] = None,
     problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
     job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
-    plan: Annotated[Path | None, option("Plan that ran, for GPUs and nameplate.")] = None,
     gpus: Annotated[int | None, option("GPUs of the job.")] = None,
     nameplate: Annotated[
         Text, option("Nameplate bandwidth of the storage.", metavar="WRITE[,READ]")
     ] = None,
-    log: Annotated[Text, option("Log (CSV: time, job, event).", metavar="FILE[=JOB]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -582,8 +580,7 @@ def characterize(
         *traces,
         time=time, write=write, read=read, cluster=cluster, sum=sum_, unit=unit, decimal=decimal,
         time_format=time_format, read_as=read_as, stamp=stamp, window=window, jobs=jobs,
-        problem=problem, job=job, plan=plan, gpus=gpus, nameplate=nameplate, log=log,
-        output=output,
+        problem=problem, job=job, gpus=gpus, nameplate=nameplate, output=output,
     )  # fmt: skip
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
     return deliver(found, target)
@@ -798,7 +795,7 @@ def _report_usage(error: Exception, text: str) -> int:
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
-    now = removed.successor(command[1]) if command else None
+    now = removed.COMMANDS.get(command[1]) if command else None
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)

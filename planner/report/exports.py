@@ -189,7 +189,7 @@ def _rows(entry: Entry, code: str | None) -> Iterator[BillLine]:
 
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
-    notes = [*line.public_notes, *line.notes]
+    notes = [*line.notes]
     if line.price is not None and line.price.note and money:
         notes.append(line.price.note)
     same = {name: getattr(line, name) for name in COLUMNS if hasattr(line, name)}
@@ -241,7 +241,6 @@ def _money(line: Line, code: str) -> dict[str, object]:
         "price_source": of_price("source"),
         "price_date": of_price("date"),
         "price_confidence": of_price("confidence"),
-        "support_level": clean(line.support_level or "", limit=None) or None,
         "support_from_years": line.support_from_years if supported else None,
         "price_book": of_price("book"),
         "price_valid_until": of_price("valid_until"),

@@ -132,7 +132,7 @@ def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
             for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
                 yield column, None if value is None else getattr(value, part)
         else:
-            yield name, len(value) if name == "segments" else value
+            yield name, value
 
 
 # Parts of a problem file.

@@ -61,13 +61,11 @@ class LocalPlan(PlanModel):
     classes: Customer[tuple[FailureClass, ...]]
     copies: Customer[int]
     keep: Customer[int]
-    remote_drain: Customer[Literal["continues", "restarts"]]
     write_gb_per_s: Customer[float]
     part_gb: Customer[float]
     room_tb: Customer[float]
     capacity_tb: Customer[float]
     volume_tb_per_day: Customer[float]
-    endurance_tb_per_day: Customer[float | None]
 
 
 class StallPlan(PlanModel):
@@ -108,8 +106,7 @@ class Repair(PlanModel):
     units in repair on average if the job never waited, ``units_out`` as it waits. Waiting counts
     the lost work of a ``shrunk`` job. ``hardware_share`` of the interruptions take a unit out for
     ``repair_s`` and add ``swap_s`` to the restart. ``next_spare_gpus``: marginal useful GPUs of a
-    spare. ``decided``: False where the problem gives the number. ``other_waiting_h_per_year``:
-    waiting if ``other_unit`` were replaced instead.
+    spare. ``decided``: False where the problem gives the number.
     """
 
     unit: Customer[Literal["system", "tray"]]
@@ -125,8 +122,6 @@ class Repair(PlanModel):
     units_out: Customer[float | None]
     waiting_h_per_year: Customer[float]
     next_spare_gpus: Customer[float | None]
-    other_unit: Customer[Literal["system", "tray"] | None]
-    other_waiting_h_per_year: Customer[float | None]
     shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
 
 
@@ -227,9 +222,6 @@ class JobPlan(PlanModel):
     reading_systems: Customer[int]
     interval_s: Customer[float]
     interval_policy: Customer[Literal["fixed", "optimal"]]
-    young_s: Customer[float]
-    daly_s: Customer[float]
-    exact_s: Customer[float]
     stall_s: Customer[float]
     drain_s: Customer[float]
     overlap: Customer[float]
@@ -240,7 +232,6 @@ class JobPlan(PlanModel):
     drain_slowdown: Customer[float]
     mtti_s: Customer[float]
     goodput: Customer[float]
-    goodput_first_order: Customer[float]
     loss: Customer[Loss]
     useful_gpus: Customer[float]
     useful_pflops: Customer[float | None]
@@ -253,12 +244,10 @@ class JobPlan(PlanModel):
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
     degraded_drain_s: Customer[float | None] = None
-    degraded_overlap: Customer[float | None] = None
     degraded_restore_s: Customer[float | None] = None
     fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
-    readers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
     other_data_tb: Customer[float] = 0.0
     tokens: Customer[float | None] = None
@@ -313,39 +302,21 @@ RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom
 
 
 @dataclass(frozen=True)
-class GpuType:
-    """The most of one GPU type that power, racks and budget allow, each taken alone."""
-
-    item: str
-    name: str
-    systems: int
-    gpus: int
-    peak_pflops: float | None
-    demanded: bool
-    limited: bool
-
-
-@dataclass(frozen=True)
 class Cluster:
     """The GPUs the report is for: ``gpus`` run the job, ``gpus_bought`` count for vendor rules."""
 
     item: str
     name: str
-    choice: str
-    count: str
+    reason: str
     gpus: int
     gpus_bought: int
     gpus_per_system: int
     systems: int
     system_it_power_kw: float | None
-    replica_gpus: int | None
     replicas: int | None
-    data_parallel: float | None
     writing_systems: int
-    reading_systems: int
     client_write_gb_per_s: float
     client_read_gb_per_s: float
-    client_data_gb_per_s: float
     failures_per_gpu_day: float
     failures_reason: str
     mtti_s: float
@@ -353,14 +324,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Size of a checkpoint, the capacity it needs, and the demand for a bulk tier beside flash.
+    """Size of a checkpoint, its restore, usable capacity at the fill limit, and the bulk tier.
 
-    ``bulk_needed_tb`` is usable capacity at the fill limit, ``bulk_read_gb_per_s`` delivered.
+    ``restore_fan_out``: read volume of a restore in checkpoints. ``bulk_read_gb_per_s``: delivered.
     """
 
     size_gb: float
-    bytes_per_parameter: float | None
     size_reason: str
+    restore_fan_out: float
+    max_restore_s: float | None
+    restore_gb_per_s: float | None
     capacity_needed_tb: float
     dataset_tb: float
     checkpoints_tb: float
@@ -369,18 +342,6 @@ class Checkpoint:
     ingest_gb_per_s: float
     bulk_needed_tb: float = 0.0
     bulk_read_gb_per_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class RestoreDemand:
-    """Read demand of one restore fan-out; no bandwidth without a time limit."""
-
-    fan_out: str
-    used: bool
-    reads_of_checkpoint: float
-    read_gb: float
-    max_restore_s: float | None
-    read_gb_per_s: float | None
 
 
 @dataclass(frozen=True)
@@ -401,11 +362,9 @@ class IntervalRow:
 
     interval_s: float
     by_policy: bool
-    interval_per_mtti: float
     write_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
     write_volume_tb_per_day: float
-    read_gb_per_s: float | None
     running: Running | None
 
 
@@ -447,12 +406,8 @@ class RuleRow:
     group: RuleGroup
     chosen: bool
     basis: Literal["delivered", "nameplate"]
-    note: str
-    source: str
-    read_gb_per_s: float | None
+    read_gb_per_s: float
     write_gb_per_s: float | None
-    delivered_read_gb_per_s: float | None
-    delivered_write_gb_per_s: float | None
     mode: Mode | None
     interval_s: float | None
     running: Running | None
@@ -464,10 +419,8 @@ class SizeReport(Shown):
     """The sizing model of a problem at one number of GPUs."""
 
     problem: str
-    gpu_types: tuple[GpuType, ...]
     cluster: Cluster
     checkpoint: Checkpoint
-    restore: tuple[RestoreDemand, ...]
     modes: tuple[ModeReport, ...]
     delivered_read_share: float
     delivered_write_share: float

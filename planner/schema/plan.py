@@ -195,7 +195,7 @@ class Line(PlanModel):
     included, without installed ones. ``support_share``: support per year as a share of the net
     price, None where it is an amount; paid for ``support_years`` of the term, from
     ``support_from_years`` on. ``units_per_rack`` is None where a unit takes several racks, or
-    shares them. ``notes`` stay inside, ``public_notes`` are in every edition.
+    shares them. ``notes`` stay inside.
     """
 
     sku: Customer[str]
@@ -251,14 +251,8 @@ class Line(PlanModel):
     unit_subscription_list_usd: Discounted[float | None] = None
     units_per_rack: Customer[int | None] = None
     idle: Customer[int] = 0
-    support_level: str | None = Field(default=None, exclude_if=_is_none)
     lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=_is_none)
     min_order: Customer[int | None] = Field(default=None, exclude_if=_is_none)
-    country_of_origin: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    hs_code: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    export_class: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    warranty_years: Customer[float | None] = Field(default=None, exclude_if=_is_none)
-    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def is_percentage(self) -> bool:
@@ -297,8 +291,6 @@ class Totals(PlanModel):
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None
     heat_liquid_kw: Customer[float | None] = None
-    heat_air_btu_per_h: Customer[float | None] = None
-    heat_liquid_btu_per_h: Customer[float | None] = None
     subscriptions_usd_per_year: Net[float | None] = None
     colocation_usd_per_year: float | None = None
     usd_per_useful_gpu_hour: float | None = None
@@ -379,8 +371,7 @@ class ObjectiveReport(PlanModel):
 
     ``gap``: from the incumbent ``best`` to ``bound``, relative to ``best``. ``given_away``: the
     share of ``best`` that ``indifference`` and preferred vendors cost. ``best_capex_usd``: the
-    cheapest plan as good as ``best``. ``log_value`` and ``log_bound``: logarithms of goodput and
-    useful GPUs.
+    cheapest plan as good as ``best``. ``log_value``: logarithm of goodput or useful GPUs.
     """
 
     name: Customer[str]
@@ -390,7 +381,6 @@ class ObjectiveReport(PlanModel):
     bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
-    log_bound: float | None = None
     gap_asked: float
     best: InItsUnit | None = None
     given_away: float | None = None
@@ -509,7 +499,6 @@ class Plan(Shown, PlanModel):
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
     currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
-    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
 

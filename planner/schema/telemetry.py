@@ -41,11 +41,10 @@ class LossBudget(Record):
 
 
 class FailuresAssumed(Record):
-    """Law of the failures; ``variation``: standard deviation over mean of their times."""
+    """Law of the failures."""
 
     kind: FailureKind
     mean_s: float
-    variation: float
     shape: float | None = None
     file: str | None = None
     times: int | None = None
@@ -59,12 +58,8 @@ class RepairSeen(Record):
     with more replicas.
     """
 
-    spares: int
     in_rack: bool
     shrinks: bool
-    hardware_share: float
-    repair_s: float
-    swap_s: float
     expected_out: float
     taken_per_year: float
     waits_per_year: float
@@ -72,13 +67,9 @@ class RepairSeen(Record):
 
 
 class LocalSeen(Record):
-    """Local checkpoints: each ``every``-th goes to storage ``settle_s`` after its capture."""
+    """Local checkpoints: each ``every``-th goes to storage."""
 
     every: int
-    settle_s: float
-    restart_s: float
-    remote_share: float
-    drain_restarts: bool
     remote_per_year: float
 
 
@@ -165,8 +156,7 @@ CHECKPOINT_COLUMNS: dict[str, str] = {
 ``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
 range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``kind`` is
 ``checkpoint``, ``inferred`` (one of several that were written at once, told apart by the jobs'
-rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
-(no job's).
+rhythm), ``cut`` (samples are missing) or ``other`` (no job's).
 """
 
 
@@ -176,14 +166,6 @@ class Measured(Record):
     value: float
     low: float | None = None
     high: float | None = None
-
-
-class Segment(Record):
-    """A stretch of a job between two interruptions, on the trace's clock."""
-
-    start_s: float
-    end_s: float
-    checkpoints: int
 
 
 class JobFound(Record):
@@ -200,10 +182,8 @@ class JobFound(Record):
     cluster: str
     start_s: float
     end_s: float
-    segments: tuple[Segment, ...]
     checkpoints: int
     inferred: int = 0
-    aborted: int = 0
     missed: int = 0
     size_gb: Measured
     interval_s: Measured
@@ -211,7 +191,6 @@ class JobFound(Record):
     resolved: bool = True
     overlap: Measured
     write_gb_per_s: Measured
-    peak_gb_per_s: Measured
     bytes_per_parameter: float
     parameters: Measured
     restarts: int = 0
@@ -227,8 +206,8 @@ class JobFound(Record):
 class ClusterFound(Record):
     """One cluster's trace: sampling and contents.
 
-    ``missing`` samples, ``steps`` of the clock, ``resets`` of counters. ``window_s``: averaging
-    time of each sample. ``reads``: the trace has a column of reads.
+    ``missing`` samples, ``steps`` of the clock. ``window_s``: averaging time of each sample, as
+    given. ``reads``: the trace has a column of reads.
     """
 
     name: str
@@ -239,17 +218,10 @@ class ClusterFound(Record):
     window_s: float | None = None
     missing: int = 0
     steps: int = 0
-    resets: int = 0
-    repeated: int = 0
     reads: bool
     background_gb_per_s: float
-    noise_gb_per_s: float
     peak_gb_per_s: float
-    peak_read_gb_per_s: float | None = None
-    bursts: int
-    checkpoints: int
     other: int
-    jobs: int
 
 
 class Override(Record):
@@ -383,7 +355,6 @@ class Characterization(Shown, Record):
     read_as: Literal["rate", "bytes", "counter"]
     clusters: tuple[ClusterFound, ...]
     jobs: tuple[JobFound, ...]
-    bursts: int
     checkpoints: int
     calibration: Calibration | None = None
     study: FleetStudy | None = None

@@ -43,7 +43,7 @@ SECTIONS = {
     "Services": ("service",),
 }
 SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
-FREE = {"sku", "parent", "notes", "public_notes", "role", "unit", "price"}
+FREE = {"sku", "parent", "notes", "role", "unit", "price"}
 """Fields of a line that follow from no figure."""
 PRICED = """unit_list_usd unit_net_usd extended_list_usd extended_net_usd discount min_order price
     support_usd_per_year support_share unit_subscription_list_usd subscription_usd_per_year
@@ -177,8 +177,7 @@ def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> in
     spent_usd = 0.0
     for each, count in bill.in_place.items():
         item = basis.items[each]
-        hard = item.category not in ("software", "service")
-        if hard if service.of is None else item.category in service.of:
+        if item.category not in ("software", "service"):
             spent_usd += nets.get(each, 0.0) * max(0, count - basis.sale(item).owned)
     return math.ceil((spent_usd - HALF_A_CENT) / 100)
 
@@ -246,12 +245,9 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
 
 def _description(item: Item) -> dict[str, Any]:
     own = ("category", "vendor", "model", "part_number", "description")
-    trade = ("hs_code", "export_class", "warranty_years")
     return {
         **{"section": SECTION_OF[item.category], "site": "site", "period": 0},
         **{name: getattr(item, name) for name in own},
-        **{name: value(getattr(item.trade, name)) for name in trade},
-        "country_of_origin": value(item.trade.origin),
         "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
     }
 
@@ -351,12 +347,9 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
     air = None if draw is None or liquid is None else draw - liquid
-    for name, kw in (("heat_air", air), ("heat_liquid", liquid), ("heat", draw)):
-        noise = RELATIVE * (draw or 0.0) if name == "heat_air" else 0.0  # a difference
-        own[f"{name}_kw"] = kw if kw is None else Near(kw, noise)
-        btu = BTU_PER_H_PER_KW
-        own[f"{name}_btu_per_h"] = kw if kw is None else Near(kw * btu, noise * btu)
-    del own["heat_kw"]
+    noise = RELATIVE * (draw or 0.0)  # of a difference
+    own |= {"heat_air_kw": None if air is None else Near(air, noise), "heat_liquid_kw": liquid}
+    own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
     sections: Counter[str] = Counter()
     for line in lines:
         sections[line.section] += line.extended_net_usd or 0.0  # type: ignore[assignment]

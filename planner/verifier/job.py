@@ -199,8 +199,7 @@ class Run:
         slowed_s = job.checkpoint.drain_slowdown * j.drain_s / max(1, every)
         near: dict[str, Any] = {}
         if every and j.local is not None:
-            restarts = j.local.remote_drain == "restarts"
-            near = {"every": every, "far": j.local.remote_share, "drain_restarts": restarts}
+            near = {"every": every, "far": j.local.remote_share}
             near |= {"near_drain_s": j.local.drain_s, "near_restart_s": j.local.restart_s}
         mtti_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used)
         kept = j.restart_s, j.restore_s, mtti_s
@@ -267,7 +266,6 @@ def _check_size(found: Findings, run: Run) -> None:
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "tolerate_down": storage.tolerate_down,
-        "readers": "all",
         "lost_time": job.lost_share,
         "whole_replicas": job.whole_replicas,
         "tensor_gpus": option and option.tensor,
@@ -392,12 +390,12 @@ def _check_degraded(found: Findings, run: Run) -> None:
     """Bandwidth, drain and restore with appliances down; None where that is not asked."""
     j, storage = run.j, run.basis.problem.storage
     share, down, worst = storage.delivered_fraction, storage.tolerate_down, (0.0, 0.0)
-    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "overlap", "restore_s")
+    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "restore_s")
     for sku, count in run.basis.of_kind(run.counts, "storage").items() if down else ():
         left = count - down / (value(run.basis.items[sku].fail_units) or 1)
         now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
         worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-    own: tuple[float | None, ...] = (None,) * 5
+    own: tuple[float | None, ...] = (None,) * 4
     read, write = sustained(run)
     write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
     read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
@@ -406,8 +404,7 @@ def _check_degraded(found: Findings, run: Run) -> None:
         found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
         write_s = j.checkpoint_gb / write if left else math.inf
         restore_s = j.fan_out * j.checkpoint_gb / read if left else math.inf
-        overlap = write_s / j.to_storage_s if j.mode == "async" else None
-        own = (write, read, write_s, overlap, restore_s)
+        own = (write, read, write_s, restore_s)
     found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
 
 
@@ -441,15 +438,10 @@ def _check_times(found: Findings, run: Run) -> None:
         "overlap": j.drain_s / j.to_storage_s,
         "blocking": j.stall_s / j.interval_s,
         "mtti_s": times.mtti_s,
-        "young_s": math.sqrt(2 * times.stopped_s * times.mtti_s),
         "goodput": physics.goodput(times),
         "loss": physics.losses(times),
     }
     found.expect("jobs", j, own)
-    z = j.exact_s / times.mtti_s  # where the derivative of goodput is 0
-    slope = z * z / 2 - z**3 / 6 if z < 1e-4 else z + math.expm1(-z)
-    best = math.isclose(slope, times.stopped_s / times.mtti_s, rel_tol=1e-6, abs_tol=1e-12)
-    found.require(best, f"jobs.exact_s: goodput is not highest at {j.exact_s:.6g} s")
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
 
 
@@ -505,23 +497,18 @@ def _check_local(found: Findings, run: Run) -> None:
         for name, share in job.failure_shares.items()
     ]
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
-    worn = [(gb, value(item.local.endurance)) for gb, item in drives if item.local.endurance]
-    unrated = max(gb for gb, _ in drives), None
-    written_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=unrated)
     own = {
         "remote_interval_s": j.interval_s * local.every,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": job.restart.local_s,
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
-        "remote_drain": asked.drain,
         "copies": asked.copies,
         "keep": asked.keep,
         "write_gb_per_s": min(value(item.local.write) for _, item in drives),
         "part_gb": max(gb for gb, _ in drives),
         "room_tb": asked.keep * part_gb / 1000,
         "capacity_tb": value(fullest.local.capacity),
-        "volume_tb_per_day": written_gb / 1000 * DAY_S / j.interval_s,
-        "endurance_tb_per_day": endured,
+        "volume_tb_per_day": max(gb for gb, _ in drives) / 1000 * DAY_S / j.interval_s,
     }
     found.expect("jobs.local", local, own)
     found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)
@@ -540,7 +527,7 @@ def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
     whole, usable = gpus_of(item), usable_gpus(job, item)
     gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
     each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
-    load = j.failures_per_gpu_day / DAY_S * asked.hardware_share * repair.repair_s * j.gpus_used
+    load = j.failures_per_gpu_day / DAY_S * asked.share * repair.repair_s * j.gpus_used
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
@@ -566,17 +553,17 @@ def _check_repair(found: Findings, run: Run) -> None:
     if stated is None or asked is None:
         return
     own = _repair_unit(run, tray=asked.unit == "tray")
-    other, decided = _repair_unit(run, tray=own["unit"] == "system"), asked.spares == "open"
+    decided = asked.spares == "open"
     enough = decided or own["in_rack"] or own["spares"] == asked.spares
     found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
     times = run.times(j.interval_s, run.every)
-    own |= {"decided": decided, "repair_s": asked.out_s / asked.hardware_share}
-    own |= {"hardware_share": asked.hardware_share, "swap_s": asked.swap_s}
+    own |= {"decided": decided, "repair_s": asked.time_s}
+    own |= {"hardware_share": asked.share, "swap_s": asked.swap_s}
     if run.states is not None:
         most, per_s = run.states.replicas[0], j.failures_per_gpu_day * j.gpus_used / DAY_S
-        lost, late, grows = run.states.lost(times, asked.hardware_share, 1.0 / per_s)
+        lost, late, grows = run.states.lost(times, asked.share, 1.0 / per_s)
         wider = run.states_with(max(0, own["spares"]) + 1)
-        gained = lost - wider.lost(times, asked.hardware_share, 1.0 / per_s)[0]
+        gained = lost - wider.lost(times, asked.share, 1.0 / per_s)[0]
         own |= {"units_out": run.states.mean(lambda out, _: out), "availability": 1.0 - lost}
         shrunk = {
             "running": run.states.running,
@@ -589,9 +576,6 @@ def _check_repair(found: Findings, run: Run) -> None:
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
     else:
-        known = decided and other["unit"] != own["unit"]
-        own["other_unit"] = other["unit"] if known else None
-        own["other_waiting_h_per_year"] = _hours(other["availability"]) if known else None
         gained = physics.waiting_share(own["spares"], own["load"])
         gained -= physics.waiting_share(own["spares"] + 1, own["load"])
     kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used

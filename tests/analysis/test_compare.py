@@ -36,7 +36,7 @@ def edited(source: Made, path: Path, edits: dict[tuple[str, str], float]) -> Pat
     if not edits:
         path.write_bytes(source.content)
         return path
-    typed = {(cell.sheet, cell.cell): value for cell, value in cells.items()}
+    typed = {cell.place: value for cell, value in cells.items()}
     return saved_with(source.content, path, typed)
 
 

@@ -133,6 +133,20 @@ def test_nothing_unseen_reaches_a_file(name: str, solved: Solver) -> None:
     assert [part for part, text in parts if unseen.search(text)] == []
 
 
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
+    shown = clean(TEXTS[name])
+    # The writer escapes what looks like an escape; openpyxl shows that as it is.
+    escaped = re.sub("_(x[0-9A-Fa-f]{4}_)", r"_x005F_\1", shown)
+    sheet = solved(EVERYTHING).book["Quote"]
+    cells = (cell for row in sheet.iter_rows() for cell in row[1:3])
+    marks = re.compile("[\u200e\u200f\u061c]")  # beside text from right to left they stay
+    texts = [marks.sub("", text) for text in (shown, escaped)]
+    found = [c for c in cells if any(text in marks.sub("", str(c.value)) for text in texts)]
+    assert {cell.data_type for cell in found} == {"s"}
+
+
 @needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path: Path) -> None:

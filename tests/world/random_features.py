@@ -199,7 +199,7 @@ def _time(draft: Draft) -> None:
         if random.random() < 0.25:
             draft.hardware.prices[name]["support_included_years"] = random.choice((1, 1.5, 3))
         if name in draft.problem["items"] and random.random() < 0.2:
-            draft.problem["items"][name]["support_years"] = random.choice((0, 1, 2.5, 4))
+            draft.hardware.prices[name]["lead_time"] = f"{random.choice((1, 2, 3, 9))} weeks"
 
 
 def _budgets(draft: Draft) -> None:

@@ -150,12 +150,6 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     wanted: Raw = {"switch": name, "min_switches": random.choice((1, 2))}
     if random.random() < 0.3:
         wanted["oversubscription"] = random.choice((1.5, 2))
-    apart = Random(repr(wanted))
-    if apart.random() < 0.3:
-        wanted["edge"] = {
-            "ports": apart.randint(1, 4),
-            "speed": apart.choice(("50 Gb/s", "200 Gb/s")),
-        }
     return wanted
 
 
@@ -216,7 +210,7 @@ def service(hardware: Hardware, random: Random, name: str, racks: bool) -> str:
     if per == "hardware":
         hardware.prices[name]["list"] = f"{spread(random, 0.2, 12):.2f} USD"
         if random.random() < 0.4:
-            item["service"]["of"] = ["gpu_system", random.choice(("storage", "switch"))]
+            hardware.prices[name]["lead_time"] = f"{random.choice((2, 9))} weeks"
     if random.random() < 0.3:
         hardware.prices[name]["per_year"] = f"{spread(random, 5, 60):.2f} USD"
     return name

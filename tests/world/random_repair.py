@@ -1,4 +1,4 @@
-"""Random problems whose hardware is mended: spares, trays, classes of failures, swaps."""
+"""Random problems whose hardware is mended: spares, trays, swaps."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def _repair(random: Random) -> Raw:
     if random.random() < 0.75:
         share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
         repair |= {"share": share, "time": _time(random)}
-    else:
+    else:  # one or two classes of failures, as their sum and mean
         shares = [round(random.uniform(0.05, 0.45), 2) for _ in range(random.randint(1, 2))]
-        repair["classes"] = [{"share": each, "time": _time(random)} for each in shares]
+        hours = [share * float(_time(random).split()[0]) for share in shares]
+        share = round(sum(shares), 2)
+        repair |= {"share": share, "time": f"{sum(hours) / share:.4g} h"}
     if random.random() < 0.5:
         repair["unit"] = "tray"
     if random.random() < 0.4:

@@ -160,7 +160,6 @@ _LIMITS = {
     "max_blocking": "breaks max_blocking",
     "drain": "drain not done by the next checkpoint",
     "endurance": "exceeds the write endurance of the storage",
-    "local_endurance": "exceeds the write endurance of the local drives",
 }
 _SPLIT = (
     "The formula splits the loss by logarithms, the simulation by events: parts may differ "

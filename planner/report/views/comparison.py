@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
@@ -21,17 +21,18 @@ from planner.report.blocks import (
     values_of,
     words,
 )
+from planner.report.edition import decided_lines
 from planner.report.views.plan import bought_text
 from planner.schema.analysis import (
     Alternatives,
     Comparison,
-    Direction,
     FigureRow,
     LimitRow,
     LineRow,
     RulesTable,
     Side,
 )
+from planner.schema.plan import Plan
 from planner.terminal import width
 
 _WORK = ("useful_pflops", "useful_gpus", "days_to_train", "goodput", "gpus_used")
@@ -139,32 +140,32 @@ def rules(found: RulesTable) -> list[Block]:
     """A table of rules as blocks."""
     own, measure = found.rows[0], found.measure
     text = f"no plan: {own.reason or 'none was found'}"
-    if (plan := own.outcome) is not None:
-        bought = ", ".join(f"{each.quantity:,} {each.model}" for each in plan.storage)
-        cost = f", {fmt.money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
-        value = f"{fmt.quantity(plan.measured or 0.0, measure.unit)} of {measure.label}"
-        text = f"{bought or 'no storage'}: {value}{cost}"
-    other = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
+    if own.plan is not None and own.plan.totals is not None:
+        value = f"{fmt.quantity(own.measured or 0.0, measure.unit)} of {measure.label}"
+        capex_usd = own.plan.totals.capex_usd
+        cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
+        text = f"{_storage(own.plan)}: {value}{cost}"
+    other = next((row for row in found.rows if row.settings and not row.own), own)
     command = _command(found.problem_file, found.scenario, (*found.overrides, *other.settings))
+    gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{fmt.named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
         Text((command,), f"Command: {other.label}", detail=True),
-        proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),
+        proof_block((proven(gaps),)),
     ]
 
 
 def _rules_table(found: RulesTable) -> Table:
-    rows = found.rows
-    plans = [row.outcome for row in rows]
-    storage = []
-    for row, plan in zip(rows, plans, strict=True):
-        bought = (
-            "" if plan is None else ", ".join(f"{x.quantity:,} {x.model}" for x in plan.storage)
-        )
-        storage.append(bought or ("none" if plan else f"no plan: {row.reason or 'none was found'}"))
-    measure = found.measure
+    rows, measure = found.rows, found.measure
+    plans = [row.plan for row in rows]
+    totals = [None if plan is None else plan.totals for plan in plans]
+    jobs = [None if plan is None else plan.jobs[0] for plan in plans]
+    storage = (
+        f"no plan: {row.reason or 'none was found'}" if row.plan is None else _storage(row.plan)
+        for row in rows
+    )
 
     def signed(share: float) -> str:
         return fmt.relative(share, signed=True)
@@ -172,14 +173,23 @@ def _rules_table(found: RulesTable) -> Table:
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
         words("storage", storage),
-        figures("against", values_of(plans, lambda p: p.difference), signed),
-        figures("capex", values_of(plans, lambda p: p.capex_usd), "USD"),
-        figures("storage kW", values_of(plans, lambda p: p.storage_it_power_kw), fmt.about),
-        figures(measure.label, values_of(plans, lambda p: p.measured), measure.unit, detail=True),
-        figures("goodput", values_of(plans, lambda p: p.goodput), fmt.percent, detail=True),
+        figures("against", (row.difference for row in rows), signed),
+        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
+        figures("storage kW", values_of(plans, _storage_kw), fmt.about),
+        figures(measure.label, (row.measured for row in rows), measure.unit, detail=True),
+        figures("goodput", values_of(jobs, lambda j: j.goodput), fmt.percent, detail=True),
     )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
+
+
+def _storage_kw(plan: Plan) -> float:
+    return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
+
+
+def _storage(plan: Plan) -> str:
+    lines = decided_lines(plan, "Storage")
+    return ", ".join(f"{line.working:,} {line.model}" for line in lines) or "no storage"
 
 
 def _command(problem: str | None, scenario: str | None, settings: Sequence[str]) -> str:
@@ -190,8 +200,6 @@ def _command(problem: str | None, scenario: str | None, settings: Sequence[str])
 
 
 # Near-optimal plans.
-
-_OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 
 def alternatives(found: Alternatives) -> list[Block]:
@@ -207,15 +215,12 @@ def alternatives(found: Alternatives) -> list[Block]:
     facts = (
         ("Best", f"{bought_text(best.plan)}: {work} of {FIGURES[name].label}"),
         ("Found", f"{fmt.counted(len(others), 'other plan')} within {within}"),
-        *_searched(found, within),
-        ("", found.message or ""),
+        ("Undecided", ", ".join(found.undecided)),
     )
-    commands = []
-    for each in found.alternatives:
-        settings = next((way.setting for way in each.ways if way.setting is not None), None)
-        if settings is not None:
-            all_of = (*found.overrides, *settings)
-            commands.append(_command(found.problem_file, found.scenario, all_of))
+    commands = tuple(
+        _command(found.problem_file, found.scenario, (*found.overrides, *each.ways[0].setting))
+        for each in found.alternatives
+    )
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
     label, bound = OBJECTIVES[found.objective].label, fmt.amount_of(found.objective, found.bound)
@@ -224,36 +229,9 @@ def alternatives(found: Alternatives) -> list[Block]:
         title,
         Facts(facts),
         _plans(found),
-        Text(tuple(commands), "Commands", detail=True),
+        Text(commands, "Commands", detail=True),
         proof_block((proof,)),
     ]
-
-
-def _searched(found: Alternatives, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the result of the search in each direction."""
-    for name, label in _OTHERS.items():
-        mine = [each for each in found.directions if each.name == name]
-        yield f"Other {label}", "; ".join(_others(mine, within)) or "none on offer"
-    labels = [each.label for each in found.directions if each.ended == "not_found"]
-    yield "Undecided", ", ".join(labels)
-    near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
-    yield "Not proven", ", ".join(near)
-
-
-def _others(mine: Sequence[Direction], within: str) -> Iterator[str]:
-    near = [
-        f"{each.detail} {fmt.relative(each.shortfall)} behind"
-        for each in mine
-        if each.ended == "within"
-    ]
-    if near:
-        yield ", ".join(near)
-    if mine and mine[-1].ended == "no_plan":
-        yield f"no plan with any {'further one' if near else 'other'}"
-    elif mine and mine[-1].ended == "beyond":
-        last = mine[-1]
-        proof = " (proven)" if last.proven else ""
-        yield f"none within {within}: {last.detail} is {fmt.relative(last.shortfall)} behind{proof}"
 
 
 def _plans(found: Alternatives) -> Table:
@@ -272,4 +250,4 @@ def _plans(found: Alternatives) -> Table:
         figures(FIGURES["it_power_kw"].title, values_of(totals, lambda t: t.it_power_kw), 1),
         words("extreme in", ways),
     )
-    return Table("Plans, that of solve first", columns)
+    return Table("Plans, that of solve first", columns, rows="plans", first=8)

@@ -43,7 +43,7 @@ def view(found: Explanation) -> list[Block]:
         blocks.append(_marginals(found))
     blocks += [_levers(found), idle, *storage_alternatives(plan, detail=True)]
     if why is not None:
-        blocks.append(_items(why) if why.plan is not None else Text((why.message or "",)))
+        blocks.append(_items(why) if why.message is None else Text((why.message or "",)))
     undecided = [f"{UNDECIDED}: {', '.join(found.undecided)}"] if found.undecided else []
     bound = plan.objective.bound
     proof = "" if bound is None else f"bound {_amount(found, bound)}"
@@ -77,7 +77,7 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
         )
         texts = [f"{row.label}: {_without_text(found, row.change)}" for row in levers[:3]]
         yield "Levers", "; ".join(texts) or ("no effect" if found.without else "")
-    if why is not None and why.plan is not None:
+    if why is not None and why.message is None:
         yield "Instead", _instead(why)
     if plan.storage_options is not None:
         yield "Prices", storage_decided(plan.storage_options)
@@ -207,7 +207,7 @@ def _difference(why: WhyNot, row: Forced) -> str:
 
 
 def _instead(why: WhyNot) -> str:
-    rows = [row for row in why.forced if row.figures is not None and row.loss is not None]
+    rows = [row for row in why.forced if row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"tied {fmt.listed([row.label for row in alike])}"] if alike else []
@@ -270,7 +270,7 @@ def _items(why: WhyNot) -> Table:
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:
-    if why is None or why.plan is None:
+    if why is None or why.message is not None:
         return
     yield (
         "'At least' is a proven bound; other figures are of plans found and proven. Prices are per "

@@ -56,7 +56,6 @@ def frontier(study: Frontier) -> list[Block]:
         return [title, Text((study.message or "no plan",))]
     rules = tuple(f"{mark.label}: {_mark_text(study, mark)}" for mark in study.marks)
     proof = f"Each point is the best plan for its {study.x_label}."
-    knee = f"Knee: {study.knee_rule}." if study.knee is not None and study.knee_rule else ""
     gaps = proven([point.gap for point in study.points])
     return [
         title,
@@ -69,7 +68,7 @@ def frontier(study: Frontier) -> list[Block]:
         ),
         _points(study),
         Text(rules, "Best plan by each storage rule", points=True),
-        proof_block((proof, gaps, knee, fmt.as_it_stands(study))),
+        proof_block((proof, gaps, fmt.as_it_stands(study))),
     ]
 
 

@@ -164,10 +164,8 @@ def _notes(record: Characterization) -> Iterator[str]:
         (sum(job.missed for job in jobs), "checkpoints missed"),
         (sum(job.restarts - job.confirmed for job in jobs), "restarts without a restoring read"),
         (sum(each.other for each in every), "bursts of no job"),
-        (sum(job.aborted for job in jobs), "checkpoints broken off, in no figure"),
         (sum(each.missing for each in every), "missing samples"),
-        (sum(each.repeated for each in every), "repeated samples"),
-        (sum(each.steps + each.resets for each in every), "steps of the clock or of a counter"),
+        (sum(each.steps for each in every), "steps of the clock"),
     ):
         yield f"{fmt.number(count)} {text}" if count > 0 else ""
     yield from (fmt.short(text, _TEXT) for text in record.notes)
