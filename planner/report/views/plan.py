@@ -47,6 +47,7 @@ from planner.schema.plan import (
     Line,
     NextStep,
     Plan,
+    Step,
     StorageOption,
     StorageOptions,
     Totals,
@@ -148,7 +149,7 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
 
 
-def _change(step: NextStep) -> str:
+def _change(step: Step) -> str:
     text = step.in_words
     if step.because:
         limits = fmt.listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
