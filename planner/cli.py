@@ -55,7 +55,7 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
-from planner.commands.init import QUESTIONS, ask_all, read_answers, write_example, write_problem
+from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -478,22 +478,16 @@ def init(
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
+    The four answers with a star are needed.
     """
     example, given = read_answers(answers or ())
     if example is not None:
         path = write_example(example, output, force=force)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
     elif given:
         path = write_problem(given, output, force=force)
     else:
         path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _prompt(words: str, otherwise: str) -> str:
-    return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
 @command("catalog ddn_ai400x2_turbo")
