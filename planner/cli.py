@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from planner import library, removed
+from planner import library, removed, shipped
 from planner.cli_options import (
     AsJson,
     Audience,
@@ -40,8 +40,6 @@ from planner.cli_options import (
     Workers,
     argument,
     column,
-    complete_examples,
-    complete_items,
     option,
 )
 from planner.commands import portfolio
@@ -454,6 +452,7 @@ def explore(
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
+_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
 _ANSWERS = "\n".join(
     f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
     for key, each in QUESTIONS.items()
@@ -462,7 +461,7 @@ _ANSWERS = "\n".join(
 
 @command(
     "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(complete_examples(''))}\n\n",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
 )
 def init(
     answers: Annotated[
@@ -470,7 +469,6 @@ def init(
         argument(
             "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
-            autocompletion=complete_examples,
         ),
     ] = None,
     output: Output = Path(),
@@ -497,7 +495,6 @@ def catalog(
         argument(
             "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
-            autocompletion=complete_items,
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
