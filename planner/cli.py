@@ -444,11 +444,9 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.explore import portfolio as several
-    from planner.explore import server, single
+    from planner.explore import problems, server
 
-    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
-    make = partial(of, problem, tuple(set_ or ()), scenario)
+    make = partial(problems.explorer_of, problem, tuple(set_ or ()), scenario)
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 

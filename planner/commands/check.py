@@ -37,8 +37,8 @@ def report_findings(
     items, findings = _findings(path, settings, scenario)
     if scenario is None and not any(map(_is_error, findings)):
         for name in scenario_names(path):
-            wrong = filter(_is_error, _findings(path, settings, name)[1])
-            findings += [replace(f, message=f"scenario {name}: {f.message}") for f in wrong]
+            more = filter(_is_error, _findings(path, settings, name)[1])
+            findings += [replace(f, message=f"scenario {name}: {f.message}") for f in more]
     wrong = [finding for finding in findings if _is_error(finding)]
     if as_json:
         return json.dumps([asdict(finding) for finding in findings], indent=2), bool(wrong)
