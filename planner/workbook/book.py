@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, NamedTuple
 import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
-from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
@@ -183,16 +182,6 @@ class Book:
             raise error.args[0] from None
 
 
-class _Page(Worksheet):  # type: ignore[misc]
-    """A worksheet whose formulas name no function of later than Excel 2010.
-
-    XlsxWriter looks for 29 of those in each formula, which takes a third of a bill of 10,000 lines.
-    """
-
-    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
-        return formula
-
-
 class Cell(V):
     """A cell, which formulas refer to by its absolute address."""
 
@@ -227,7 +216,7 @@ class Sheet:
         locked: bool = True,
     ) -> None:
         self.book, self.name, self.at, self.widths = book, name, 0, widths
-        self.page, self.last = book.file.add_worksheet(name, _Page), len(widths) - 1
+        self.page, self.last = book.file.add_worksheet(name), len(widths) - 1
         self._quoted = quote_sheetname(name)
         self.page.hide_gridlines(2)
         for column, width in enumerate(widths):
@@ -353,6 +342,13 @@ class Sheet:
         self.page.set_row(self.at, height(str(of(value).value), width, size))
         self.over(self.at, 0, end, value, self.book.look("wrap", **more))
         self.at += 1
+
+    def bars(self, first: int, last: int, column: int, most: float | None = None) -> None:
+        """Draw a bar behind each number; the longest is ``most``, by default the largest."""
+        bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
+        bars |= {"min_type": "num", "min_value": 0}
+        ends = {} if most is None else {"max_type": "num", "max_value": most}
+        self.page.conditional_format(first, column, last, column, bars | ends)
 
     def area(self, first: int, last: int, wide: int | None = None) -> None:
         """Have some rows printed, of all columns or the first ones."""

@@ -10,12 +10,10 @@ from planner.report.words import MW_FROM_KW, product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook.book import (
-    BAR,
     COUNT,
     GREY,
     INK,
     LABEL,
-    NOTE,
     RED,
     SHARE,
     THIN,
@@ -54,10 +52,8 @@ _SERIES_BELOW = 1e-4
 _NO_LIMIT = 1e9
 """GB/s: clients that can take as much limit nothing."""
 _POLICIES = {"optimal": "best interval, as planned", "fixed": "given by the problem"}
-_GOODPUT = (
-    "(1 - stall / interval) x exp(-(drain + restart + restore) / MTTI) x z / (exp(z) - 1), "
-    "z = interval / MTTI"
-)
+_GOODPUT = "(1 - stall/interval) x exp(-(drain + restart + restore)/MTTI) x z/(exp(z) - 1)"
+"""With z = interval/MTTI."""
 Facts = Iterator[Fact]
 
 
@@ -85,7 +81,7 @@ class Performance(dict[str, V]):
         self._part("Goodput", self._goodput(), self._work())
         first = self.sheet.at + 1
         self._part("Lost time (1 - goodput), by cause", self._losses())
-        self._chart(first, self.sheet.at - 2)
+        self.sheet.bars(first, self.sheet.at - 2, VALUE)
 
     def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
         self.sheet.heading(title)
@@ -305,28 +301,6 @@ class Performance(dict[str, V]):
             log = log - ln(factors["swaps"])
         return log * ((1 - kept) / -ln(kept))
 
-    def _chart(self, first: int, last: int) -> None:
-        """Draw the lost time as bars beside its figures."""
-        chart = self.book.file.add_chart({"type": "bar"})
-        chart.add_series(
-            {
-                "name": "Lost time",
-                "categories": [NAME, first, LABEL, last, LABEL],
-                "values": [NAME, first, VALUE, last, VALUE],
-                "fill": {"color": BAR},
-                "gap": 40,
-                "data_labels": {"value": True, "num_format": "0.00%", "font": {"size": 8}},
-            }
-        )
-        chart.set_title({"none": True})
-        chart.set_legend({"none": True})
-        chart.set_y_axis({"reverse": True, "visible": False})
-        chart.set_x_axis({"visible": False, "major_gridlines": {"visible": False}, "min": 0})
-        chart.set_plotarea({"layout": {"x": 0, "y": 0, "width": 0.9, "height": 1}})
-        chart.set_chartarea({"border": {"none": True}})
-        chart.set_size({"width": 420, "height": 20 * (last - first + 1)})
-        self.sheet.page.insert_chart(first, NOTE, chart, {"object_position": 2})
-
 
 def _rework(z: V) -> V:
     """Z / (exp(z) - 1), by its series for small z."""
@@ -358,9 +332,7 @@ def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
         bold = book.file.add_format({"font_color": RED, "bold": True})
         over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
         page.conditional_format(first, _USED, last, _USED, over)
-        ends = {"min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}
-        bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
-        page.conditional_format(first, _USED, last, _USED, bars | ends)
+        sheet.bars(first, last, _USED, 1.0)
     sheet.area(0, sheet.at - 1)
     sheet.page.fit_to_pages(1, 1)
 
@@ -369,23 +341,20 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
     sheet, book, at = found.sheet, found.book, found.sheet.at
     large = limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW
     size, unit = (1000.0, "MW") if large else (1.0, limit.unit)
-    look = _look(limit, unit)
+    look, label = _look(limit, unit), capital(limit.label)
     right = book.look(look, align="right", **THIN)
-    label = capital(limit.label)
-    shown = "" if unit in ("share", "1", "") else book.currency.named(unit)
+    shown = "" if unit in ("share", "1") else book.currency.named(unit)
     sense = "exactly" if limit.exact else {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if shown.casefold() in label.casefold().split() else shown, sense]
     parts += ["as planned"] if cell is None else []
-    label = f"{label}, {', '.join(filter(None, parts))}"
+    label = ", ".join(filter(None, (label, *parts)))
     sheet.put(at, LABEL, label, book.look("wrap", **THIN))
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
-    cell = cell / size if cell is not None and size != 1.0 else cell
-    value = sheet.put(at, _REACHED, limit.value / size if cell is None else or_na(cell), right)
-    follows = found.get(_FOLLOWS.get(limit.name, ""))
-    opened = None if follows is not None else _opened(limit, unit)
-    if opened is None:
-        bound: Term = limit.limit / size if follows is None else follows
-        allowed = sheet.put(at, _ALLOWED, bound, right)
+    cell = of(limit.value) if cell is None else or_na(cell)
+    value = sheet.put(at, _REACHED, cell / size if large else cell, right)
+    follows, opened = found.get(_FOLLOWS.get(limit.name, "")), _opened(limit, unit)
+    if follows is not None or opened is None:
+        allowed = sheet.put(at, _ALLOWED, limit.limit / size if follows is None else follows, right)
     else:
         name = f"limit.{limit.name}"
         allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, opened, name)
@@ -396,14 +365,10 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
 
 
 def _look(limit: LimitReport, unit: str) -> str:
-    if unit in ("share", "1"):
-        return "pct2"
     if limit.name.startswith("per_"):
         return "n4"
-    if unit == "MW":
-        return "fine"
-    whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
-    return "usd" if "USD" in unit else "n0" if whole else "n1"
+    looks = {"share": "pct2", "1": "pct2", "MW": "fine", "USD": "usd", "USD/year": "usd"}
+    return looks.get(unit, "n0" if unit in COUNTED_IN else "n1")
 
 
 def _opened(limit: LimitReport, unit: str) -> Meaning | None:
@@ -415,8 +380,8 @@ def _opened(limit: LimitReport, unit: str) -> Meaning | None:
     if row is None or not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
-    zero = (whole or limit.unit in ("USD", "USD/year", "kW")) and not limit.name.startswith("per_")
-    allowed = Allowed(0.0 if zero else 1e-9, highest, whole, blank=True)
+    least = 0.0 if whole or row.group == "supply" else 1e-9
+    allowed = Allowed(least, highest, whole, blank=True)
     return Meaning("limit", limit.name, label, unit, allowed)
 
 
@@ -451,4 +416,4 @@ def _counted(found: Performance, parts: Sequence[str], figure: str) -> V | None:
         return None
     if figure == "idle":
         return found.get(f"hot_spares.{parts[1]}")
-    return {"quantity": row.quantity, "purchased": row.order, "working": row.working}.get(figure)
+    return {**row.cells, "purchased": row.cells["order"], "working": row.working}.get(figure)

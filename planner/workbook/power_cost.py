@@ -113,7 +113,7 @@ class PowerCost(dict[str, V]):
         """Write the power of a line; return its cells: IT load, typical, to liquid."""
         sheet, line, at = self.sheet, row.line, self.sheet.at
         sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look(**THIN))
-        quantity = sheet.put(at, 1, row.quantity, self.book.look("n0", **THIN))
+        quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", **THIN))
         power = (line.it_power_kw or 0.0) / line.quantity
         each = sheet.put(at, 2, power, self.book.look("n2", **THIN))
         loads: list[Term] = [quantity * each, quantity * constant(_typical(row))]
@@ -165,7 +165,10 @@ class PowerCost(dict[str, V]):
         power, how = self["facility_power_kw"], f"facility power x {HOURS_PER_YEAR:,.0f} h x price"
         if self.plan.site.energy_basis == "typical":
             rows = [row for row in self.bill.rows if row.line.it_power_kw and row.line.liquid_share]
-            wet = [row.quantity * constant(_typical(row) * row.line.liquid_share) for row in rows]
+            wet = [
+                row.cells["quantity"] * constant(_typical(row) * row.line.liquid_share)
+                for row in rows
+            ]
             power, how = self._metered(self["typical_kw"], sum_of(wet)), f"typical {how}"
         energy = power * constant(HOURS_PER_YEAR) * self["electricity_usd_per_kwh"]
         return Fact("energy_usd_per_year", energy, how)

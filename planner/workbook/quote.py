@@ -62,8 +62,10 @@ _EDITED = "edited"
 # The columns of the bill: content of each line, and its formulas.
 
 
-class Draft:
-    """A line of the bill as it is written: its cells so far, by column."""
+class Row:
+    """A line of the bill, its number, and its cells by column."""
+
+    __slots__ = ("cells", "decimals", "line", "number", "parts", "site")
 
     def __init__(self, entry: Entry, plan: Plan, decimals: int) -> None:
         self.line, self.number, self.parts = entry.line, f"{entry.number}", entry.parts
@@ -78,10 +80,11 @@ class Draft:
         parts = [f"{part.quantity / count:,.4g} x {product(part)}" for part in self.parts]
         return f"{text}; with {listed_words(parts)}" if parts else text
 
-    def cell(self, key: str, otherwise: float) -> V:
-        """A cell, or its value where the bill has no such column."""
-        found = self.cells.get(key)
-        return of(otherwise) if found is None else found
+    @property
+    def working(self) -> V:
+        """Units in the cluster: those in place without owned ones that are idle."""
+        quantity, idle = self.cells["quantity"], self.line.idle
+        return max_(0, quantity - idle) if idle else quantity
 
     @property
     def net(self) -> V:
@@ -95,20 +98,15 @@ class Draft:
         return amount if self.line.is_percentage else round_(amount, self.decimals)
 
 
-def working_units(line: Line, quantity: V) -> V:
-    """Units in the cluster: those in place without owned ones that are idle."""
-    return max_(0, quantity - line.idle) if line.idle else quantity
-
-
-def _ordered(row: Draft) -> Term:
+def _ordered(row: Row) -> Term:
     """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
-    line, quantity = row.line, working_units(row.line, row.cells["quantity"])
+    line, quantity = row.line, row.working
     spares: Term = row.cells["spares"]
     if line.quantity and line.spares:
         spares = if_(quantity > 0, spares, 0)
     need = quantity + spares
     if line.installed:
-        need = max_(0, need - row.cell("owned", line.installed))
+        need = max_(0, need - row.cells["owned"])
     if line.pack > 1:
         need = round_up(need / line.pack) * line.pack
     planned = max(0, line.working + line.spares - line.installed)
@@ -117,14 +115,14 @@ def _ordered(row: Draft) -> Term:
     return need
 
 
-def _net(row: Draft) -> Term:
+def _net(row: Row) -> Term:
     if "discount" not in row.cells:
         return row.line.unit_net_usd
     left = row.cells["unit_list"] * (1 - row.cells["discount"])
     return left if row.line.is_percentage else round_(left, row.decimals)
 
 
-def _support(row: Draft) -> Term:
+def _support(row: Row) -> Term:
     line = row.line
     if not line.support_share and not line.support_usd_per_year:
         return 0.0
@@ -133,7 +131,7 @@ def _support(row: Draft) -> Term:
     return row.paid(_each(line.support_usd_per_year, line.purchased))
 
 
-def _support_over_term(row: Draft) -> Term:
+def _support_over_term(row: Row) -> Term:
     line, years = row.line, row.site.years or 0.0
     since = min(line.support_from_years, years)
     until = years if line.support_years is None else min(years, since + line.support_years)
@@ -141,7 +139,7 @@ def _support_over_term(row: Draft) -> Term:
     return row.cells["support"] * constant(paid)
 
 
-def _subscription(row: Draft) -> Term:
+def _subscription(row: Row) -> Term:
     line = row.line
     if line.subscription_usd_per_year is None:
         return None
@@ -151,7 +149,7 @@ def _subscription(row: Draft) -> Term:
     return row.paid(round_(left, row.decimals))
 
 
-def _power(row: Draft) -> Term:
+def _power(row: Row) -> Term:
     line = row.line
     if not line.it_power_kw:
         return line.it_power_kw
@@ -162,7 +160,7 @@ def _each(total: float | None, count: int) -> V:
     return constant(total / count if total and count else 0.0)
 
 
-def _mark(row: Draft) -> Term:
+def _mark(row: Row) -> Term:
     line = row.line
     planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": listed(line)}
     planned["discount"] = line.discount
@@ -182,7 +180,7 @@ class Column(NamedTuple):
     title: str
     width: float
     look: str
-    of: Callable[[Draft], Term]
+    of: Callable[[Row], Term]
 
 
 _COLUMNS = (
@@ -238,20 +236,6 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
 
 
 # The bill on the sheet.
-
-
-class Row(NamedTuple):
-    """A written line of the bill, and its cells that other sheets read."""
-
-    line: Line
-    number: str
-    quantity: V
-    order: V
-
-    @property
-    def working(self) -> V:
-        """Units in the cluster."""
-        return working_units(self.line, self.quantity)
 
 
 class Bill:
@@ -321,7 +305,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> dict[str, V]:
         sheet, line = self.sheet, entry.line
-        row = Draft(entry, self.plan, self.book.currency.decimals)
+        row = Row(entry, self.plan, self.book.currency.decimals)
         for index, (key, title, _, look, content) in enumerate(self.columns):
             value, at = content(row), (sheet.at, index)
             look = "fine" if look == "cents" and line.is_percentage else look
@@ -337,8 +321,9 @@ class Bill:
         width = self.columns[self.at["what"]].width
         sheet.page.set_row(sheet.at, height(row.described, width))
         sheet.at += 1
-        self.rows.append(Row(line, row.number, row.cells["quantity"], row.cells["order"]))
-        return row.cells
+        self.rows.append(row)
+        cells, row.cells = row.cells, {key: row.cells[key] for key in ("quantity", "order")}
+        return cells  # other sheets read these two; the rest would fill the memory
 
     def _own_line(self, number: int) -> dict[str, V]:
         """Write an open row: a description, a quantity, a price and a discount."""
@@ -497,11 +482,11 @@ def bought(bill: Bill, section: str) -> list[Term]:
     parts: list[Term] = []
     for place, row in enumerate(rows):
         parts += ["" if not place else " and " if place == len(rows) - 1 else ", "]
-        parts += [join(grouped(row.quantity), f" {product(row.line)}")]
+        parts += [join(grouped(row.cells["quantity"]), f" {product(row.line)}")]
     return parts
 
 
 def changed_quantities(bill: Bill) -> V:
     """The number of lines of GPU systems and storage with an edited quantity."""
     rows = [row for row in bill.rows if row.line.section in ("Compute", "Storage")]
-    return sum_of([1 * differs(row.quantity, row.line.quantity) for row in rows])
+    return sum_of([1 * differs(row.cells["quantity"], row.line.quantity) for row in rows])
