@@ -283,7 +283,7 @@ def sweep(
         option(
             "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
             "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
-            "normal, lognormal, loguniform, discrete. Default of these: the inputs that matter.",
+            "normal, loguniform, discrete. Default of these: the inputs that matter.",
             metavar="PATH=VALUES",
         ),
     ] = None,
@@ -798,7 +798,7 @@ def _report_usage(error: Exception, text: str) -> int:
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
-    now = removed.successor(command[1]) if command else None
+    now = removed.COMMANDS.get(command[1]) if command else None
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)

@@ -26,8 +26,7 @@ from tests.world.random_cases import inputs_of
 from tests.world.solved import solve
 
 LOCAL = {
-    name: "of the local level of checkpoints"
-    for name in ("local_fits", "local_lag", "local_room", "local_endurance")
+    name: "of the local level of checkpoints" for name in ("local_fits", "local_lag", "local_room")
 }
 BULK = {name: "of the bulk tier" for name in ("bulk_capacity", "bulk_read", "staging")}
 BULK["burst_recovery"] = "of storage with write buffers"

@@ -110,14 +110,6 @@ def test_a_number_of_spares_is_bought_and_stands_by() -> None:
     assert (repair_of(plan).spares, repair_of(plan).decided) == (3, False)
 
 
-def test_classes_of_failures_are_their_sum() -> None:
-    classes = [{"share": 0.5, "time": "3 h"}, {"share": 0.25, "time": "40 h"}]
-    apart = planned(asked({"classes": classes}, maximize="goodput"))
-    together = planned(asked({"share": 0.75, "time": f"{11.5 / 0.75} h"}, maximize="goodput"))
-    assert repair_of(apart).availability == pytest.approx(repair_of(together).availability)
-    assert repair_of(apart).hardware_share == pytest.approx(0.75)
-
-
 def test_a_swap_longer_than_the_time_between_failures_is_no_plan() -> None:
     """80 GPUs fail every 30 h; the formulas hold for swaps of up to 1.2 times that."""
     request = asked({"share": 0.5, "time": "1 h", "swap": "90 h"}, maximize="useful_gpus")
@@ -190,9 +182,7 @@ def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
         return
     repair = inputs.problem.job.repair
     assert repair is not None
-    halved = tuple(each.model_copy(update={"time_s": each.time_s / 2.0}) for each in repair.classes)
-    time_s = None if repair.time_s is None else repair.time_s / 2.0
-    for update in ({"time_s": time_s, "classes": halved}, {"spares": "open"}, {"swap_s": 0.0}):
+    for update in ({"time_s": repair.time_s / 2.0}, {"spares": "open"}, {"swap_s": 0.0}):
         job = inputs.problem.job.model_copy(update={"repair": repair.model_copy(update=update)})
         problem = inputs.problem.model_copy(update={"jobs": (job,)})
         better = solve(

@@ -9,7 +9,7 @@ from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, with_support
+from planner.inputs import Document, Inputs
 from planner.loader import documents, overrides, prices, yaml12
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
@@ -139,7 +139,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
         InputError: a file is not there, or wrong.
     """
     problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
-    return with_support(replace(inputs, problem=problem, **offered, sha256=""))
+    return replace(inputs, problem=problem, **offered, sha256="")
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:
@@ -182,7 +182,6 @@ def joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = with_support(inputs)
     findings = [*check_problem(inputs), *doubts, *prices.old_rates(inputs)]
     warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=warnings), findings

@@ -1,9 +1,8 @@
 """Price books: read, laid over each other, built from parts, checked; rates of exchange; age.
 
-A price keeps the terms of an earlier book that it does not state. Support is one term: its price,
-its levels and the years in the list price are stated together; ``support_level`` alone chooses
-among the levels below, ``none`` none of them. A subscription is kept by a price that is stated; a
-price of parts has its own.
+A price keeps the terms of an earlier book that it does not state. Support is one term: its price
+and the years in the list price are stated together. A subscription is kept by a price that is
+stated; a price of parts has its own.
 
 Amounts in euros need the rate of the euro, which may be in the same file or in a price book that
 the file names. The schema reports wrong rates with file and line.
@@ -30,13 +29,13 @@ from planner.inputs import Document, Inputs
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.schema.catalog import Confidence, Item, MediaType, Source
-from planner.schema.prices import NO_SUPPORT, Discount, ExchangeRate, Price, PriceBook, Rate
+from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
 
 _ORDER: tuple[Confidence, ...] = ("low", "medium", "high")
 _SUPPORT = frozenset(name for name in Price.model_fields if name.startswith("support_"))
-_SUPPORT_TERMS = frozenset({"support_per_year", "support_included_years", "support_levels"})
+_SUPPORT_TERMS = frozenset({"support_per_year", "support_included_years"})
 _SUBSCRIPTION = ("per_year_usd", "per_year_low_usd", "per_year_high_usd")
 _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order", "stock": "stock"}
 Items = Mapping[str, Item]
@@ -111,7 +110,6 @@ def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> 
                 continue
             lower = [_built_if_possible(entry, name, items, result) for entry in below]
             result.entries[name] = reduce(_over, [*lower, last])
-            _refuse_unknown_level(result.entries[name], name)
         except InputError as error:
             wrong += error.findings
     if wrong:
@@ -139,14 +137,6 @@ def _add_book(result: Prices, document: Document, book: PriceBook) -> None:
             hint = did_you_mean(source, list(book.sources)) or LIST_IT
             line = document.line(tuple(place.split(".")))
             raise InputError(Finding("source", message, document.file, line, place, hint))
-
-
-def _refuse_unknown_level(entry: Entry, name: str) -> None:
-    levels, level = entry.price.support_levels, entry.price.support_level
-    if levels and level not in {*levels, NO_SUPPORT, None}:
-        message = f"no level '{level}' of support; known: {', '.join(levels)}"
-        path, fix = f"prices.{name}.support_level", "choose one of them"
-        raise InputError(Finding("support-level", message, *entry.place, path, fix))
 
 
 # Prices of parts.
@@ -284,7 +274,7 @@ def _over(below: Entry, entry: Entry) -> Entry:
     price, stated, known = entry.price, entry.price.model_fields_set, below.price
     values: dict[str, object] = {}
     sources, labels = dict(entry.sources), []
-    if known.levels and price.support_level != NO_SUPPORT and not stated & _SUPPORT_TERMS:
+    if known.support_per_year is not None and not stated & _SUPPORT_TERMS:
         values |= {name: getattr(known, name) for name in _SUPPORT if name not in stated}
         values["support_source"] = _cite(sources, known.support_source or known.source, below)
         values["support_confidence"] = known.support_confidence or known.confidence

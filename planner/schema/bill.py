@@ -212,7 +212,6 @@ class BillLine(Record):
     subscription_per_year_high: float | None = _price(
         "most it is expected to be, for what is purchased"
     )
-    support_level: str | None = _price("kind of support, where price book or problem name one")
     support_from_years: float | None = _price("begin of paid support, in years of the term")
     price_book: str | None = _price("title of the price book")
     price_valid_until: str | None = _price("last day of a quote")
@@ -220,10 +219,6 @@ class BillLine(Record):
     lifecycle: str | None = _column("`announced`, `available`, `end_of_sale`")
     min_order: int | None = _column("minimum order quantity, where there is one")
     typical_power_kw: float | None = _column("typical draw of all in place")
-    country_of_origin: str | None = _column("under `trade` in the catalog")
-    hs_code: str | None = _column("under `trade` in the catalog")
-    export_class: str | None = _column("under `trade` in the catalog")
-    warranty_years: float | None = _column("under `trade` in the catalog")
 
 
 class BillTotals(Record):

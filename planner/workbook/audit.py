@@ -41,7 +41,7 @@ from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.schema.prices import AS_LISTED, Discount, Price
+from planner.schema.prices import Discount, Price
 from planner.schema.problem import Extra, Pue
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
@@ -54,9 +54,6 @@ _MOST_FINDINGS, _CLOSE = 8, 1e-9
 _UNDO = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
-
-_AS_STATED = {"spares": 0.0, "support_years": 50.0, "support_level": AS_LISTED}
-"""The rule of an own line: no spares, and no support that its price does not have."""
 
 OfferT = TypeVar("OfferT", bound=Offer)
 
@@ -429,9 +426,6 @@ def _set_path(draft: Draft, key: str, value: float) -> None:
     draft.set(path, value * _SCALES[key] if key in _SCALES else value)
     if key == "checkpoint_gb" and planned.bytes_per_parameter is not None:
         draft.set(job_path("bytes_per_parameter"), planned.bytes_per_parameter)
-    if key == "hardware_share" and planned.repair and job.repair and job.repair.classes:
-        draft.set(job_path("repair.time"), planned.repair.repair_s)
-        draft.set(job_path("repair.classes"), ())
 
 
 _SETTERS: dict[str, Callable[[Draft, str, float], None]] = {
@@ -457,8 +451,7 @@ def _add_line(draft: Draft, number: int, parts: Mapping[str, Any]) -> None:
     draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
     draft.set(f"extras.{sku}", Extra(count=count))
     draft.set_price(sku, price)
-    for name, value in _AS_STATED.items():
-        draft.set(f"items.{sku}.{name}", value)
+    draft.set(f"items.{sku}.spares", 0.0)
     draft.set_discount(sku, parts.get("discount") or 0.0)
     draft.quantities[sku] = count
 

@@ -469,10 +469,6 @@ def _terms(bill: Bill) -> Iterator[str]:
         "Not included unless listed: building works, installation, freight, duties and taxes"
         f"{left}."
     )
-    yield from plan.public_notes
-    for row in bill.rows:
-        for note in row.line.public_notes:
-            yield f"Line {row.number}, {product(row.line)}: {note}"
 
 
 def bought(bill: Bill, section: str) -> list[Term]:

@@ -41,7 +41,7 @@ MONEY = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
 @cache
 def found(seed: int) -> tuple[Inputs, Alternatives]:
     inputs = inputs_of(random_case(seed))
-    return inputs, alternatives(inputs, api.Options(), within=WITHIN, most=100)
+    return inputs, alternatives(inputs, api.Options(), within=WITHIN)
 
 
 def units(plan: Plan, name: str) -> int:
@@ -200,13 +200,11 @@ def test_settings_of_an_alternative_give_it_again() -> None:
                 assert purchase(again) == purchase(each.plan)
 
 
-def test_the_first_is_the_best_and_distances_fall() -> None:
-    first, *rest = of_enterprise().alternatives
+def test_the_first_is_the_best() -> None:
+    first = of_enterprise().alternatives[0]
     assert first.ways[0].name == "best"
     again = solve(ENTERPRISE)
     assert (first.plan.lines, first.plan.objective.value) == (again.lines, again.objective.value)
-    distances = [each.distance for each in rest]
-    assert distances == sorted(distances, reverse=True)
 
 
 def run(

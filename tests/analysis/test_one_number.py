@@ -8,9 +8,9 @@ import pytest
 
 from planner import api
 from planner.analysis import frontier, tornado, uncertain
+from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
-from planner.analysis.rules import rules_table
 from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
 from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario
@@ -39,9 +39,9 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert bought == {sku: row[f"{COUNT_PREFIX}{sku}"] for sku in bought}
 
     compared = rules_table(inputs, plan, api.Options())
-    own = next(each for each in compared.rows if each.own and each.outcome is not None)
-    assert own.outcome is not None
-    assert own.outcome.objective_value == pytest.approx(value, rel=SAME)
+    own = next(each for each in compared.rows if each.own and each.plan is not None)
+    assert own.plan is not None
+    assert own.plan.objective.value == pytest.approx(value, rel=SAME)
 
     explained = explain(inputs, api.Options(), plan=plan)
     assert explained.plan.objective.value == value

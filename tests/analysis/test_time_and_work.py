@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
+from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
-from planner.analysis.rules import rules_table
 from planner.api import Options
 from planner.loader import load
 from planner.optimizer.search import Answer, Search

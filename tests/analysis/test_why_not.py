@@ -88,8 +88,8 @@ def price_faults(demanded: Inputs, plan: Plan, item: Item) -> Iterator[str]:
     if price.not_at_list_usd is not None:
         if as_good(demanded, plan, item.sku, price.not_at_list_usd, -MONEY):
             yield f"{item.sku}: it still enters at {price.not_at_list_usd}"
-        assert item.list_usd is not None
-        most = max(price.enters_at_list_usd * 1.005, price.enters_at_list_usd + item.list_usd / 1e3)
+        today = demanded.prices[item.sku].list_usd
+        most = max(price.enters_at_list_usd * 1.005, price.enters_at_list_usd + today / 1e3)
         assert price.not_at_list_usd <= most + 0.02
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
-from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.prices import SupportMoney, SupportShare
@@ -20,12 +19,6 @@ BOOK = changed(
     "    support_per_year: 8 %\n",
     "    support_per_year: 8 %\n    support_included_years: 1\n    lead_time: 12 weeks\n"
     "    pack: 2\n    min_order: 4\n    stock: 90\n    per_year: 700 USD\n",
-)
-LEVELS = changed(
-    BOOK,
-    "    support_per_year: 8 %\n    support_included_years: 1\n",
-    "    support_levels: {basic: {per_year: 5 %}, gold: {per_year: 9 %}}\n"
-    "    support_level: basic\n",
 )
 
 
@@ -76,9 +69,7 @@ def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
         (", support_per_year: 900 USD", 900.0),
         (", support_per_year: none", 0.0),
         (", support_per_year: 0 %", 0.0),
-        (", support_level: none", 0.0),
         (", support_included_years: 4", 0.0),
-        (", support_level: gold", 24_800.0),  # it names what the book below has
     ],
 )
 def test_stated_support_takes_the_place_of_the_one_below(
@@ -89,18 +80,6 @@ def test_stated_support_takes_the_place_of_the_one_below(
     assert price.support_usd_per_year(price.list_usd) == pytest.approx(usd_per_year)
     assert price.lead_time == "12 weeks"
     assert solve(path, explain=False).status == "optimal"
-
-
-def test_level_alone_chooses_among_those_below(tmp_path: Path) -> None:
-    for entry, share in (("", 0.05), (", support_level: gold", 0.09)):
-        price = loaded(tmp_path, entry, book=LEVELS).prices["gpu_box"]
-        assert price.support_per_year == SupportShare.model_construct(share=share)
-    assert (
-        loaded(tmp_path, ", support_level: none", book=LEVELS).prices["gpu_box"].support_per_year
-        is None
-    )
-    with pytest.raises(InputError, match=r"ours_0.yaml:4.*no level 'silver'.*basic, gold"):
-        loaded(tmp_path, ", support_level: silver", book=LEVELS)
 
 
 def test_each_stated_term_counts_alone(tmp_path: Path) -> None:

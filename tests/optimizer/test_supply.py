@@ -102,26 +102,23 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "term_years", "included", "span"),
+    ("term_years", "included", "span"),
     [
-        (None, None, None, (0.0, 4.0)),
-        (None, 3, None, (0.0, 3.0)),
-        (2.5, 3, None, (0.0, 2.5)),
-        (0, 3, None, (0.0, 0.0)),
-        (9, None, None, (0.0, 4.0)),  # never beyond the term
-        (None, 3, 1.5, (1.5, 3.0)),
-        (None, 3, 5.0, (5.0, 3.0)),  # all of it is in the price
+        (None, None, (0.0, 4.0)),
+        (3, None, (0.0, 3.0)),
+        (0, None, (0.0, 0.0)),
+        (9, None, (0.0, 4.0)),  # never beyond the term
+        (3, 1.5, (1.5, 3.0)),
+        (3, 5.0, (5.0, 3.0)),  # all of it is in the price
     ],
 )
 def test_support_years(
-    own: float | None, term_years: float | None, included: float | None, span: tuple[float, float]
+    term_years: float | None, included: float | None, span: tuple[float, float]
 ) -> None:
     request = Request(minimize="tco")
     request.more["term"] = TERM | {"discount_rate": 0.1}
     request.more["targets"] = {"min_gpus": 8}
     request.prices["gpu"]["support_per_year"] = "10 %"
-    if own is not None:
-        request.more["items"] = {"gpu": {"support_years": own}}
     if term_years is not None:
         request.more["term"]["support_years"] = term_years
     if included is not None:
