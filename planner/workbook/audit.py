@@ -324,7 +324,7 @@ def _draft(opened: _Opened, edits: Sequence[Edit], sheet: Book) -> Draft:
     """The problem with the edits, amounts in USD; raises InputError where one does not fit."""
     plan, job = opened.plan, opened.plan.jobs[0]
     inputs = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
-    counts = {entry.of.key: round(sheet.at[entry.place].number) for entry in inputs}
+    counts = {entry.of.key: round(entry.cell.number) for entry in inputs}
     draft = Draft(opened.inputs, plan, counts, interval_s=job.interval_s)
     types = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
     draft.hot = {line.sku: line.working - job.systems_by_type.get(line.sku, 0) for line in types}
@@ -355,7 +355,6 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
     name, value = edit.key, edit.after
     row, path, group, sku = named(name), path_of(name), *name.partition(".")[::2]
     if isinstance(value, float):
-        value *= 1000.0 if edit.unit == "MW" else 1.0
         value = round(value) if row.file_unit in COUNTED_IN else value
     draft.set(path, 1.0 if value is None and group == "split" else value)
     if name == "facility_power":  # what the feeds leave is the same limit

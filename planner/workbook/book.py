@@ -101,14 +101,16 @@ class Input(NamedTuple):
     place: Place
     of: Meaning
     value: Scalar
+    cell: V
+    """What it holds as typed, for formulas."""
 
 
 class Book:
     """A workbook, and its cells.
 
-    ``inputs`` are the cells that may be edited, ``at`` their places; ``cells`` all others that hold
-    something, each with its formula or value; ``names`` the figures that formulas refer to by name,
-    at their ``places``; ``free`` are places that mean nothing to a plan.
+    ``inputs`` are the cells that may be edited; ``cells`` all others that hold something, each with
+    its formula or value; ``names`` the figures that formulas refer to by name, at their ``places``;
+    ``free`` are places that mean nothing to a plan.
 
     Args:
         stream: where it goes.
@@ -138,7 +140,6 @@ class Book:
         self.inputs: list[Input] = []
         self.cells: dict[Place, Scalar] = {}
         self.names: dict[str, V] = {}
-        self.at: dict[Place, V] = {}
         self.places: dict[str, Place] = {}
         self.free: set[Place] = set()
         self.typed, self.keep = typed or {}, keep
@@ -291,8 +292,7 @@ class Sheet:
         if name:
             self.rule(row, row, column, meaning.allowed)
         if name or book.keep:
-            book.inputs.append(Input(place, meaning, value))
-            book.at[place] = cell
+            book.inputs.append(Input(place, meaning, value, cell))
         return cell
 
     def rule(self, first: int, last: int, column: int, allowed: Allowed) -> None:
@@ -396,7 +396,6 @@ _FIGURES = {
     "stall_s": Figure("Checkpoint stall", "s", "n2"),
     "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
     "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
-    "support_over_term": Figure("Support over the term", "USD", "usd"),
     "tco_usd": Figure("Total cost of ownership (TCO)", "USD", "usd"),
     "usd_per_useful_gpu_hour": Figure("Cost of a useful GPU-hour", "USD", "n4"),
     "usd_per_million_tokens": Figure("Cost of a million tokens", "USD", "n4"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.report.words import MW_FROM_KW, product
+from planner.report.words import product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook.book import (
@@ -169,8 +169,7 @@ class Performance(dict[str, V]):
                 reached, how = reached * constant(gain), f"{how}, and bursts as planned"
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_ready"] if role == "all" else acting
-                self[f"clients_{kind}"] = of(systems) * self[f"client_{kind}_gb_per_s"]
-                reached = min_(reached, self[f"clients_{kind}"])
+                reached = min_(reached, of(systems) * self[f"client_{kind}_gb_per_s"])
             how = how if limited == "appliances" else "client limit"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
@@ -217,30 +216,22 @@ class Performance(dict[str, V]):
         job, down = self.job, f"with {self.job.tolerate_down} storage units down"
         if not job.tolerate_down:
             return
+        units = sum_of([row.working for row in self.stores])
+        planned = sum(row.line.working for row in self.stores)
         for kind in ("write", "read"):
-            left = max_(0, self[f"nameplate_{kind}"] - constant(self._lost(kind)))
-            reached = left * self[f"delivered_fraction_{kind}"]
-            if f"clients_{kind}" in self:
-                reached = min_(reached, self[f"clients_{kind}"])
-            yield Fact(f"degraded_{kind}_gb_per_s", reached, down)
+            degraded, whole = (
+                getattr(job, f"{name}_{kind}_gb_per_s") for name in ("degraded", "delivered")
+            )
+            left = constant(degraded / whole)
+            if planned > job.tolerate_down:
+                left = left * planned / (planned - job.tolerate_down)
+                left = left * max_(0, units - job.tolerate_down) / units
+            delivered = self[f"delivered_{kind}_gb_per_s"]
+            yield Fact(f"degraded_{kind}_gb_per_s", min_(delivered, delivered * left), down)
         drain = self["checkpoint_gb"] / self["degraded_write_gb_per_s"]
         yield Fact("degraded_drain_s", drain, down)
         read = self["checkpoint_gb"] * constant(job.fan_out)
         yield Fact("degraded_restore_s", read / self["degraded_read_gb_per_s"], down)
-
-    def _lost(self, kind: str) -> float:
-        """The nameplate bandwidth behind the plan's degraded one, GB/s.
-
-        Where the clients limit that, it is hidden: at most that of the whole units down.
-        """
-        job, lines = self.job, [row.line for row in self.stores]
-        left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
-        rates = {line.sku: getattr(line, f"{kind}_gb_per_s") for line in lines}
-        lost: float = sum(rates.values()) - left / self[f"delivered_fraction_{kind}"].number
-        if left < getattr(job, f"client_{kind}_limit_gb_per_s") * (1 - 1e-12):
-            return lost
-        shares = [rates[line.sku] * min(1.0, job.tolerate_down / line.working) for line in lines]
-        return max(0.0, min(lost, max(shares, default=0.0)))
 
     def _goodput(self) -> Facts:
         job = self.job
@@ -339,11 +330,9 @@ def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
 
 def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None:
     sheet, book, at = found.sheet, found.book, found.sheet.at
-    large = limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW
-    size, unit = (1000.0, "MW") if large else (1.0, limit.unit)
-    look, label = _look(limit, unit), capital(limit.label)
+    look, label = _look(limit), capital(limit.label)
     right = book.look(look, align="right", **THIN)
-    shown = "" if unit in ("share", "1") else book.currency.named(unit)
+    shown = "" if limit.unit in ("share", "1") else book.currency.named(limit.unit)
     sense = "exactly" if limit.exact else {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if shown.casefold() in label.casefold().split() else shown, sense]
     parts += ["as planned"] if cell is None else []
@@ -351,38 +340,37 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
     sheet.put(at, LABEL, label, book.look("wrap", **THIN))
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
     cell = of(limit.value) if cell is None else or_na(cell)
-    value = sheet.put(at, _REACHED, cell / size if large else cell, right)
-    follows, opened = found.get(_FOLLOWS.get(limit.name, "")), _opened(limit, unit)
+    value = sheet.put(at, _REACHED, cell, right)
+    follows, opened = found.get(_FOLLOWS.get(limit.name, "")), _opened(limit)
     if follows is not None or opened is None:
-        allowed = sheet.put(at, _ALLOWED, limit.limit / size if follows is None else follows, right)
+        allowed = sheet.put(at, _ALLOWED, limit.limit if follows is None else follows, right)
     else:
-        name = f"limit.{limit.name}"
-        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, opened, name)
+        allowed = sheet.input(at, _ALLOWED, limit.limit, look, opened, f"limit.{limit.name}")
     used = value / allowed if limit.sense == "<=" else allowed / value
     share = or_na(if_(is_number(allowed), used, "no limit"))
     sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
     sheet.at += 1
 
 
-def _look(limit: LimitReport, unit: str) -> str:
+def _look(limit: LimitReport) -> str:
     if limit.name.startswith("per_"):
         return "n4"
-    looks = {"share": "pct2", "1": "pct2", "MW": "fine", "USD": "usd", "USD/year": "usd"}
-    return looks.get(unit, "n0" if unit in COUNTED_IN else "n1")
+    looks = {"share": "pct2", "1": "pct2", "USD": "usd", "USD/year": "usd"}
+    return looks.get(limit.unit, "n0" if limit.unit in COUNTED_IN else "n1")
 
 
-def _opened(limit: LimitReport, unit: str) -> Meaning | None:
+def _opened(limit: LimitReport) -> Meaning | None:
     """As which input a limit may be edited, None where it follows from something else."""
     row, label = known(limit.name), f"limit on {limit.label}"
     highest = 1.0 if limit.unit == "share" else 1e15
     if limit.name in _OF_JOB:
-        return Meaning("figure", _OF_JOB[limit.name], label, unit, Allowed(1e-9, highest))
+        return Meaning("figure", _OF_JOB[limit.name], label, limit.unit, Allowed(1e-9, highest))
     if row is None or not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
     least = 0.0 if whole or row.group == "supply" else 1e-9
     allowed = Allowed(least, highest, whole, blank=True)
-    return Meaning("limit", limit.name, label, unit, allowed)
+    return Meaning("limit", limit.name, label, limit.unit, allowed)
 
 
 def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:

@@ -12,7 +12,6 @@ from planner.report.words import product
 from planner.schema.plan import Plan
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.workbook.book import (
-    GREY,
     INK,
     THIN,
     Allowed,
@@ -158,7 +157,7 @@ class PowerCost(dict[str, V]):
             yield Fact("colocation_usd_per_year", rent, "IT load x 12 months x price")
         yearly = [self[name] for name in [*_PAYMENTS.values()][1:] if name in self]
         yield Fact("opex_usd_per_year", sum_of(yearly))
-        yield from self._tco(yearly)
+        yield self._tco(yearly)
         yield from self._ratios(job)
 
     def _energy(self) -> Fact:
@@ -173,18 +172,19 @@ class PowerCost(dict[str, V]):
         energy = power * constant(HOURS_PER_YEAR) * self["electricity_usd_per_kwh"]
         return Fact("energy_usd_per_year", energy, how)
 
-    def _tco(self, yearly: list[V]) -> Iterator[Fact]:
-        site = self.plan.site
+    def _tco(self, yearly: list[V]) -> Fact:
+        site, totals = self.plan.site, self.totals
         if not scope.over_time(self.plan):
             total = self["capex_usd"] + self["years"] * self["opex_usd_per_year"]
-            yield Fact("tco_usd", total, "capex + term x opex")
-            return
+            return Fact("tco_usd", total, "capex + term x opex")
+        assert totals is not None and totals.tco_usd is not None
         years = discounted_years(0.0, site.years or 0.0, site.discount_rate)
-        how = "sum of the sheet Quote: by the years each line pays it, discounted"
-        yield Fact("support_over_term", self.bill.totals["over_term"], how)
-        how = f"capex + support over the term + {years:,.4g} discounted years x the rest"
-        rest = constant(years) * sum_of(yearly[1:])
-        yield Fact("tco_usd", self["capex_usd"] + self["support_over_term"] + rest, how)
+        support, opex = totals.support_usd_per_year or 0.0, totals.opex_usd_per_year or 0.0
+        left = totals.tco_usd - (totals.capex_usd or 0.0) - years * (opex - support)
+        paid = left / support if support else 0.0
+        how = f"capex + {paid:,.4g} years of support, as planned, + {years:,.4g} of the rest"
+        rest = constant(paid) * yearly[0] + constant(years) * sum_of(yearly[1:])
+        return Fact("tco_usd", self["capex_usd"] + rest, how)
 
     def _ratios(self, job: dict[str, V]) -> Iterator[Fact]:
         totals = self.totals
@@ -226,25 +226,13 @@ class PowerCost(dict[str, V]):
 
     def _chart(self, first: int, last: int, kinds: list[str]) -> None:
         chart = self.book.file.add_chart({"type": "column", "subtype": "stacked"})
-        fills = ("#16324F", "#2F6DB5", "#7FB2E5", "#D9822B", "#8A97A5")
-        for column, (title, fill) in enumerate(zip(kinds, fills, strict=False), start=1):
-            chart.add_series(
-                {
-                    "name": title,
-                    "categories": [NAME, first, 0, last, 0],
-                    "values": [NAME, first, column, last, column],
-                    "fill": {"color": fill},
-                    "gap": 60,
-                }
-            )
-        font = {"size": 9, "color": GREY}
-        title = f"Spending by year, million {self.book.currency.code}"
-        chart.set_title({"name": title, "name_font": {"size": 11, "color": INK}})
-        chart.set_x_axis({"num_font": font, "line": {"color": GREY}})
-        grid = {"visible": True, "line": {"color": "#E6ECF2"}}
-        axis = {"num_font": font, "num_format": "#,##0,,", "line": {"none": True}}
-        chart.set_y_axis({**axis, "major_gridlines": grid})
-        chart.set_legend({"position": "bottom", "font": font})
+        for column, title in enumerate(kinds, start=1):
+            places = {"categories": [NAME, first, 0, last, 0]}
+            places["values"] = [NAME, first, column, last, column]
+            chart.add_series({"name": title, **places, "gap": 60})
+        chart.set_title({"none": True})
+        chart.set_y_axis({"num_format": '#,##0,,"M"', "major_gridlines": {"visible": True}})
+        chart.set_legend({"position": "bottom"})
         chart.set_chartarea({"border": {"none": True}})
         chart.set_size({"width": 900, "height": 20 * _CHART_ROWS})
         self.sheet.page.insert_chart(self.sheet.at + 1, 0, chart, {"object_position": 2})

@@ -15,7 +15,6 @@ from planner.report.words import product
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
-from planner.sizing.facility import discounted_years
 from planner.workbook.book import (
     COUNT,
     GREY,
@@ -65,11 +64,11 @@ _EDITED = "edited"
 class Row:
     """A line of the bill, its number, and its cells by column."""
 
-    __slots__ = ("cells", "decimals", "line", "number", "parts", "site")
+    __slots__ = ("cells", "decimals", "line", "number", "parts")
 
-    def __init__(self, entry: Entry, plan: Plan, decimals: int) -> None:
+    def __init__(self, entry: Entry, decimals: int) -> None:
         self.line, self.number, self.parts = entry.line, f"{entry.number}", entry.parts
-        self.site, self.decimals = plan.site, decimals
+        self.decimals = decimals
         self.cells: dict[str, V] = {}
 
     @property
@@ -131,14 +130,6 @@ def _support(row: Row) -> Term:
     return row.paid(_each(line.support_usd_per_year, line.purchased))
 
 
-def _support_over_term(row: Row) -> Term:
-    line, years = row.line, row.site.years or 0.0
-    since = min(line.support_from_years, years)
-    until = years if line.support_years is None else min(years, since + line.support_years)
-    paid = discounted_years(since, until, row.site.discount_rate)
-    return row.cells["support"] * constant(paid)
-
-
 def _subscription(row: Row) -> Term:
     line = row.line
     if line.subscription_usd_per_year is None:
@@ -196,14 +187,13 @@ _COLUMNS = (
     Column("net", "Net price {}", 13, "cents", _net),
     Column("amount", "Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
     Column("support", "Support {}/year", 13, "usd", _support),
-    Column("over_term", "Support, term {}", 13, "usd", _support_over_term),
     Column("subscription", "Subscription {}/year", 13, "usd", _subscription),
     Column("it_kw", "IT load kW", 9, "n1", _power),
     Column("lead", "Lead time", 13, "text", lambda row: row.line.lead_time),
     Column("mark", "Edited", 9, "text", _mark),
 )
 """From left to right."""
-_TOTALS = ("amount", "support", "over_term", "subscription", "it_kw")
+_TOTALS = ("amount", "support", "subscription", "it_kw")
 _INPUTS = {
     "quantity": (COUNT, "units"),
     "unit_list": (Allowed(0, 1e12), "USD"),
@@ -224,7 +214,6 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": nets,
         "amount": money,
         "support": money,
-        "over_term": inside and scope.over_time(plan),
         "subscription": money and scope.subscribed(plan),
     }
     titles = {} if nets else {"unit_list": "Unit price {}"}
@@ -305,7 +294,7 @@ class Bill:
 
     def _line(self, entry: Entry) -> dict[str, V]:
         sheet, line = self.sheet, entry.line
-        row = Row(entry, self.plan, self.book.currency.decimals)
+        row = Row(entry, self.book.currency.decimals)
         for index, (key, title, _, look, content) in enumerate(self.columns):
             value, at = content(row), (sheet.at, index)
             look = "fine" if look == "cents" and line.is_percentage else look

@@ -142,17 +142,6 @@ def test_the_best_plan_under_an_edited_limit_is_found(tmp_path: Path) -> None:
     assert found.shortfall is not None and found.shortfall < 0
 
 
-def test_a_large_power_limit_is_edited_in_megawatts(tmp_path: Path) -> None:
-    source = shipped("hall_10MW", "site.facility_power=20 MW")
-    entry = source.input("limit", "facility_power")
-    assert (entry.value, entry.of.unit) == (20.0, "MW")
-    path = saved_with(source.content, tmp_path / "x.xlsx", {entry.place: 15.0})
-    found = audit(path, solve_again=False)
-    assert found.edited is not None
-    limits = {limit.name: limit.limit for limit in found.edited.limits}
-    assert limits["facility_power"] == 15_000.0
-
-
 def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:
     source = shipped("hall_10MW")
     edits = places(source, {("quantity", GPUS): 560})
