@@ -16,7 +16,7 @@ from planner.report.views.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
 from planner.schema.layout import RackGroup
 from planner.schema.plan import Line, Plan
-from planner.workbook.book import GREY, THIN, Book, Sheet
+from planner.workbook.book import Book, Sheet
 from planner.workbook.tables import write_blocks
 
 NAME, RACKS = "Basis", "Racks & fabric"
@@ -128,8 +128,8 @@ def _carry(sheet: Sheet, carried: Carried) -> None:
     sheet.heading("Data for `planner verify`: the plan and its inputs. Do not change.")
     text = pack(carried)
     chunks = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]
-    small = sheet.book.look(font_color=GREY, font_size=8, **THIN)
-    filled = sheet.book.look(font_color=GREY, font_size=8, align="fill", indent=0, **THIN)
+    small = sheet.book.look("text", "note", "line")
+    filled = sheet.book.look("text", "note", "line", align="fill", indent=0)
     for number, chunk in enumerate(chunks, start=1):
         sheet.put(sheet.at, 0, f"{CARRIED}, {number} of {len(chunks)}", small)
         sheet.put(sheet.at, 1, chunk, filled)

@@ -16,11 +16,22 @@ from planner.figures import FIGURES as COMMON
 from planner.report.words import MW_FROM_KW, clean
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
-INK, PALE, SOFT, RULE, GREY = "#16324F", "#C9D6E3", "#EEF3F8", "#D5DDE6", "#5B6B7B"
-RED, BAR = "#B42318", "#7FB2E5"
-THIN: Mapping[str, Any] = {"bottom": 1, "bottom_color": RULE}
-OPEN: Mapping[str, Any] = {"bg_color": "#FFF8DC", "font_color": "#0B3FD1", "locked": False, **THIN}
-"""The look of a cell that may be edited."""
+_INK, _GREY, _SOFT = "#16324F", "#5B6B7B", "#EEF3F8"
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "line": {"bottom": 1, "bottom_color": "#D5DDE6"},
+    "open": {"bg_color": "#FFF8DC", "font_color": "#0B3FD1", "locked": False},
+    "grey": {"font_color": _GREY},
+    "note": {"font_color": _GREY, "font_size": 9},
+    "mark": {"font_color": "#B42318", "font_size": 9},
+    "answer": {"font_color": _INK, "bold": True, "font_size": 12},
+    "figure": {"font_color": _INK, "bold": True, "font_size": 17},
+    "tile": {"bg_color": _SOFT, "align": "left", "indent": 1},
+    "band": {"bg_color": _INK, "font_color": "#FFFFFF", "bold": True},
+    "section": {"bg_color": _SOFT, "font_color": _INK, "bold": True},
+    "under": {"bottom": 2, "bottom_color": _INK, "font_color": _INK, "bold": True},
+    "sum": {"top": 2, "top_color": _INK, "bold": True},
+}
+"""Properties of XlsxWriter's formats by name; `open` is a cell that may be edited."""
 
 _NUMBERS = {
     "n0": '#,##0;-#,##0;"–"',
@@ -28,6 +39,7 @@ _NUMBERS = {
     "n2": '#,##0.00;-#,##0.00;"–"',
     "mega": "#,##0.0##,",
     "large": '#,##0.0,," M"',
+    "n3": "#,##0.000",
     "n4": "0.0000##",
     "fine": "#,##0.00##",
     "small": "0.00E+00",
@@ -36,6 +48,11 @@ _NUMBERS = {
     "date": "d mmmm yyyy",
 }
 """Number formats by look; those of money depend on its currency, all others are General."""
+
+
+def properties(*styles: str) -> dict[str, Any]:
+    """The properties of styles, of later ones first."""
+    return {name: value for style in styles for name, value in _STYLES[style].items()}
 
 
 class Allowed(NamedTuple):
@@ -145,11 +162,12 @@ class Book:
         self.typed, self.keep = typed or {}, keep
         self._looks: dict[tuple[Any, ...], Format] = {}
 
-    def look(self, kind: str = "text", **more: Any) -> Format:
-        """A format by its kind of number, with more properties of XlsxWriter's."""
-        key = (kind, *sorted(more.items()))
+    def look(self, kind: str = "text", *styles: str, **more: Any) -> Format:
+        """A format by its kind of number and styles, with more properties of XlsxWriter's."""
+        key = (kind, *styles, *sorted(more.items()))
         found = self._looks.get(key)
         if found is None:
+            more = properties(*styles) | more
             base: dict[str, Any] = {"valign": "vcenter", "font_color": "#1F2933"}
             base["num_format"] = self._number(kind)
             if kind in ("text", "wrap", "date"):
@@ -286,7 +304,7 @@ class Sheet:
         book, place = self.book, self.place(row, column)
         value = float(f"{value:.15g}") if isinstance(value, (int, float)) else value
         held = book.typed.get(place, value)
-        self.write(row, column, held, book.look(look, **OPEN))
+        self.write(row, column, held, book.look(look, "open", "line"))
         book.cells.pop(place, None)
         cell = self._cell(row, column, held, name)
         if name:
@@ -314,38 +332,41 @@ class Sheet:
     def head(self, title: str, under: str, last: int | None = None) -> None:
         """Write the band at the top of the sheet."""
         end = self.last if last is None else last
-        band: dict[str, Any] = {"bg_color": INK, "font_color": "#FFFFFF", "bold": True}
         self.page.set_row(0, 30)
         self.page.set_row(1, 18)
-        self.over(0, 0, end, title, self.book.look(**band, font_size=16))
-        quiet = {**band, "font_color": PALE, "bold": False, "font_size": 9}
-        self.over(1, 0, end, under, self.book.look(**quiet))
+        self.over(0, 0, end, title, self.book.look("text", "band", font_size=16))
+        quiet = self.book.look("text", "band", font_color="#C9D6E3", bold=False, font_size=9)
+        self.over(1, 0, end, under, quiet)
         self.at = 3
 
     def heading(
         self, text: str, last: int | None = None, titles: Mapping[int, str] | None = None
     ) -> None:
         """Write the heading of a part, and titles of columns beside it."""
-        line: dict[str, Any] = {"bottom": 2, "bottom_color": INK, "bold": True}
-        self.fill(self.at, self.book.look(**line), 0, last)
-        self.put(self.at, 0, text, self.book.look(**line, font_color=INK, font_size=11))
-        side = self.book.look(**line, font_color=GREY, font_size=9, align="right", indent=0)
+        self.fill(self.at, self.book.look("text", "under"), 0, last)
+        self.put(self.at, 0, text, self.book.look("text", "under", font_size=11))
+        side = self.book.look("text", "under", "note", align="right", indent=0)
         for column, title in (titles or {}).items():
             self.put(self.at, column, title, side)
         self.at += 1
 
-    def text(self, value: Term, last: int | None = None, **more: Any) -> None:
+    def text(self, value: Term, style: str = "grey", last: int | None = None) -> None:
         """Write a text over the sheet's columns, in a row as high as it needs."""
         end = self.last if last is None else last
-        size = more.get("font_size", 10)
+        size = properties(style).get("font_size", 10)
         width = sum(self.widths[: end + 1]) * 10 / size
         self.page.set_row(self.at, height(str(of(value).value), width, size))
-        self.over(self.at, 0, end, value, self.book.look("wrap", **more))
+        self.over(self.at, 0, end, value, self.book.look("wrap", style))
         self.at += 1
 
     def bars(self, first: int, last: int, column: int, most: float | None = None) -> None:
         """Draw a bar behind each number; the longest is ``most``, by default the largest."""
-        bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
+        bars = {
+            "type": "data_bar",
+            "data_bar_2010": True,
+            "bar_solid": True,
+            "bar_color": "#7FB2E5",
+        }
         bars |= {"min_type": "num", "min_value": 0}
         ends = {} if most is None else {"max_type": "num", "max_value": most}
         self.page.conditional_format(first, column, last, column, bars | ends)
@@ -372,57 +393,29 @@ LABEL, VALUE, UNIT, NOTE = range(4)
 """The columns of a list."""
 
 
-class Figure(NamedTuple):
-    """The label of a figure, its unit and the look of its number."""
-
-    label: str
-    unit: str = ""
-    look: str = "n1"
-
-
 _FIGURES = {
-    "async_stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
-    "failures_per_gpu_day": Figure("Job-interrupting failures per GPU and day", "1/day", "small"),
-    "hardware_share": Figure("Interruptions with hardware out", "", "pct2"),
-    "swap_s": Figure("Replacement time", "s"),
-    "hot_spares": Figure("Hot spares", "systems", "n0"),
-    "client_write_gb_per_s": Figure("Client write limit", "GB/s", "n2"),
-    "client_read_gb_per_s": Figure("Client read limit", "GB/s", "n2"),
-    "tokens_trillion": Figure("Training tokens", "trillion", "n2"),
-    "active_parameters_billion": Figure("Active parameters per token", "billion"),
-    "systems_ready": Figure("GPU systems ready for the job", "systems", "n0"),
-    "nameplate_write": Figure("Nameplate write bandwidth", "GB/s"),
-    "nameplate_read": Figure("Nameplate read bandwidth", "GB/s"),
-    "stall_s": Figure("Checkpoint stall", "s", "n2"),
-    "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
-    "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
-    "tco_usd": Figure("Total cost of ownership (TCO)", "USD", "usd"),
-    "usd_per_useful_gpu_hour": Figure("Cost of a useful GPU-hour", "USD", "n4"),
-    "usd_per_million_tokens": Figure("Cost of a million tokens", "USD", "n4"),
+    "async_stall_s": ("GPU stall per checkpoint", "s", "n2"),
+    "failures_per_gpu_day": ("Job-interrupting failures per GPU and day", "1/day", "small"),
+    "hot_spares": ("Hot spares", "systems", "n0"),
+    "client_write_gb_per_s": ("Client write limit", "GB/s", "n2"),
+    "client_read_gb_per_s": ("Client read limit", "GB/s", "n2"),
+    "tokens_trillion": ("Training tokens", "trillion", "n2"),
+    "active_parameters_billion": ("Active parameters per token", "billion", "n1"),
+    "systems_ready": ("GPU systems ready for the job", "systems", "n0"),
+    "waiting": ("Waiting for repairs (spare exhaustion)", "", "pct2"),
 }
-"""By their name in formulas; all others are named as everywhere, with the look of their unit."""
-
-_LOOKS = {
-    "share": "pct2",
-    "USD": "usd",
-    "USD/year": "usd",
-    "USD/kWh": "n4",
-    "USD/kW/month": "n2",
-    "GPUs": "n0",
-    "systems": "n0",
-    "BTU/h": "n0",
-    "years": "n2",
-    "": "n2",
-}
+"""Label, unit and look by the name in formulas; all others are as in `planner.figures`."""
 
 
-def _figure(name: str) -> Figure:
+def _figure(name: str) -> tuple[str, str, str]:
     found = _FIGURES.get(name) or _FIGURES.get(name.partition(".")[0])
     if found is not None:
         return found
     row = COMMON[name]
-    unit = "" if row.unit == "share" else row.unit
-    return Figure(row.heading, unit, _LOOKS.get(row.unit, "n1"))
+    if row.unit == "share":
+        return row.heading, "", "pct2"
+    money = row.unit in ("USD", "USD/year") and not row.digits
+    return row.heading, row.unit, "usd" if money else f"n{row.digits}"
 
 
 class Fact(NamedTuple):
@@ -456,9 +449,9 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
     if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
         unit, look = "MW", "mega"
     label = f"{label}, {row.more}" if isinstance(row, Given) and row.more else label
-    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
-    sheet.put(at, UNIT, book.currency.named(unit), book.look(font_color=GREY, **THIN))
-    quiet = book.look("wrap", font_color=GREY, font_size=9, **THIN)
+    sheet.put(at, LABEL, label, book.look("wrap", "line"))
+    sheet.put(at, UNIT, book.currency.named(unit), book.look("text", "grey", "line"))
+    quiet = book.look("wrap", "note", "line")
     sheet.over(at, NOTE, sheet.last, row.note, quiet)
     room = sum(sheet.widths[NOTE:])
     sheet.page.set_row(at, max(height(label, sheet.widths[LABEL]), height(row.note, room, 9)))
@@ -467,4 +460,4 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
         meaning = Meaning("figure", row.name, label, unit, row.allowed)
         return sheet.input(at, VALUE, row.value, look, meaning, row.name)
     value = or_na(row.value) if isinstance(row.value, V) else row.value
-    return sheet.put(at, VALUE, value, book.look(look, align="right", **THIN), row.name)
+    return sheet.put(at, VALUE, value, book.look(look, "line", align="right"), row.name)

@@ -11,12 +11,8 @@ from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook.book import (
     COUNT,
-    GREY,
-    INK,
     LABEL,
-    RED,
     SHARE,
-    THIN,
     VALUE,
     Allowed,
     Book,
@@ -25,6 +21,7 @@ from planner.workbook.book import (
     Meaning,
     Sheet,
     height,
+    properties,
     write_figures,
 )
 from planner.workbook.live import (
@@ -106,8 +103,8 @@ class Performance(dict[str, V]):
             how = "of the time between restarts: evaluation, people, network, slow starts"
             yield Given("lost_time", job.lost_time, how, SHARE)
         if job.repair is not None:
-            yield Given("hardware_share", job.repair.hardware_share, "", SHARE)
-            yield Given("swap_s", job.repair.swap_s, "on top of the restart")
+            yield Given("repair.hardware_share", job.repair.hardware_share, "", SHARE)
+            yield Given("repair.swap_s", job.repair.swap_s, "on top of the restart")
         for row in self.types:
             sku, idle = row.line.sku, row.line.working - self._systems(row.line.sku)
             how = "in place, not used by the job"
@@ -162,8 +159,8 @@ class Performance(dict[str, V]):
             ("read", job.reading_systems, job.readers, job.read_limited_by),
         ):
             nameplate = self._per_unit(f"{kind}_gb_per_s")
-            yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")
-            reached = self[f"nameplate_{kind}"] * self[f"delivered_fraction_{kind}"]
+            yield Fact(f"{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
+            reached = self[f"{kind}_gb_per_s"] * self[f"delivered_fraction_{kind}"]
             how = "nameplate x delivered share"
             if kind == "write" and gain != 1.0:
                 reached, how = reached * constant(gain), f"{how}, and bursts as planned"
@@ -256,8 +253,8 @@ class Performance(dict[str, V]):
         self.factors |= {"stall": left, "rework": _rework(z)}
         result = left * exp(lost) * _rework(z)
         if self.job.repair is not None:
-            share = self["hardware_share"]
-            swaps = 1 - share + share * exp(-self["swap_s"] / self["mtti_s"])
+            share = self["repair.hardware_share"]
+            swaps = 1 - share + share * exp(-self["repair.swap_s"] / self["mtti_s"])
             self.factors |= {"swaps": swaps, "waiting": 1 - self["waiting"]}
             result = result * swaps * (1 - self["waiting"])
         return result
@@ -314,13 +311,13 @@ def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
     sheet, limits, book = found.sheet, found.plan.limits, found.book
     if limits:
         sheet.heading("Limits", titles={_REACHED: "Reached", _ALLOWED: "Allowed"})
-        style = book.look(bold=True, font_size=9, font_color=GREY, bottom=2, bottom_color=INK)
+        style = book.look("text", "under", "note")
         sheet.put(sheet.at - 1, _USED, "Used", style)
         first = sheet.at
         for limit in limits:
             _write_limit(found, limit, reached(found, totals, limit))
         page, last = sheet.page, sheet.at - 1
-        bold = book.file.add_format({"font_color": RED, "bold": True})
+        bold = book.file.add_format(properties("mark") | {"bold": True})
         over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
         page.conditional_format(first, _USED, last, _USED, over)
         sheet.bars(first, last, _USED, 1.0)
@@ -331,13 +328,13 @@ def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
 def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None:
     sheet, book, at = found.sheet, found.book, found.sheet.at
     look, label = _look(limit), capital(limit.label)
-    right = book.look(look, align="right", **THIN)
+    right = book.look(look, "line", align="right")
     shown = "" if limit.unit in ("share", "1") else book.currency.named(limit.unit)
     sense = "exactly" if limit.exact else {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if shown.casefold() in label.casefold().split() else shown, sense]
     parts += ["as planned"] if cell is None else []
     label = ", ".join(filter(None, (label, *parts)))
-    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
+    sheet.put(at, LABEL, label, book.look("wrap", "line"))
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
     cell = of(limit.value) if cell is None else or_na(cell)
     value = sheet.put(at, _REACHED, cell, right)
@@ -348,7 +345,7 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
         allowed = sheet.input(at, _ALLOWED, limit.limit, look, opened, f"limit.{limit.name}")
     used = value / allowed if limit.sense == "<=" else allowed / value
     share = or_na(if_(is_number(allowed), used, "no limit"))
-    sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
+    sheet.put(at, _USED, share, book.look("pct2", "line", align="left", indent=1))
     sheet.at += 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW
 from planner.report import scope
@@ -12,8 +11,6 @@ from planner.report.words import product
 from planner.schema.plan import Plan
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.workbook.book import (
-    INK,
-    THIN,
     Allowed,
     Book,
     Fact,
@@ -97,28 +94,27 @@ class PowerCost(dict[str, V]):
         first = sheet.at
         rows = [r for r in self.bill.rows if r.line.it_power_kw and r.line.quantity]
         shown = [self._line(row)[: len(titles) - 2] for row in rows]
-        strong: dict[str, Any] = {"bold": True, "top": 2, "top_color": INK}
-        sheet.fill(sheet.at, book.look(**strong), 0, 2)
-        sheet.put(sheet.at, 0, "Total", book.look(**strong))
+        sheet.fill(sheet.at, book.look("text", "sum"), 0, 2)
+        sheet.put(sheet.at, 0, "Total", book.look("text", "sum"))
         known = rows and self.totals is not None and self.totals.it_power_kw is not None
         for at, key in enumerate(("it_kw", "typical_kw", "liquid_kw")[: len(titles) - 2]):
             span = sheet.span(first, max(first, sheet.at - 1), 3 + at)
             total: Term = sum_([cells[at].value for cells in shown], span) if known else "n/a"
-            look = book.look("n1", align="right", **strong)
+            look = book.look("n1", "sum", align="right")
             self[key] = sheet.put(sheet.at, 3 + at, total, look, key)
         sheet.at += 2
 
     def _line(self, row: Row) -> list[V]:
         """Write the power of a line; return its cells: IT load, typical, to liquid."""
         sheet, line, at = self.sheet, row.line, self.sheet.at
-        sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look(**THIN))
-        quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", **THIN))
+        sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look("text", "line"))
+        quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", "line"))
         power = (line.it_power_kw or 0.0) / line.quantity
-        each = sheet.put(at, 2, power, self.book.look("n2", **THIN))
+        each = sheet.put(at, 2, power, self.book.look("n2", "line"))
         loads: list[Term] = [quantity * each, quantity * constant(_typical(row))]
         if self.liquid:
             loads.append(loads[0] * constant(line.liquid_share) if line.liquid_share else None)
-        look = self.book.look("n1", **THIN)
+        look = self.book.look("n1", "line")
         sheet.at += 1
         return [sheet.put(at, 3 + place, load, look) for place, load in enumerate(loads)]
 
@@ -201,8 +197,8 @@ class PowerCost(dict[str, V]):
 
     def _years(self) -> None:
         """Write the payments by year of the term, with a chart; the last year has the rest."""
-        sheet, years, money = self.sheet, self["years"], self.book.look("usd", **THIN)
-        strong = self.book.look("usd", bold=True, **THIN)
+        sheet, years, money = self.sheet, self["years"], self.book.look("usd", "line")
+        strong = self.book.look("usd", "line", bold=True)
         kinds = {title: self[name] for title, name in _PAYMENTS.items() if name in self}
         titles = dict(enumerate([*kinds, "Together"], start=1))
         sheet.heading(
@@ -212,7 +208,7 @@ class PowerCost(dict[str, V]):
         for year in range(last + 1):
             later = if_(years > last, " and later", "") if year == last else ""
             name: Term = join(f"Year {year}", later) if year else "Purchase"
-            sheet.put(sheet.at, 0, name, self.book.look(**THIN))
+            sheet.put(sheet.at, 0, name, self.book.look("text", "line"))
             share = max_(0, years - (year - 1) if year == last else min_(1, years - (year - 1)))
             paid: list[V] = []
             for title, amount in kinds.items():

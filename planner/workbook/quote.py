@@ -17,13 +17,7 @@ from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
 from planner.workbook.book import (
     COUNT,
-    GREY,
-    INK,
-    OPEN,
-    RED,
     SHARE,
-    SOFT,
-    THIN,
     Allowed,
     Book,
     Meaning,
@@ -54,7 +48,6 @@ VALID_DAYS = 30
 _TILES, _SENTENCE, _BLOCK, _BILL = 3, 6, 8, 11
 """The rows above the bill, and its own first one."""
 _MOST_ROWS_ON_A_PAGE = 62
-_MARK: dict[str, Any] = {"font_color": RED, "font_size": 9}
 _EDITED = "edited"
 
 
@@ -251,11 +244,10 @@ class Bill:
     def write(self) -> None:
         """Write the table from the sheet's next free row on."""
         sheet = self.sheet
-        look: dict[str, Any] = {"bold": True, "font_color": "#FFFFFF", "bg_color": INK}
         sheet.page.set_row(sheet.at, 32)
         for index, column in enumerate(self.columns):
             side = "left" if column.look in ("text", "wrap") else "right"
-            sheet.put(sheet.at, index, column.title, self.book.look("wrap", **look, align=side))
+            sheet.put(sheet.at, index, column.title, self.book.look("wrap", "band", align=side))
         sheet.page.repeat_rows(sheet.at)
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
@@ -276,9 +268,8 @@ class Bill:
     ) -> None:
         """Write the lines of a section, and their sums into its first row."""
         sheet, top = self.sheet, self.sheet.at
-        bold: dict[str, Any] = {"bold": True, "bg_color": SOFT, "font_color": INK}
-        sheet.fill(top, self.book.look(**bold))
-        sheet.put(top, 0, title, self.book.look(**bold))
+        sheet.fill(top, self.book.look("text", "section"))
+        sheet.put(top, 0, title, self.book.look("text", "section"))
         sheet.at += 1
         values: dict[str, list[Any]] = {key: [] for key in self._subtotals}
         for entry in entries:
@@ -289,7 +280,7 @@ class Bill:
         for key, cells_of in self._subtotals.items():
             at = self.at[key]
             span = ":".join(sheet.place(row, at)[1] for row in (top + 1, sheet.at - 1))
-            look = self.book.look(self.columns[at].look, **bold)
+            look = self.book.look(self.columns[at].look, "section")
             cells_of.append(sheet.put(top, at, sum_(values[key], span), look))
 
     def _line(self, entry: Entry) -> dict[str, V]:
@@ -305,7 +296,7 @@ class Bill:
                 )
                 row.cells[key] = sheet.input(*at, value, look, meaning)
             else:
-                style = self.book.look(look, **(_MARK if key == "mark" else THIN))
+                style = self.book.look(look, "mark" if key == "mark" else "line")
                 row.cells[key] = sheet.put(*at, value, style)
         width = self.columns[self.at["what"]].width
         sheet.page.set_row(sheet.at, height(row.described, width))
@@ -318,7 +309,7 @@ class Bill:
         """Write an open row: a description, a quantity, a price and a discount."""
         sheet, decimals, row = self.sheet, self.book.currency.decimals, self.sheet.at
         cells: dict[str, V] = {}
-        sheet.fill(row, self.book.look(**THIN), 0, self.wide)
+        sheet.fill(row, self.book.look("text", "line"), 0, self.wide)
         paid = "unit_list" if "unit_list" in self.inputs else "net"
         text = Allowed(text=True), ""
         parts = (("what", "model"), ("quantity",) * 2, (paid, "unit_list"), ("discount",) * 2)
@@ -333,28 +324,26 @@ class Bill:
         quantity, price = cells["quantity"], cells[paid]
 
         def put(key: str, value: V) -> None:
-            look = self.book.look(self.columns[self.at[key]].look, **THIN)
+            look = self.book.look(self.columns[self.at[key]].look, "line")
             cells[key] = sheet.put(row, self.at[key], value, look)
 
         put("order", if_(is_number(quantity), quantity, if_(is_number(price), 1, 0)))
         net = price * (1 - cells["discount"]) if "discount" in cells else price
         put("amount", round_(cells["order"] * round_(net, decimals), decimals))
         edited = if_(differs(cells["amount"], 0), _EDITED, "")
-        cells["mark"] = sheet.put(row, self.at["mark"], edited, self.book.look(**_MARK))
+        cells["mark"] = sheet.put(row, self.at["mark"], edited, self.book.look("text", "mark"))
         sheet.at += 1
         return cells
 
     def _totals(self) -> None:
         sheet, totals = self.sheet, self.plan.totals
-        rules: dict[str, Any] = {"top": 2, "top_color": INK, "bottom": 2, "bottom_color": INK}
-        bold = {**rules, "bold": True, "font_size": 11}
-        sheet.fill(sheet.at, self.book.look(**bold), 0, self.wide)
-        sheet.put(sheet.at, 0, "Total", self.book.look(**bold))
+        sheet.fill(sheet.at, self.book.look("text", "under", "sum"), 0, self.wide)
+        sheet.put(sheet.at, 0, "Total", self.book.look("text", "under", "sum"))
         for key, parts in self._subtotals.items():
             total: Term = sum_of(parts)
             if key == "it_kw" and (totals is None or totals.it_power_kw is None):
                 total = "n/a"
-            look = self.book.look(self.columns[self.at[key]].look, **bold)
+            look = self.book.look(self.columns[self.at[key]].look, "under", "sum")
             self.totals[key] = sheet.put(sheet.at, self.at[key], total, look, f"bill_{key}")
         sheet.page.set_row(sheet.at, 20)
         sheet.at += 1
@@ -386,18 +375,18 @@ def finish(bill: Bill, tiles: Sequence[Tile], sentence: Term, banner: V) -> None
     sheet, book, below, wide = bill.sheet, bill.book, bill.sheet.at, bill.wide
     _write_tiles(bill, tiles)
     sheet.at = _SENTENCE
-    sheet.text(sentence, wide, bold=True, font_size=12, font_color=INK)
+    sheet.text(sentence, "answer", wide)
     _customer_block(bill)
     sheet.at = below + 1
     amber = book.file.add_format({"bg_color": "#FFE8B3", "font_color": "#7A4B00", "bold": True})
     rule = {"type": "text", "criteria": "begins with", "value": "EDITED", "format": amber}
     sheet.page.conditional_format(sheet.at, 0, sheet.at, wide, rule)
-    sheet.text(banner, wide, font_color=GREY)
+    sheet.text(banner, "grey", wide)
     sheet.at += 1
     sheet.heading("Terms", wide)
     for text in _terms(bill):
-        sheet.text(text, wide, font_size=9, font_color=GREY)
-    sheet.over(sheet.at, 0, wide, "", book.look("wrap", **OPEN, font_size=9))
+        sheet.text(text, "note", wide)
+    sheet.over(sheet.at, 0, wide, "", book.look("wrap", "open", "line"))
     book.free.add(sheet.place(sheet.at, 0))
     sheet.area(0, sheet.at, wide)
     sheet.page.fit_to_pages(1, 1 if sheet.at <= _MOST_ROWS_ON_A_PAGE else 0)
@@ -407,11 +396,10 @@ def _write_tiles(bill: Bill, tiles: Sequence[Tile]) -> None:
     """Write headline figures side by side."""
     sheet, order = bill.sheet, bill.at["order"]
     starts = [0, bill.at["what"], bill.at["quantity"], order + 1, order + 3][: len(tiles)]
-    ground: dict[str, Any] = {"bg_color": SOFT, "align": "left", "indent": 1}
-    small = sheet.book.look(font_color=GREY, font_size=9, **ground)
+    small = sheet.book.look("text", "note", "tile")
     ends = [*starts[1:], bill.wide + 1]
     for (label, value, look), first, end in zip(tiles, starts, ends, strict=True):
-        big = sheet.book.look(look, bold=True, font_size=17, font_color=INK, **ground)
+        big = sheet.book.look(look, "figure", "tile")
         sheet.over(_TILES, first, end - 1, value, big)
         sheet.over(_TILES + 1, first, end - 1, label, small)
     sheet.page.set_row(_TILES, 30)
@@ -420,16 +408,16 @@ def _write_tiles(bill: Bill, tiles: Sequence[Tile]) -> None:
 def _customer_block(bill: Bill) -> None:
     """Write open cells: customer, reference, date of the quote and its end."""
     sheet, book, first = bill.sheet, bill.book, bill.at["order"] + 1
-    label = book.look(font_color=GREY, font_size=9)
+    label = book.look("text", "note")
     today = book.created.replace(hour=0, minute=0, second=0, microsecond=0)
     for row, text, second, date in (
         (_BLOCK, "Prepared for", "Date", today),
         (_BLOCK + 1, "Reference", "Valid until", today + timedelta(days=VALID_DAYS)),
     ):
         sheet.over(row, 0, 1, text, label)
-        sheet.put(row, 2, "", book.look(**OPEN))
+        sheet.put(row, 2, "", book.look("text", "open", "line"))
         sheet.over(row, 3, first - 1, second, label)
-        opened = book.look("date", **OPEN)
+        opened = book.look("date", "open", "line")
         sheet.page.merge_range(row, first, row, first + 1, "", opened)
         sheet.page.write_datetime(row, first, date, opened)
         book.free |= {sheet.place(row, 2), sheet.place(row, first)}

@@ -19,7 +19,7 @@ from planner.report import netbox
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
 from planner.report.restated import currency_of
 from planner.schema.layout import CableSchedule
-from planner.workbook.book import GREY, INK, OPEN, SOFT, THIN, Book, Sheet, height
+from planner.workbook.book import Book, Sheet, height
 from planner.workbook.live import if_, is_number, sum_
 
 _FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 48.0, 60
@@ -82,7 +82,7 @@ def _texts(sheet: Sheet, block: Text) -> None:
     if block.title:
         sheet.heading(block.title)
     for text in filter(None, block.texts):
-        sheet.text(text, font_color=GREY)
+        sheet.text(text)
     sheet.at += 1
 
 
@@ -93,11 +93,12 @@ def _table(sheet: Sheet, table: Table, *, alone: bool) -> None:
         sheet.heading(table.title)
     top, heads = sheet.at, [_head(column) for column in columns]
     sheet.page.set_row(top, max(height(text, _width(sheet, at)) for at, text in enumerate(heads)))
-    look: dict[str, Any] = {"bold": True, "font_color": INK, "bottom": 2, "bottom_color": INK}
     for at, (column, text) in enumerate(zip(columns, heads, strict=True)):
         left = column.words or any(isinstance(value, str) for value in column.values)
-        side = {"align": "left", "indent": 1} if left else {"align": "right", "indent": 0}
-        sheet.put(top, at, text, sheet.book.look("wrap", **look, **side))
+        side: dict[str, Any] = (
+            {"align": "left", "indent": 1} if left else {"align": "right", "indent": 0}
+        )
+        sheet.put(top, at, text, sheet.book.look("wrap", "under", **side))
     sheet.at += 1
     looks = [_look(column) for column in columns]
     for row in zip(*(column.values for column in columns), strict=True):
@@ -107,7 +108,7 @@ def _table(sheet: Sheet, table: Table, *, alone: bool) -> None:
     if alone and sheet.at > top + 1:
         sheet.page.autofilter(top, 0, sheet.at - 1, len(columns) - 1)
     for text in filter(None, table.notes):
-        sheet.text(text, font_size=9, font_color=GREY)
+        sheet.text(text, "note")
     sheet.at += 1
 
 
@@ -115,7 +116,7 @@ def _row(sheet: Sheet, row: Sequence[Value], looks: Sequence[str]) -> None:
     tall = 15.0
     for at, (value, look) in enumerate(zip(row, looks, strict=True)):
         words = isinstance(value, str)
-        sheet.write(sheet.at, at, value, sheet.book.look("wrap" if words else look, **THIN))
+        sheet.write(sheet.at, at, value, sheet.book.look("wrap" if words else look, "line"))
         tall = max(tall, height(str(value), _width(sheet, at))) if words else tall
     if tall > 15.0:
         sheet.page.set_row(sheet.at, tall)
@@ -220,13 +221,13 @@ def write_request(
     _answers(_form(book, "Quote", columns, _HEAD), parts, [label for label, _ in columns])
     products = _form(book, "Products", questions, 0)
     for row in range(1, 1 + 4 * _LINES):
-        products.fill(row, book.look(**OPEN))
+        products.fill(row, book.look("text", "open", "line"))
     book.close()
 
 
 def _form(book: Book, name: str, heads: Heads, row: int) -> Sheet:
     sheet = Sheet(book, name, [width for _, width in heads], landscape=True, locked=False)
-    look = book.look("wrap", bold=True, bg_color=SOFT, font_color=INK)
+    look = book.look("wrap", "section")
     for column, (label, _) in enumerate(heads):
         sheet.put(row, column, label, look)
     sheet.page.freeze_panes(row + 1, 0)
@@ -237,7 +238,7 @@ def _form(book: Book, name: str, heads: Heads, row: int) -> Sheet:
 def _answers(sheet: Sheet, parts: Sequence[str], labels: Sequence[str]) -> None:
     """Write the open lines of each part, with the amount of each and their sum."""
     book, bold = sheet.book, sheet.book.look(bold=True)
-    opened, money = book.look(**OPEN), book.look("cents", **OPEN)
+    opened, money = book.look("text", "open", "line"), book.look("cents", "open", "line")
     for row, label in enumerate(("Vendor", "Quote Date", "Valid until", "Currency")):
         sheet.put(row, 0, label, bold)
         sheet.put(row, 2, None, opened)
