@@ -83,19 +83,6 @@ class Allowed(NamedTuple):
         most = f" to {self.high:,.10g}" if self.high < 1e12 else " or more"
         return f"{kind} from {self.low:g}{most}{', or nothing' if self.blank else ''}"
 
-    @property
-    def rule(self) -> dict[str, Any]:
-        """The rule of a spreadsheet program for a number."""
-        return {
-            "validate": "integer" if self.whole else "decimal",
-            "criteria": "between",
-            "minimum": self.low,
-            "maximum": self.high,
-            "ignore_blank": self.blank,
-            "error_title": "Not possible here",
-            "error_message": f"Type {self.expected}.",
-        }
-
 
 COUNT, SHARE = Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
 Place = tuple[str, str]
@@ -297,26 +284,16 @@ class Sheet:
     def input(
         self, row: int, column: int, value: Scalar, look: str, meaning: Meaning, name: str = ""
     ) -> V:
-        """Write a cell that may be edited; return it with the value to compute with.
-
-        One without a name gets no rule of the spreadsheet program: its whole column has one.
-        """
+        """Write a cell that may be edited; return it with the value to compute with."""
         book, place = self.book, self.place(row, column)
         value = float(f"{value:.15g}") if isinstance(value, (int, float)) else value
         held = book.typed.get(place, value)
         self.write(row, column, held, book.look(look, "open", "line"))
         book.cells.pop(place, None)
         cell = self._cell(row, column, held, name)
-        if name:
-            self.rule(row, row, column, meaning.allowed)
         if name or book.keep:
             book.inputs.append(Input(place, meaning, value, cell))
         return cell
-
-    def rule(self, first: int, last: int, column: int, allowed: Allowed) -> None:
-        """Have the spreadsheet program refuse what some cells of a column may not hold."""
-        if last >= first:
-            self.page.data_validation(first, column, last, column, allowed.rule)
 
     def fill(self, row: int, look: Format, first: int = 0, last: int | None = None) -> None:
         """Give cells of a row a look."""

@@ -257,8 +257,6 @@ class Bill:
         if "amount" in self.at:
             title = f"{OWN} (installation, freight, services: type them here)"
             self._section(title, range(1, OWN_LINES + 1), self._own_line)
-        for key, (allowed, _) in self.inputs.items():
-            sheet.rule(first, sheet.at - 1, self.at[key], allowed)
         span = sheet.span(first, sheet.at - 1, self.at["mark"])
         self.edited = V(self._edits, f'COUNTIF({span},"{_EDITED}")')
         self._totals()
