@@ -14,8 +14,7 @@ from planner.report import scope
 from planner.report.blocks import Block, Table, Text, figures, words
 from planner.report.views.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
-from planner.schema.layout import RackGroup
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Line, Plan, RackGroup
 from planner.workbook.book import Book, Sheet
 from planner.workbook.tables import write_blocks
 

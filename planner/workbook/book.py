@@ -13,6 +13,7 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
+from planner.figures import capital
 from planner.report.words import MW_FROM_KW, clean
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
@@ -39,7 +40,6 @@ _NUMBERS = {
     "n2": '#,##0.00;-#,##0.00;"–"',
     "mega": "#,##0.0##,",
     "large": '#,##0.0,," M"',
-    "n3": "#,##0.000",
     "n4": "0.0000##",
     "fine": "#,##0.00##",
     "small": "0.00E+00",
@@ -382,6 +382,15 @@ _FIGURES = {
     "waiting": ("Waiting for repairs (spare exhaustion)", "", "pct2"),
 }
 """Label, unit and look by the name in formulas; all others are as in `planner.figures`."""
+_LOOKS = {
+    "share": "pct2",
+    "USD": "usd",
+    "USD/year": "usd",
+    "USD/kWh": "n4",
+    "years": "n2",
+    "": "n2",
+}
+_LOOKS |= {"GPUs": "n0", "BTU/h": "n0"}
 
 
 def _figure(name: str) -> tuple[str, str, str]:
@@ -389,10 +398,8 @@ def _figure(name: str) -> tuple[str, str, str]:
     if found is not None:
         return found
     row = COMMON[name]
-    if row.unit == "share":
-        return row.heading, "", "pct2"
-    money = row.unit in ("USD", "USD/year") and not row.digits
-    return row.heading, row.unit, "usd" if money else f"n{row.digits}"
+    look = "n4" if name.startswith("usd_per") else _LOOKS.get(row.unit, "n1")
+    return capital(row.label), "" if row.unit == "share" else row.unit, look
 
 
 class Fact(NamedTuple):

@@ -18,7 +18,7 @@ from planner.figures import capital
 from planner.report import netbox
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
 from planner.report.restated import currency_of
-from planner.schema.layout import CableSchedule
+from planner.schema.plan import CableSchedule
 from planner.workbook.book import Book, Sheet, height
 from planner.workbook.live import if_, is_number, sum_
 
