@@ -18,9 +18,9 @@ import baseline
 import highspy
 import pulp
 
-from planner import api
 from planner.case import resolve
 from planner.inputs import changed
+from planner.loader import load
 from planner.optimizer.program import Program
 from planner.optimizer.useful_work import Team
 
@@ -120,7 +120,7 @@ class Whole:
     """The linear part of planner's model with its files read once."""
 
     def __init__(self, path: Path) -> None:
-        self.inputs = api.load(path)
+        self.inputs = load(path)
 
     def solve(self, limits: Limits, gap: float) -> None:
         inputs = self.inputs

@@ -27,6 +27,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import yaml
 
+from planner.loader import load
+
 sys.path.insert(0, str(Path(__file__).parent))
 from plain import Bare, Limits, Mutated, Whole
 
@@ -137,13 +139,12 @@ def plain(way: type[Bare | Whole], kind: Kind, sample: int) -> float:
 
 def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
     """Return value and bound of a scenario optimised by itself to 1e-6, as natural logarithms."""
-    from planner import api
     from planner.case import resolve
     from planner.inputs import changed
     from planner.optimizer.optimise import optimise
 
     problem, limits = asked
-    inputs = api.load(problem)
+    inputs = load(problem)
     inputs = changed(inputs, "site.facility_power", limits.power_kw)
     inputs = changed(inputs, "budget.capex", limits.capex_musd * 1e6)
     inputs = changed(inputs, "site.racks", limits.racks)

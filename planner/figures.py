@@ -389,7 +389,6 @@ ITEM_UNITS = {
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
     "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
     "fail_units": "nodes", "local.write": "GB/s", "local.capacity": "TB",
-    "local.endurance": "TB/day", "local.host_copy": "GB/s", "reach": "m",
-    "trade.warranty_years": "years",
+    "local.host_copy": "GB/s", "reach": "m",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

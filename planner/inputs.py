@@ -23,7 +23,7 @@ from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL, with_field
 from planner.schema.catalog import Category, Family, Figure, Item, Precision, Source
 from planner.schema.job import Job
-from planner.schema.prices import NO_SUPPORT, Discount, Price
+from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
@@ -104,7 +104,7 @@ class Inputs:
     ) -> Inputs:
         """Inputs made in memory, for library use and tests."""
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
-        return with_support(cls(problem, *parts))
+        return cls(problem, *parts)
 
     def __getstate__(self) -> dict[str, object]:
         """The fields alone: another process derives the rest itself."""
@@ -282,26 +282,6 @@ def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
     return tuple((change.path, repr(change.value)) for change in changes)
 
 
-def support_level(problem: Problem, item_id: str, price: Price) -> str | None:
-    """The level of support bought with an item, None where none is named."""
-    rule, term = problem.items.get(item_id), problem.term
-    if rule is not None and rule.support_level is not None:
-        return rule.support_level
-    asked = term.support_level if term is not None else None
-    if asked is not None and (asked in price.levels or asked == NO_SUPPORT):
-        return asked
-    return price.support_level
-
-
-def with_support(inputs: Inputs) -> Inputs:
-    """The inputs with every price at the level of support that the problem asks for."""
-    prices = {}
-    for name, price in inputs.prices.items():
-        level = support_level(inputs.problem, name, price)
-        prices[name] = price if level is None else price.at_level(level)
-    return replace(inputs, prices=prices)
-
-
 def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
     """Inputs with values of the problem, of catalogs and of prices replaced, unchecked.
 
@@ -316,7 +296,7 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
         KeyError: a path that does not exist.
     """
     changes = tuple(changes)
-    problem, support = inputs.problem, False
+    problem = inputs.problem
     parts: dict[str, dict[str, list[Change]]] = {CATALOG: {}, PRICES: {}}
     for change in changes:
         root, name = root_of(change.path)
@@ -324,7 +304,6 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
             parts[root].setdefault(name, []).append(change)
         else:
             problem = _replaced(problem, change.path.split("."), change.value, change.path)
-        support = support or change.path.endswith("support_level")
     settings = tuple(change.setting for change in changes) if recorded else ()
     new = replace(inputs, problem=problem, overrides=(*inputs.overrides, *settings))
     if parts[CATALOG]:
@@ -333,7 +312,7 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
         known = inputs.prices
         prices = {name: _with_price(known[name], made) for name, made in parts[PRICES].items()}
         new = replace(new, prices={**known, **prices})
-    return with_support(new) if support else new
+    return new
 
 
 def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:

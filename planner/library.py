@@ -29,6 +29,7 @@ from planner.analysis.request import one_of, seconds, share, whole
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
+from planner.loader import load as load_file
 from planner.loader.places import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
@@ -90,7 +91,7 @@ def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | Non
     if not isinstance(problem, (str, os.PathLike)):
         return problem_of(problem, settings, scenario)
     require_single(problem)
-    return api.load(Path(problem), settings=as_texts(settings), scenario=scenario)
+    return load_file(Path(problem), settings=as_texts(settings), scenario=scenario)
 
 
 def example(name: str = "10MW") -> Path:
@@ -365,28 +366,26 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.rules import run
+    from planner.analysis.alternatives import run_rules
 
-    return study(run, RulesTable, flat((problem,)), solving)
+    return study(run_rules, RulesTable, flat((problem,)), solving)
 
 
 def alternatives(
     problem: ProblemSource,
     *,
     within: float | str = "1 %",
-    most: int = 8,
     **solving: Unpack[Solving],
 ) -> Alternatives:
     """Plans near the optimum that differ from it: `compare --near`.
 
     Args:
         within: distance from the optimum, as a share.
-        most: most plans, the best included.
     """
-    from planner.analysis.alternatives import run
+    from planner.analysis.alternatives import run_near
 
     within = share("--near", within)
-    return study(run, Alternatives, flat((problem,)), solving, within=within, most=most)
+    return study(run_near, Alternatives, flat((problem,)), solving, within=within)
 
 
 def bid(

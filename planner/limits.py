@@ -160,8 +160,6 @@ LIMITS: tuple[Limit, ...] = (
            "<=", "s", f"{_JOB}.restart.local", "job", tolerance=TIMED),
     _fixed("local_room", "local checkpoints on the drives of a system", "room_tb", "<=", "TB",
            f"{_CHECKPOINT}.local.keep", "job"),
-    _fixed("local_endurance", "write endurance of the drives of a system", "volume_tb_per_day",
-           "<=", "TB/day", "", "job", tolerance=TIMED),
     _fixed("restore_time", "restore time", "restore_s", "<=", "s", f"{_JOB}.restore.max_time",
            "job", tolerance=TIMED),
     _fixed("capacity", "usable capacity", "usable_tb", ">=", "TB", f"{_CHECKPOINT}.keep_last",

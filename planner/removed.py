@@ -20,6 +20,9 @@ COMMANDS = {
 }
 
 _YEARLY = "use budget.opex_per_year, which is the sum of all that is paid in a year, or budget.tco"
+_LEVEL = "give support_per_year in a price book of your own, and term.support_years"
+_NOTE = "leave it out; write it into the quote sheet of the workbook"
+_LINKS = "name cables and transceivers to your own network under extras"
 
 SETTINGS = {
     "budget.colocation_per_year": _YEARLY,
@@ -29,27 +32,45 @@ SETTINGS = {
     "items.beyond": "leave it out; name the cable or module that reaches in the switch's link",
     "items.consumes.design_power": "state the power to plan for as consumes.it_power",
     "items.lengths": "leave it out: the cable schedule states the length of each run",
+    "items.local.endurance": "leave it out; choose drives that endure the plan's local writes",
+    "items.power_points.power": "leave it out: it follows from gpu_cap and the GPUs' rated power",
+    "items.public_note": _NOTE,
+    "items.service.of": "leave it out: per hardware counts all hardware",
+    "items.support_level": _LEVEL,
+    "items.support_years": "use term.support_years, for all items",
+    "items.trade": "leave it out; state it under facts, or in description",
+    "jobs.checkpoint.local.drain": "leave it out: a restart begins a drain to storage anew",
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
+    "jobs.repair.classes": "give share, the sum of the shares, and time, their weighted mean",
     "jobs.restore.readers": "leave it out: every GPU system in use reads",
     "jobs.trained_share": "give checkpoint.size: the bytes of the trained parameters",
     "jobs.training.scale.interleave": "give scale.table: shares of the rate at numbers of GPUs",
     "jobs.training.scale.micro_batches": "give scale.table: shares of the rate at numbers of GPUs",
     "network.compute.leaf_pair": "leave it out: leaves are joined by spines",
     "network.compute.single_switch": "leave it out: one switch serves where all links fit on it",
+    "network.in_band.edge": _LINKS,
+    "network.storage.edge": _LINKS,
     "network.storage.storage_oversubscription": "use oversubscription, for all leaves of a fabric",
     "policy.split.measure": "leave it out: shares are of units",
+    "prices.public_note": _NOTE,
+    "prices.support_level": _LEVEL,
+    "prices.support_levels": _LEVEL,
+    "public_notes": _NOTE,
     "site.floor.rows": "leave it out: the cable schedule states the length of each run",
     "site.power_basis": "leave it out; state the power to plan for as consumes.it_power",
     "storage.exact_families": "use storage.max_families, and items.ITEM.required for families",
     "storage.rule.per_gpus": "give read and write for one GPU: divide both by per_gpus",
+    "term.support_level": _LEVEL,
 }
-"""Keys of a problem file, positions in lists left out."""
+"""Keys of problem files, catalogs and price books, without ids of items and places in lists."""
 
 
 def setting_successor(steps: Sequence[str | int]) -> str | None:
-    """The successor of a removed setting by its place in a problem file, else None."""
-    return SETTINGS.get(".".join(str(step) for step in steps if not str(step).isdigit()))
+    """The successor of a removed setting by its place in a file, else None."""
+    names = [str(step) for step in steps if not str(step).isdigit()]
+    of_item = [*names[:1], *names[2:]]  # the second step is an item's id
+    return SETTINGS.get(".".join(names)) or SETTINGS.get(".".join(of_item))
 
 
 def successor(command: str) -> str | None:

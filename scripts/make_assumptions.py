@@ -138,13 +138,11 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs.0.parallelism.memory": "gradients, optimizer and activations: the weights alone must "
     "fit into the memory of a GPU",
     "jobs.0.checkpoint.local": "checkpoints that stay on the systems' own drives",
-    "jobs.0.repair.classes": "repairs of different length",
     "site.feeds": "how many feeds bring the power, and what is left when one fails",
     "site.weight_limit": "what the floor bears",
     "site.cooling.air_limit": "how much heat the hall's air takes away",
     "site.cooling.liquid_limit": "how much heat its liquid takes away",
     "site.floor": "where racks stand: cables have the lengths of a rule",
-    "term.support_level": "levels of support: the usual one of each price",
     "software": "licences of software",
     "services": "installation and other services",
     "targets.max_lead_time": "when it has to be there",

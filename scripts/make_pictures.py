@@ -15,7 +15,8 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 
-from planner import api, workbook
+import planner
+from planner import workbook
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
@@ -34,7 +35,7 @@ BLUE, RED, GREY, INK = "#1f5fa8", "#b3372c", "#8a8f98", "#22262b"
 
 def useful_gpus(*settings: str) -> tuple[int, float]:
     """Return (appliances, useful GPUs) of the best plan under extra settings."""
-    plan = api.solve(ROOT / "problems" / "10MW.yaml", settings=(*ONLY, *settings))
+    plan = planner.solve(ROOT / "problems" / "10MW.yaml", settings=(*ONLY, *settings))
     assert plan.status == "optimal", plan.message
     count = sum(line.quantity for line in plan.lines if line.sku == "ddn_ai400x2")
     return count, plan.jobs[0].useful_gpus
@@ -143,7 +144,7 @@ def draw_frontier() -> None:
 
 def photograph() -> None:
     """Render the sheet Quote and crop it."""
-    plan = api.solve(ROOT / "problems" / "10MW.yaml")
+    plan = planner.solve(ROOT / "problems" / "10MW.yaml")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (folder / "plan.xlsx").open("wb") as stream:

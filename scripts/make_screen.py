@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from planner import api
+import planner
 from planner.report.views import plan as plan_view
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +19,7 @@ def screen() -> str:
     before = Path.cwd()
     os.chdir(ROOT)  # places are shown relative to the folder one stands in
     try:
-        return plan_view.render(api.solve(Path("problems/10MW.yaml")))
+        return plan_view.render(planner.solve(Path("problems/10MW.yaml")))
     finally:
         os.chdir(before)
 

@@ -16,6 +16,7 @@ from tests.test_ratio_objective import NAMES, ratio_case
 from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of
 from tests.world.random_repair import repaired_case, shrinking
+from tests.world.solved import solve
 
 DAY_S = 86_400.0
 CHUNKS, SEEDS_PER_CHUNK, FIRST_SEED = 10, 10, 9_100_000
@@ -33,7 +34,7 @@ def faults(seed: int) -> list[str]:
     """Return what is wrong with the plan of a seed, by exhaustive enumeration."""
     case = together(seed)
     try:
-        plan = api.solve_inputs(inputs_of(case), explain=False)
+        plan = solve(inputs_of(case), explain=False)
     except InputError:  # what is demanded cannot be planned
         return []
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
@@ -78,7 +79,7 @@ def agrees(plan: Plan, found: JobSimulated) -> bool:
 @pytest.mark.parametrize("seed", range(9_300_000, 9_300_040))
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     try:
-        plan = api.solve_inputs(inputs_of(together(seed)), explain=False)
+        plan = solve(inputs_of(together(seed)), explain=False)
     except InputError:
         return
     if not plan.jobs or plan.jobs[0].mode == "sync":

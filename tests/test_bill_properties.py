@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from random import Random
 
-from planner import api
 from planner.inputs import Inputs
 from planner.report import plan_json
 from planner.schema.plan import Plan
@@ -15,6 +14,7 @@ from tests.optimizer.cases import FIBRE, companion, furnish, group, switch
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system, price, store
+from tests.world.solved import solve
 
 Change = Callable[[Request], None]
 
@@ -49,7 +49,7 @@ def small(*changes: Change) -> Inputs:
 
 @cache
 def plain() -> Plan:
-    plan = api.solve_inputs(small(), explain=False)
+    plan = solve(small(), explain=False)
     assert plan.status == "optimal"
     assert {line.section for line in plan.lines} > {"Network", "Optics & cables", "Racks & power"}
     return plan
@@ -67,7 +67,7 @@ def test_order_in_the_catalogs_is_nothing() -> None:
     random.shuffle(families)
     prices = dict(random.sample(list(inputs.prices.items()), len(inputs.prices)))
     shuffled = replace(inputs, items=tuple(items), families=tuple(families), prices=prices)
-    assert content(api.solve_inputs(shuffled, explain=False)) == content(plain())
+    assert content(solve(shuffled, explain=False)) == content(plain())
 
 
 def leftovers(request: Request) -> None:
@@ -86,9 +86,9 @@ def leftovers(request: Request) -> None:
 
 
 def test_what_no_problem_names_changes_nothing() -> None:
-    assert content(api.solve_inputs(small(leftovers), explain=False)) == content(plain())
+    assert content(solve(small(leftovers), explain=False)) == content(plain())
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
-    first, second = (api.solve_inputs(small(), explain=False) for _ in range(2))
+    first, second = (solve(small(), explain=False) for _ in range(2))
     assert plan_json.to_bytes(first) == plan_json.to_bytes(second) == plan_json.to_bytes(plain())

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 
 def hall(maximize: str = "useful_gpus", **more: Any) -> Request:
@@ -21,7 +21,7 @@ def hall(maximize: str = "useful_gpus", **more: Any) -> Request:
 
 
 def binding(request: Request) -> set[str]:
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     assert plan.status == "optimal"
     return {limit.name for limit in plan.limits if limit.binding} - {"items.box.fixed"}
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.plan.cables import cable_schedule
 from planner.schema.layout import CableSchedule
 from planner.schema.plan import Plan
 from tests.test_superpod import SUPERPOD
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.solved import solve
 
 FLOOR = "floor: {racks_per_row: 10, rack_width: 60 cm, row_pitch: 3 m, riser: 1.5 m, slack: 10 %}"
 
@@ -27,8 +28,8 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def superpod(problem: Path) -> tuple[Inputs, Plan]:
-    inputs = api.load(problem)
-    return inputs, api.solve_inputs(inputs)
+    inputs = load(problem)
+    return inputs, solve(inputs)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_lengths_follow_from_rows_positions_and_heights(schedule: CableSchedule)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_plans_have_the_cables_of_their_bills(seed: int) -> None:
     inputs = inputs_of(random_case(seed))
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     if not plan.lines:
         return
     found = cable_schedule(inputs, plan)

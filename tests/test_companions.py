@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.case import resolve
+from planner.loader import load
 from tests.optimizer.cases import furnish, group, ports, switch
 from tests.optimizer.counted import companion_counts
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, gpu_system, price
+from tests.world.solved import solve
 
 PROBLEMS = Path(__file__).parent.parent / "problems"
 
@@ -87,13 +88,13 @@ def test_a_type_that_no_switch_fits_is_left_out() -> None:
 
 def test_xdr_modules_do_not_link_ndr_ports() -> None:
     """NVIDIA: transceivers with lanes of 200 Gb/s cannot go down to 100 Gb/s."""
-    inputs = api.load(PROBLEMS / "10MW.yaml", settings=("network.compute.switches=[nvidia_q3400]",))
+    inputs = load(PROBLEMS / "10MW.yaml", settings=("network.compute.switches=[nvidia_q3400]",))
     left_out = dict(resolve(inputs).not_considered)
     for name, speed in (("nvidia_dgx_b200", 400), ("nvidia_gb200_nvl72", 400)):
         assert left_out[name] == f"no switch of network.compute has ports of {speed} Gb/s"
     assert "nvidia_gb300_nvl72" not in left_out
     first = "network.compute.switches=[nvidia_q3400, nvidia_qm9700]"
-    fabrics = resolve(api.load(PROBLEMS / "10MW.yaml", settings=(first,))).companions.fabrics
+    fabrics = resolve(load(PROBLEMS / "10MW.yaml", settings=(first,))).companions.fabrics
     served = {name: fabric.switch for fabric in fabrics for name in fabric.serves if fabric.design}
     assert served["nvidia_dgx_b200"] == served["nvidia_gb200_nvl72"] == "nvidia_qm9700"
     assert served["nvidia_dgx_b300"] == "nvidia_q3400"
@@ -104,9 +105,9 @@ def test_a_fabric_has_an_end() -> None:
     request.site["it_power"] = "90 MW"
     # Radix 8 in three tiers holds 128 ports, 4 to a system: 32 systems, one of them the manager.
     request.more["targets"] = {"min_gpus": 31 * 8}
-    assert api.solve_inputs(inputs_of(request.case())).status == "optimal"
+    assert solve(inputs_of(request.case())).status == "optimal"
     request.more["targets"] = {"min_gpus": 31 * 8 + 1}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
     with pytest.raises(ValueError, match="more than any size holds"):
         counts(request, gpu=32)
@@ -128,7 +129,7 @@ def test_another_type_makes_a_fabric_cheaper_where_it_may_work(types: int) -> No
         "items": {"gpu": {"max": 8}, "cheap": {"max": 1}},
         "network": {"compute": {"switches": ["leaf"], "oversubscription": 1.5}},
     }
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     counts = {line.sku: line.quantity for line in plan.lines}
     assert plan.status == "optimal"
     if types == 2:

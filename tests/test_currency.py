@@ -12,7 +12,6 @@ from random import Random
 import pytest
 
 from planner import currency
-from planner.api import solve
 from planner.currency import Currency
 from planner.explore.explorer import AS_IT_IS
 from planner.explore.single import SingleExplorer
@@ -24,6 +23,7 @@ from planner.report.words import scale
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
+from tests.world.solved import solve
 
 EURO = "exchange: {EUR: {usd: 2, on: 2026-11-20, source: ECB}}\ncurrency: EUR\n"
 """A rate that nothing else could be taken for."""

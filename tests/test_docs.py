@@ -15,7 +15,7 @@ from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from tests.world.commands import ran
 from tests.world.scripts import script
-from tests.world.solved import solved
+from tests.world.solved import solve, solved
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -155,11 +155,10 @@ def test_atomic_files_in_the_documentation_are_valid(tmp_path: Path) -> None:
 
 
 def test_problem_in_the_how_to_solves_with_its_own_catalog_and_prices(tmp_path: Path) -> None:
-    from planner import api
 
     snippet_files(tmp_path)
     only = "consider.storage_families=[acme_fs]"
-    plan = api.solve(tmp_path / "site.yaml", settings=(only,))
+    plan = solve(tmp_path / "site.yaml", settings=(only,))
     assert plan.status == "optimal"
     line = next(line for line in plan.lines if line.sku == "acme_flash_9")
     assert line.unit_net_usd == 168_000.0

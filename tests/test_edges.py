@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from tests.world.catalog import figure
+from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
 
 
@@ -90,7 +90,7 @@ def test_a_budget_is_met_to_the_cent_or_not(cents_over: int, gpus: int) -> None:
     prices = priced(large=40e6 + cents_over / 100, small=40e6, store=10e6)
     items = [system("large", 16), system("small", 8), STORE]
     budget, objective = {"capex": "50 MUSD"}, {"maximize": "gpus"}
-    plan = api.solve_inputs(hall_of(items, prices, budget=budget, objective=objective))
+    plan = solve(hall_of(items, prices, budget=budget, objective=objective))
     assert plan.status == "optimal"
     assert plan.totals is not None
     assert plan.totals.gpus_used == gpus
@@ -100,4 +100,4 @@ def test_free_systems_under_a_budget_have_no_end() -> None:
     prices = priced(large=0.0, store=10e6)
     budget, objective = {"capex": "50 MUSD"}, {"maximize": "gpus"}
     inputs = hall_of([system("large", 16), STORE], prices, budget=budget, objective=objective)
-    assert api.solve_inputs(inputs).status == "unbounded"
+    assert solve(inputs).status == "unbounded"

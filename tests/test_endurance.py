@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 TLC = {"type": "tlc", "raw": "4 TB", "source": "made_up", "confidence": "low"}
 QLC = {"type": "qlc", "raw": "16 TB", "source": "made_up", "confidence": "low"}
@@ -28,7 +28,7 @@ def hall(media: list[dict[str, Any]], **storage: Any) -> Request:
 
 
 def planned(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def endured(plan: Plan) -> float | None:

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from planner import api
 from planner.case.figures import SUMS
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
@@ -19,6 +18,7 @@ from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system
+from tests.world.solved import solve
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
@@ -111,7 +111,7 @@ def faults(case: Case) -> list[str]:
     """Return what is wrong with the plan of a case, by exhaustive enumeration."""
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
     try:
-        return disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+        return disagreements(case, solve(inputs_of(case), explain=False), truth)
     except InputError as error:  # a demand that nothing can meet is refused before any search
         codes = [finding.code for finding in error.findings]
         return [] if truth is None and codes == ["demanded"] else [f"{error}; enumerated {truth}"]
@@ -158,7 +158,7 @@ def weighed(seed: int) -> tuple[Case, float | None]:
         for weight in (_weight(random) if random.random() < 0.8 and not item.components else None,)
     ]
     case = replace(case, items=items)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
+    plan = solve(inputs_of(case), explain=False)
     lines = [line for line in plan.lines if line.parent is None]
     kg = sum(line.weight_kg or 0.0 for line in lines)
     return case, kg if plan.status == "optimal" and kg > 0 else None
@@ -185,7 +185,7 @@ def test_what_stands_on_the_floor_is_limited() -> None:
         for share in (0.6, 0.9):
             light = limited(case, share * kg)
             assert faults(light) == [], f"seed {seed}, at most {share} of {kg} kg"
-            plan = api.solve_inputs(inputs_of(light), explain=False)
+            plan = solve(inputs_of(light), explain=False)
             for limit in plan.limits:
                 if limit.name == "weight":
                     met += 1
@@ -207,7 +207,7 @@ def test_the_least_sum_is_that_of_the_enumeration(name: str) -> None:
         objective = Objective.model_validate({"minimize": name})
         case = replace(case, problem=case.problem.model_copy(update={"objective": objective}))
         assert faults(case) == [], f"seed {seed}"
-        plan = api.solve_inputs(inputs_of(case), explain=False)
+        plan = solve(inputs_of(case), explain=False)
         if plan.status == "optimal":
             tried += 1
             stated = getattr(plan.totals, asked.figure.name)

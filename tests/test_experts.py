@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.schema.job import Parallelism
@@ -18,6 +17,7 @@ from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 CHUNKS, SEEDS_PER_CHUNK = 10, 12
 ROUTED = 58 * 256 * 3 * 7168 * 2048
@@ -103,7 +103,7 @@ def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
         case = mixed(seed)
         truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
         try:
-            plan = api.solve_inputs(inputs_of(case), explain=False)
+            plan = solve(inputs_of(case), explain=False)
         except InputError:  # nothing on offer holds a tensor group, or a replica: said before
             assert truth is None
             continue
@@ -124,7 +124,7 @@ def request(**option: Any) -> Request:
 
 
 def planned(asked: Request) -> Plan:
-    return api.solve_inputs(inputs_of(asked.case()), explain=False)
+    return solve(inputs_of(asked.case()), explain=False)
 
 
 def test_memory_counts_what_experts_hold() -> None:

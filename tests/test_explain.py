@@ -12,7 +12,6 @@ from openpyxl.workbook import Workbook
 
 from planner import shipped
 from planner.analysis import explain
-from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
 from planner.schema.explanation import Explanation, Marginal
@@ -20,6 +19,7 @@ from planner.schema.plan import Plan
 from planner.terminal import STANDARD
 from tests.report.hostile import TEXTS, lay_out
 from tests.world.commands import Ran, once, ran
+from tests.world.solved import solve
 
 PROBLEMS = {
     name: str(shipped.problem_files()[name])
@@ -47,8 +47,7 @@ def explained(*arguments: str) -> Explanation:
 
 
 def solved(problem: str, *settings: str) -> Plan:
-    options = Options(explain=False)
-    return solve(problem, settings=("objective.indifference=0", *settings), options=options)
+    return solve(problem, settings=("objective.indifference=0", *settings), explain=False)
 
 
 def row_of(found: Explanation, path: str) -> Marginal:

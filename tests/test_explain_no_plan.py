@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from planner import shipped
-from planner.api import Options, solve, solve_with
+from planner.api import Options, solve_with
 from planner.infeasible.oracle import Decision, Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
@@ -18,6 +18,7 @@ from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
 from tests.world.commands import once, ran
+from tests.world.solved import solve
 
 RESTORE = str(shipped.problem_files()["infeasible_restore"])
 TIGHT = (
@@ -45,7 +46,7 @@ def why(*arguments: str) -> Infeasibility:
 def ends(problem: str, settings: tuple[str, ...], steps: tuple[Step, ...]) -> str:
     """Return how the problem ends with steps made, as a user makes them."""
     made = tuple(setting for step in steps for setting in step.settings)
-    return solve(problem, settings=(*settings, *made), options=Options(explain=False)).status
+    return solve(problem, settings=(*settings, *made), explain=False).status
 
 
 def short_of(step: Step) -> Step:

@@ -16,12 +16,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from planner.api import load, solve
 from planner.errors import InputError
 from planner.explore import explorer as explore
 from planner.explore import server
 from planner.explore.single import SingleExplorer
+from planner.loader import load
 from tests.world.commands import ran
+from tests.world.solved import solve
 
 PROBLEM = Path(__file__).parents[1] / "problems" / "10MW.yaml"
 POWER = "site.facility_power"

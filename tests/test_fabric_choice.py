@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
 from planner.errors import VerificationError
 from planner.schema.plan import Plan
 from planner.verifier import faults, verify
 from tests.test_exactness import faults as enumerated_faults
 from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.solved import solve
 
 SEVERAL = (5484, 7069, 7621, 8793)
 """Random problems with several switches; the job of some runs on two types at once."""
@@ -26,7 +26,7 @@ def solved(case: Case, **compute: object) -> Plan:
     problem = case.problem.model_copy(
         update={"network": network.model_copy(update={"compute": changed})}
     )
-    return api.solve_inputs(inputs_of(replace(case, problem=problem)), explain=False)
+    return solve(inputs_of(replace(case, problem=problem)), explain=False)
 
 
 def decided(plan: Plan) -> tuple[object, ...]:
@@ -55,7 +55,7 @@ def test_enumeration_chooses_the_fabric_too(seed: int) -> None:
 def test_a_plan_with_a_switch_that_is_not_allowed_is_refused() -> None:
     case = random_case(SEVERAL[0])
     inputs = inputs_of(case)
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     compute = next(f for f in plan.fabrics if f.network == "compute")
     assert case.problem.network.compute is not None
     others = tuple(n for n in case.problem.network.compute.switches if n != compute.switch_sku)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
 from planner.report.views.plan import whole
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 
 def hall(**objective: object) -> Request:
@@ -24,7 +24,7 @@ def hall(**objective: object) -> Request:
 
 
 def solved(request: Request, **options: object) -> Plan:
-    plan = api.solve_inputs(inputs_of(request.case()), **options)  # type: ignore[arg-type]
+    plan = solve(inputs_of(request.case()), **options)  # type: ignore[arg-type]
     assert plan.status == "optimal", plan.message
     return plan
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from planner import api
 from planner.case import resolve
 from planner.commands.init import (
     QUESTIONS,
@@ -18,9 +17,11 @@ from planner.commands.init import (
     write_problem,
 )
 from planner.errors import InputError
+from planner.inputs import Inputs
 from planner.loader import load
 from planner.optimizer.optimise import optimise
 from tests.world.commands import Ran, ran
+from tests.world.solved import solve
 
 Runner = Callable[..., Ran]
 
@@ -55,7 +56,7 @@ def test_answers_become_a_problem_that_is_solved(run: Runner, tmp_path: Path) ->
     assert problem.items["nvidia_dgx_h100"].installed == 8
     families = problem.consider.storage_families
     assert families and {name.split("_")[0] for name in families} == {"ddn", "vast"}
-    plan = api.solve(tmp_path / "Three-MW.yaml", options=api.Options(explain=False))
+    plan = solve(tmp_path / "Three-MW.yaml", explain=False)
     assert plan.status == "optimal"
     assert {line.vendor for line in plan.lines if line.section == "Storage"} <= {"DDN", "VAST Data"}
 
@@ -230,7 +231,7 @@ def test_a_file_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert write_problem(LEAST, tmp_path, force=True) == path
 
 
-def written(folder: Path, **answers: str) -> api.Inputs:
+def written(folder: Path, **answers: str) -> Inputs:
     """Return the problem of the least answers and these."""
     given = {name.replace("_", "-"): answer for name, answer in answers.items()}
     return load(write_problem(LEAST | given, folder, force=True))

@@ -9,7 +9,6 @@ from functools import cache
 
 import pytest
 
-from planner import api
 from planner.case.figures import SUMS
 from planner.case.items import BillItem
 from planner.case.model import Rates
@@ -24,10 +23,10 @@ from planner.schema.plan import Plan
 from planner.workbook import write
 from tests.optimizer.limited import everything_limited
 from tests.world.random_cases import inputs_of
+from tests.world.solved import solve
 
 LOCAL = {
-    name: "of the local level of checkpoints"
-    for name in ("local_fits", "local_lag", "local_room", "local_endurance")
+    name: "of the local level of checkpoints" for name in ("local_fits", "local_lag", "local_room")
 }
 BULK = {name: "of the bulk tier" for name in ("bulk_capacity", "bulk_read", "staging")}
 BULK["burst_recovery"] = "of storage with write buffers"
@@ -64,7 +63,7 @@ def everything() -> Inputs:
 
 @cache
 def solved() -> Plan:
-    return api.solve_inputs(everything(), explain=False)
+    return solve(everything(), explain=False)
 
 
 SINGLE = [limit for limit in LIMITS if "*" not in limit.name]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.api import solve_inputs
 from tests.world.random_cases import inputs_of
 from tests.world.requests import two_systems
+from tests.world.solved import solve
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ from tests.world.requests import two_systems
 def test_weights_fit_to_the_last_byte_or_not(parameters: str, precision: str, taken: str) -> None:
     request = two_systems(parameters, tensor=8, pipeline=1)
     request.job["training"] = {"mfu": 0.5, "precision": precision}
-    plan = solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     assert {line.sku for line in plan.lines if line.section == "Compute"} == {taken}

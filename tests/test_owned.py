@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.errors import InputError
 from planner.report.views.plan import whole
 from planner.schema.plan import Line, Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, gpu_system, price
+from tests.world.solved import solve
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 
@@ -31,7 +31,7 @@ def owner(**rule: object) -> Request:
 
 
 def solved(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def line(plan: Plan, sku: str) -> Line:
@@ -111,7 +111,7 @@ def test_less_than_is_owned_is_refused_with_its_line(tmp_path: Path, key: str) -
     )
     wanted = rf"problem.yaml:4: .*{key} 4 is fewer than the 8 installed, which stay; .*retire: true"
     with pytest.raises(InputError, match=wanted):
-        api.solve(path)
+        solve(path)
 
 
 def with_owned_spares(owned: int) -> Request:
@@ -132,7 +132,7 @@ def with_owned_spares(owned: int) -> Request:
 def test_owned_spares_that_help_stand_by(owned: int, indifference: float, objective: str) -> None:
     request = with_owned_spares(owned)
     request.more["objective"] = {"maximize": objective, "indifference": indifference}
-    truth, plan = request.plan(), api.solve_inputs(inputs_of(request.case()))
+    truth, plan = request.plan(), solve(inputs_of(request.case()))
     assert truth.counts["gpu"] == owned
     repair = plan.jobs[0].repair
     assert repair is not None and repair.spares == owned - 4

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.loader import load
 from planner.schema.plan import Plan
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price, store
+from tests.world.solved import solve
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 
@@ -32,7 +33,7 @@ def bundled(**spares: float) -> Request:
 
 
 def solved(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def of_parts(plan: Plan) -> list[tuple[str, int, int, float | None]]:
@@ -110,7 +111,7 @@ def test_a_plan_of_many_ha_pairs_is_several_clusters() -> None:
     """NetApp: 12 HA pairs are the most of a cluster, not of a plan."""
     settings = ("consider.storage_families=[netapp_ontap]", "items.netapp_aff_a90={min: 13}")
     inputs = load(shipped.problem_files()["10MW"], settings=settings)
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     counts = {each.sku: each.quantity for each in plan.lines if each.parent is None}
     assert counts["netapp_aff_a90"] >= 13
     assert counts["cisco_9336c_fx2"] == 2 * -(-counts["netapp_aff_a90"] // 12)

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 import yaml
 
-from planner import api, shipped
+from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
-from planner.schema.plan import Plan
+from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.schema.problem import Problem, Quantity
 from tests.world.random_cases import inputs_of, random_case
+from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
 
 SEEDS = range(300, 316)
@@ -27,7 +28,7 @@ HALL = shipped.problem_files()["10MW"]
 @cache
 def drawn(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(random_case(seed))
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 def solved() -> Iterator[tuple[Inputs, Plan]]:
@@ -108,9 +109,7 @@ def test_more_never_hurts(limit: str) -> None:
         if looser is None:
             continue
         tried += 1
-        assert no_worse(api.solve_inputs(replace(inputs, problem=looser), explain=False), plan), (
-            plan.problem
-        )
+        assert no_worse(solve(replace(inputs, problem=looser), explain=False), plan), plan.problem
     assert tried > 0
 
 
@@ -138,14 +137,14 @@ def test_a_limit_that_does_not_bind_changes_nothing_when_it_goes() -> None:
 @pytest.mark.parametrize("name", ["enterprise_1MW", "infeasible_restore", "megatron_1t"])
 def test_cbc_agrees_on_shipped_problems(name: str) -> None:
     path = shipped.problem_files()[name]
-    by_highs = api.solve(path, options=api.Options(explain=False))
-    by_cbc = api.solve(path, options=api.Options(solver="cbc", explain=False))
+    by_highs = solve(path, explain=False)
+    by_cbc = solve(path, solver="cbc", explain=False)
     assert by_cbc.status == by_highs.status
     if by_highs.status == "optimal":
         assert no_worse(by_cbc, by_highs)
         assert no_worse(by_highs, by_cbc)
         # Where plans within an indifference count as equal, its edge depends on the proof's way.
-        loose = 1e-6 if by_highs.objective.gap_asked <= api.DEFAULT_GAP else 0.05
+        loose = 1e-6 if by_highs.objective.gap_asked <= DEFAULT_GAP else 0.05
         assert bill(by_cbc) == pytest.approx(bill(by_highs), rel=loose)
 
 
@@ -169,9 +168,9 @@ def test_without_an_item_of_the_plan_nothing_gets_better() -> None:
             if item.category not in ("gpu_system", "storage"):  # it cannot be done without
                 if not inputs.problem.items.get(item.id, Quantity()).installed:
                     with pytest.raises(InputError, match=f"'{item.id}' comes with this plan"):
-                        api.solve_inputs(replace(inputs, prices=prices), explain=False)
+                        solve(replace(inputs, prices=prices), explain=False)
                 continue
-            found = api.solve_inputs(replace(inputs, prices=prices), explain=False)
+            found = solve(replace(inputs, prices=prices), explain=False)
             tried += 1
             if found.status == "optimal":
                 assert no_worse(plan, found), (plan.problem, item.id)
@@ -247,7 +246,7 @@ def test_own_hardware_enters_plans(item_id: str, item: str, family: str, tmp_pat
     problem["objective"]["indifference"] = 0
     path = tmp_path / "problem.yaml"
     path.write_text(yaml.safe_dump(problem))
-    plan = api.solve(path)
+    plan = solve(path)
     assert plan.status == "optimal"
     assert item_id in bill(plan)
     assert plan.jobs[0].storage_families == (family,)

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from planner import api
 from planner.case import Case, resolve
+from planner.loader import load
 from planner.sizing.fabric import smallest
 
 PROBLEM = """\
@@ -79,7 +79,7 @@ def case_of(item: str, switch: str, options: str) -> Case:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "problem.yaml"
         path.write_text(text, "utf-8")
-        return resolve(api.load(path))
+        return resolve(load(path))
 
 
 def built(table: Table, systems: int) -> tuple[int, int, int]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.errors import InputError
 from planner.figures import RATIOS
 from planner.schema.problem import Budget, Objective, Term
@@ -20,6 +19,7 @@ from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 NAMES = sorted(RATIOS)
 LIMITED = {
@@ -65,7 +65,7 @@ def test_the_least_ratio_is_that_of_the_enumeration(chunk: int) -> None:
         for name in NAMES:
             case = ratio_case(seed, name)
             truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-            plan = api.solve_inputs(inputs_of(case), explain=False)
+            plan = solve(inputs_of(case), explain=False)
             wrong += [f"seed {seed}, {name}: {said}" for said in disagreements(case, plan, truth)]
             if plan.totals is not None:
                 solved += 1
@@ -86,7 +86,7 @@ def test_the_least_ratio_with_levers_is_that_of_the_enumeration(
     for seed in range(82_000 + 8 * chunk, 82_008 + 8 * chunk):
         case = ratio_case(seed, NAMES[seed % 2], levers(seed))
         truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        plan = api.solve_inputs(inputs_of(case), explain=False)
+        plan = solve(inputs_of(case), explain=False)
         solved += plan.totals is not None
         wrong += [f"seed {seed}: {said}" for said in disagreements(case, plan, truth)]
     assert not wrong, "\n".join(wrong)
@@ -103,7 +103,7 @@ def limited(seed: int, case: Case) -> Case | None:
     free = Budget.model_construct(**{**dict(case.problem.budget or ()), **dict.fromkeys(LIMITED)})
     budgeted = replace(case, problem=case.problem.model_copy(update={"budget": free}))
     try:
-        totals = api.solve_inputs(inputs_of(budgeted), explain=False).totals
+        totals = solve(inputs_of(budgeted), explain=False).totals
     except InputError:  # what is demanded cannot be planned
         return None
     if totals is None:
@@ -122,7 +122,7 @@ def test_a_limit_on_money_per_work_is_that_of_the_enumeration(chunk: int) -> Non
     for seed in range(start, start + SEEDS_PER_CHUNK):
         case = limited(seed, with_levers(seed) if seed % 2 else random_case(seed))
         if case is not None:
-            plan = api.solve_inputs(inputs_of(case), explain=False)
+            plan = solve(inputs_of(case), explain=False)
             truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
             wrong += [f"seed {seed}: {said}" for said in disagreements(case, plan, truth)]
     assert not wrong, "\n".join(wrong)
@@ -142,9 +142,9 @@ def test_work_for_nothing_has_no_ratio() -> None:
     """All that is used is owned, and electricity is free: refused with what would be right."""
     case = by_hand(installed=True, electricity="0 USD/kWh").case()
     with pytest.raises(InputError, match="installed units have no running cost"):
-        api.solve_inputs(inputs_of(case))
+        solve(inputs_of(case))
     paid = by_hand(installed=True).case()
-    assert api.solve_inputs(inputs_of(paid)).status == "optimal"
+    assert solve(inputs_of(paid)).status == "optimal"
 
 
 def test_the_least_cost_of_a_gpu_hour_by_hand() -> None:
@@ -152,7 +152,7 @@ def test_the_least_cost_of_a_gpu_hour_by_hand() -> None:
 
     Goodput falls so slowly that fixed costs decide: all four, 40 kW + 10 kW.
     """
-    plan = api.solve_inputs(inputs_of(by_hand().case()))
+    plan = solve(inputs_of(by_hand().case()))
     assert plan.totals is not None
     gpus, hours = 32, 2 * 8760.0
     tco = 4 * 100_000 + 2 * 10_000 + 50.0 * 1.25 * hours * 0.10

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner import api
 from planner.errors import InputError
+from planner.inputs import Inputs
 from planner.schema.plan import LimitReport, Plan
 from planner.size import size_report
 from tests.oracle.enumerate import best
@@ -20,6 +20,7 @@ from tests.world.random_hardware import figure
 from tests.world.random_reading import reading
 from tests.world.random_repair import repaired_case, shrinking
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 # By hand: each system has 8 GPUs, which are a replica, and reads at most 4 GB/s, as a box gives.
 
@@ -36,9 +37,9 @@ def hall(port: str = "4 GB/s") -> Request:
     return request
 
 
-def solved(request: Request) -> tuple[api.Inputs, Plan]:
+def solved(request: Request) -> tuple[Inputs, Plan]:
     inputs = inputs_of(request.case())
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 def ingest(plan: Plan) -> LimitReport:
@@ -88,7 +89,7 @@ FAMILIES: dict[str, Callable[[int], Case]] = {
 def wrong_in(case: Case) -> list[str]:
     """Disagreements of the plan of a case with exhaustive enumeration."""
     try:
-        plan = api.solve_inputs(inputs_of(case), explain=False)
+        plan = solve(inputs_of(case), explain=False)
     except InputError:  # what is demanded cannot be planned
         return []
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)

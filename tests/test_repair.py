@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.inputs import Inputs
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
@@ -19,6 +18,7 @@ from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
 from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 from tests.world.tampering import put
 
 CHUNKS = 16
@@ -41,7 +41,7 @@ def _faults(seeds: range, *, wide: bool) -> Iterator[tuple[int, list[str]]]:
     for seed in seeds:
         case = repaired_case(seed, wide=wide)
         truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-        said = disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+        said = disagreements(case, solve(inputs_of(case), explain=False), truth)
         if said:
             yield seed, said
 
@@ -54,7 +54,7 @@ def asked(repair: dict[str, Any], **objective: str) -> Request:
 
 
 def planned(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def repair_of(plan: Plan) -> Repair:
@@ -108,14 +108,6 @@ def test_a_number_of_spares_is_bought_and_stands_by() -> None:
     plan = planned(request)
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 8, "box": 2}
     assert (repair_of(plan).spares, repair_of(plan).decided) == (3, False)
-
-
-def test_classes_of_failures_are_their_sum() -> None:
-    classes = [{"share": 0.5, "time": "3 h"}, {"share": 0.25, "time": "40 h"}]
-    apart = planned(asked({"classes": classes}, maximize="goodput"))
-    together = planned(asked({"share": 0.75, "time": f"{11.5 / 0.75} h"}, maximize="goodput"))
-    assert repair_of(apart).availability == pytest.approx(repair_of(together).availability)
-    assert repair_of(apart).hardware_share == pytest.approx(0.75)
 
 
 def test_a_swap_longer_than_the_time_between_failures_is_no_plan() -> None:
@@ -180,7 +172,7 @@ def test_other_gpus_of_a_system_than_it_has_are_refused(used: int) -> None:
 @cache
 def solved(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(repaired_case(seed))
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 @pytest.mark.parametrize("seed", PROPERTY_SEEDS)
@@ -190,12 +182,10 @@ def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
         return
     repair = inputs.problem.job.repair
     assert repair is not None
-    halved = tuple(each.model_copy(update={"time_s": each.time_s / 2.0}) for each in repair.classes)
-    time_s = None if repair.time_s is None else repair.time_s / 2.0
-    for update in ({"time_s": time_s, "classes": halved}, {"spares": "open"}, {"swap_s": 0.0}):
+    for update in ({"time_s": repair.time_s / 2.0}, {"spares": "open"}, {"swap_s": 0.0}):
         job = inputs.problem.job.model_copy(update={"repair": repair.model_copy(update=update)})
         problem = inputs.problem.model_copy(update={"jobs": (job,)})
-        better = api.solve_inputs(
+        better = solve(
             Inputs.from_parts(
                 problem=problem, items=inputs.items, families=inputs.families,
                 prices=inputs.prices, discounts=inputs.discounts,

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from planner import api
 from planner.report.views.plan import whole
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
@@ -16,6 +15,7 @@ from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.requests import Request, gpu_system, price
+from tests.world.solved import solve
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def rack_hall(**job: object) -> Request:
 
 
 def solved(request: Request) -> Plan:
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     assert plan.status == "optimal", plan.message
     truth = request.plan()
     assert plan.jobs[0].gpus_used == truth.gpus_used
@@ -75,7 +75,7 @@ def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
     reasons = {entry.sku: entry.reason for entry in plan.not_considered}
     assert "a tensor group of 16 GPUs does not fit into the 8" in reasons["small"]
     del request.items[0]
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     assert plan.status == "infeasible"
     assert "tensor group of 16 GPUs" in whole(plan)
 
@@ -109,5 +109,5 @@ def test_least_replicas_of_random_mixtures_are_those_of_enumeration(seed: int) -
             demand.setdefault("max", random.choice((1, 2, 3)))
     case = read(documents)
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
+    plan = solve(inputs_of(case), explain=False)
     assert not disagreements(case, plan, truth)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
@@ -22,6 +21,7 @@ from planner.schema.problem import Quantity
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
 from tests.world.random_cases import random_case
+from tests.world.solved import solve
 
 SEEDS = (4, 6, 13, 17, 18, 31, 38, 44, 62, 66, 68, 75, 80, 82, 84, 85, 86, 89, 94, 117, 128)
 """Of the first 150 random problems those whose plans have rivals."""
@@ -31,7 +31,7 @@ LOOSE = 1e-6
 @cache
 def random_plan(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(random_case(seed))
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 def rivals(plan: Plan) -> tuple[StorageOption, ...]:
@@ -73,7 +73,7 @@ def reached(inputs: Inputs, plan: Plan, option: StorageOption, fewer: int) -> fl
     if asked is None:
         return None
     try:
-        found = api.solve_inputs(asked, explain=False)
+        found = solve(asked, explain=False)
     except InputError:
         return None
     if found.status == "infeasible":
@@ -116,7 +116,7 @@ def test_a_rival_that_draws_more_takes_the_place_of_a_few_systems(tmp_path: Path
     large = ("site.facility_power=5 MW", "site.racks=400", "budget.capex=500 MUSD",
              "items.gpu_box.max=2000", "jobs.0.gpus.whole=systems",
              "objective.indifference=0")  # fmt: skip
-    plan = api.solve(tmp_path / "problem.yaml", settings=large)
+    plan = solve(tmp_path / "problem.yaml", settings=large)
     found, by_sku = options(plan)
     (own,) = [option for option in found.options if option.chosen]
     assert own.items[0].sku == "quick_store"
@@ -148,7 +148,7 @@ def solved(folder: Path, slow: str = "", quick: str = "", *, problem: str = "") 
         )
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    return api.solve(folder / "problem.yaml")
+    return solve(folder / "problem.yaml")
 
 
 def options(plan: Plan) -> tuple[StorageOptions, dict[str, StorageOption]]:

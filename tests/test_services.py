@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from planner import api
 from planner.report.bill import bill
 from planner.schema.plan import Line, Plan
 from tests.world.bills import Bill, bill_of_two, companion, group, port, switch
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure
+from tests.world.solved import solve
 
 
 def served(per: str, amount: str, **more: object) -> Bill:
@@ -46,7 +46,7 @@ def same(request: Bill) -> Bill:
 
 
 def solved(request: Bill) -> Plan:
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = solve(inputs_of(request.case()))
     assert plan.totals is not None
     return plan
 

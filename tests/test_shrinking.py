@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.errors import InputError
 from planner.inputs import Inputs
@@ -27,6 +26,7 @@ from tests.test_ways import with_levers
 from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.random_repair import shrinking
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 CHUNKS, SEEDS_PER_CHUNK, FIRST_SEED = 12, 10, 100
 DAY_S = 86_400.0
@@ -95,7 +95,7 @@ def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     for seed in range(first, first + SEEDS_PER_CHUNK):
         case = mixed(seed)
         try:
-            plan = api.solve_inputs(inputs_of(case), explain=False)
+            plan = solve(inputs_of(case), explain=False)
         except InputError:  # trays in racks, and the problem demands that type
             continue
         truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
@@ -115,7 +115,7 @@ def request(pipeline: int = 4, **repair: Any) -> Request:
 @cache
 def by_hand() -> tuple[Inputs, Plan]:
     inputs = inputs_of(request().case())
-    return inputs, api.solve_inputs(inputs, explain=False)
+    return inputs, solve(inputs, explain=False)
 
 
 def captured(before: float, rate: float, interval_s: float) -> float:
@@ -171,7 +171,7 @@ def test_fewer_replicas_than_must_run_wait() -> None:
     """Where the memory of GPUs needs most of the replicas a plan is close to one that waits."""
     tight = request()
     tight.job["parallelism"]["min_replicas"] = 8
-    plan = api.solve_inputs(inputs_of(tight.case()), explain=False)
+    plan = solve(inputs_of(tight.case()), explain=False)
     assert told(plan).least_replicas == 8
     assert told(plan).stopped_h_per_year > 1.0
     assert plan.jobs[0].useful_gpus < by_hand()[1].jobs[0].useful_gpus
@@ -189,7 +189,7 @@ def simulated(plan: Plan, **options: Any) -> Any:
 @pytest.mark.parametrize("seed", range(45))
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     try:
-        plan = api.solve_inputs(inputs_of(mixed(seed)), explain=False)
+        plan = solve(inputs_of(mixed(seed)), explain=False)
     except InputError:
         return
     if not plan.jobs or plan.jobs[0].mode == "sync":

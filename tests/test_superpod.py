@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
 from planner.schema.plan import Line, Plan
+from tests.world.solved import solve
 
 SUPERPOD = """\
 name: DGX SuperPOD of 127 DGX H100
@@ -35,7 +35,7 @@ objective: {minimize: cost}
 def superpod(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     problem = tmp_path_factory.mktemp("superpod") / "problem.yaml"
     problem.write_text(SUPERPOD, "utf-8")
-    plan = api.solve(problem)
+    plan = solve(problem)
     assert plan.status == "optimal"
     return plan
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from planner import api
 from planner.plan.notes import verdict
 from planner.report.views import plan as plan_view
 from planner.schema.plan import Plan
 from planner.verifier import faults
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 
 def failing(per_gpu_day: float) -> tuple[Request, Plan]:
     """Return a plan whose GPUs fail so often that little work is left."""
     request = Request(maximize="useful_gpus")
     request.job["failures"] = {"per_gpu_day": per_gpu_day}
-    return request, api.solve_inputs(inputs_of(request.case()), explain=False)
+    return request, solve(inputs_of(request.case()), explain=False)
 
 
 def codes(plan: Plan) -> set[str]:
@@ -65,7 +65,7 @@ def test_a_goodput_floor_that_binds_leaves_supply_unused() -> None:
     request = Request(maximize="useful_gpus")
     request.site["it_power"] = "50 MW"
     request.more["targets"] = {"min_goodput": 0.93}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert any(each.name == "min_goodput" and each.binding for each in plan.limits)
     assert "supply" not in codes(plan)
 

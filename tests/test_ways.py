@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.schema.plan import Plan
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 Raw = dict[str, Any]
 CHUNKS, SEEDS_PER_CHUNK = 10, 12
@@ -106,7 +106,7 @@ def faults(seed: int) -> list[str]:
     case = with_levers(seed)
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
     try:
-        return disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+        return disagreements(case, solve(inputs_of(case), explain=False), truth)
     except Exception as error:  # so that one seed does not hide the others
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
@@ -136,7 +136,7 @@ def capped(points: Any, throughput: str, **row: Any) -> Request:
 
 
 def planned(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 @pytest.mark.parametrize(

@@ -1,40 +1,172 @@
-"""Plans nearly as good as the best that differ from it as much as possible.
-
-Searched for: other storage vendors and GPU types, and the extremes of money, power and counts, with
-the objective within the tolerance. Of the plans found those that differ most are returned.
-"""
+"""Other plans of a problem: storage by vendors' rules, and plans nearly as good as the best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Request
+from planner.analysis.request import PROBLEMS, Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
+    NO_PLAN,
     Best,
     Variants,
+    confirmed,
+    error_text,
     no_worse,
-    storage_of,
-    systems_of,
+    others,
     value_of,
 )
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.case.model import CountName
+from planner.errors import Finding, InputError
+from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
+from planner.loader.overrides import checked
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
+from planner.paths import job_path
 from planner.plan import assemble
-from planner.schema.analysis import Alternative, Alternatives, Direction, DirectionName, Way
-from planner.schema.plan import Plan
-from planner.schema.problem import Objective
+from planner.schema.analysis import Alternative, Alternatives, Measure, RuleRow, RulesTable, Way
+from planner.schema.plan import ObjectiveReport, Plan
+from planner.schema.problem import CustomRule, Objective
+from planner.sizing.demand import VENDOR_RULES
 from planner.verifier import verify
 
-LABELS: dict[DirectionName, str] = {
+LATE = "not decided, as it takes too long"
+
+# Storage by vendors' rules
+
+_RULE, _MODE = "storage.rule", job_path("checkpoint.mode")
+_VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
+_MODES = {"async": "asynchronous", "sync": "synchronous"}
+
+
+class Question(NamedTuple):
+    """A row to fill: changes of the problem."""
+
+    group: Literal["demand", "rule", "mode"]
+    name: str
+    label: str
+    changes: tuple[Change, ...] = ()
+
+
+def row_questions(inputs: Inputs) -> Iterator[Question]:
+    """Yield the rows of the table, the demand law first; checkpoint modes by the demand law."""
+    mode, own = inputs.problem.job.checkpoint.mode, inputs.problem.storage.rule
+    demand = Change(_RULE, "demand", "demand")
+    yield Question("demand", "demand", "what the job needs", (demand,))
+    if isinstance(own, CustomRule):
+        yield Question("rule", own.name, f"'{own.name}'")
+    for rule in VENDOR_RULES.values():
+        label = f"{_VENDORS[rule.family]} {rule.name}"
+        yield Question("rule", rule.name, label, (Change(_RULE, rule.name, rule.name),))
+    by_demand = () if own == "demand" else (demand,)
+    for name, label in _MODES.items():
+        if name != mode:
+            yield Question("mode", name, label, (*by_demand, Change(_MODE, name, name)))
+
+
+def rules_table(
+    inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
+) -> RulesTable:
+    """Table of a problem; each row is the plan that `solve` takes, verified on its own.
+
+    Args:
+        base: the plan of the problem itself.
+        progress: called with the number of rows solved and of all.
+    """
+    options = options.started()
+    asked, rows = tuple(row_questions(inputs)), list[RuleRow]()
+    for place, ask in enumerate(asked):
+        progress(place, len(asked))
+        rows.append(_row(ask, inputs, base, options.turn(len(asked) - place)))
+    jobs = [row.plan.jobs[0] for row in rows if row.plan is not None]
+    measure = measure_of(base.objective, flops=any(job.useful_pflops is not None for job in jobs))
+    values = [None if row.plan is None else value_in(row.plan, measure) for row in rows]
+    return RulesTable(
+        currency=base.currency,
+        problem=base.problem,
+        problem_file=base.provenance.problem_file,
+        scenario=base.provenance.scenario,
+        overrides=base.provenance.overrides,
+        input_sha256=base.provenance.input_sha256,
+        objective=base.objective.name,
+        measure=measure,
+        rows=tuple(
+            row.model_copy(update={"measured": value, "difference": _difference(value, values[0])})
+            for row, value in zip(rows, values, strict=True)
+        ),
+    )
+
+
+def _difference(value: float | None, reference: float | None) -> float | None:
+    return value / reference - 1.0 if value is not None and reference else None
+
+
+def _row(ask: Question, inputs: Inputs, base: Plan, options: Options) -> RuleRow:
+    """A row with its plan, not yet measured."""
+    settings = tuple(change.setting for change in ask.changes)
+    row = RuleRow(group=ask.group, name=ask.name, label=ask.label, own=False, settings=settings)
+    try:
+        new = checked(inputs, ask.changes, recorded=True)
+    except InputError as error:
+        return row.model_copy(update={"reason": error_text(error)})
+    if new.problem == inputs.problem:
+        known = {"own": True, "status": base.status, "reason": base.message}
+        return row.model_copy(update={**known, "plan": base if base.jobs else None})
+    best = Variants(new, options).best(ties=True)
+    if best.case is None or best.proof is None or best.run is None:
+        status = "infeasible" if best.impossible else "no_solution"
+        reason = best.reason or (NO_PLAN if best.impossible else LATE)
+        return row.model_copy(update={"status": status, "reason": reason})
+    plan = confirmed(new, best.case, best.proof, options.gap)
+    return row.model_copy(update={"status": plan.status, "plan": plan})
+
+
+def run_rules(request: Request) -> RulesTable:
+    """Compare the plan of a problem with those by vendors' rules and the other checkpoint mode.
+
+    Raises:
+        InputError: the problem is wrong, or several are given.
+    """
+    if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    options = request.options()
+    base = solve_with(request.inputs, options)
+    return rules_table(request.inputs, base, options, request.progress)
+
+
+def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
+    """Measure of plans for an objective: useful work, or the minimised figure.
+
+    Args:
+        flops: whether useful work is known in PFLOP/s.
+    """
+    name, label, unit = objective.name, OBJECTIVES[objective.name].label, objective.unit
+    if objective.sense == "maximize":
+        known = flops and name != "useful_gpus"
+        figure = FIGURES["useful_pflops" if known else "useful_gpus"]
+        name, label, unit = figure.name, figure.label, figure.unit
+    named = {"name": name, "label": label, "unit": unit, "sense": objective.sense}
+    return Measure.model_validate(named)
+
+
+def value_in(plan: Plan, measure: Measure) -> float | None:
+    """Value of a plan in a measure; None where it is not known."""
+    if measure.sense == "minimize":
+        return plan.objective.value
+    return plan.jobs[0].useful_pflops if measure.unit == "PFLOP/s" else plan.jobs[0].useful_gpus
+
+
+# Plans near the best: other storage vendors and GPU types, extremes of money, power and counts
+
+LABELS: Mapping[str, str] = {
     "storage_vendor": "another storage vendor",
     "gpu_type": "another GPU system",
     "least_capex": "least capex",
@@ -45,26 +177,23 @@ LABELS: dict[DirectionName, str] = {
     "fewest_systems": "fewest GPU systems",
     "most_systems": "most GPU systems in use",
 }
-SEVERAL = 8
-"""Plans returned, where nothing else is asked for."""
+_MONEY = {
+    "least_capex": ("cost", "{minimize: cost}"),
+    "least_tco": ("tco", "{minimize: tco}"),
+    "least_power": ("power", "{minimize: power, indifference: 0}"),
+}
 FLOOR_MARGIN, FLOOR_NOISE = 2e-7, 1e-9
 """Relative tightening of floors, which plans may miss by less; and how far plans may miss them."""
 UNPROVEN = "the search ended before anything was proven about how good a plan can be"
 
 
 def alternatives(
-    inputs: Inputs,
-    options: Options,
-    *,
-    within: float = 0.01,
-    most: int = SEVERAL,
-    progress: Progress = ignore,
+    inputs: Inputs, options: Options, *, within: float = 0.01, progress: Progress = ignore
 ) -> Alternatives:
     """The best plan and plans nearly as good that differ from it, each verified.
 
     Args:
         within: how far behind the bound a plan may be, as a share of the objective.
-        most: plans to return, the best one included.
         progress: called with the numbers of directions searched and of all.
 
     Raises:
@@ -90,62 +219,64 @@ def alternatives(
     answer = optimise(case, gap=options.gap, effort=options.effort)
     if answer.operation is None or answer.bound is None:
         return base.model_copy(update={"message": UNPROVEN})
-    found = Search(Variants(inputs, options), case, answer, within)
-    found.candidates.append(Candidate(answer.operation, [Way(name="best", label="the best plan")]))
-    found.run(progress)
-    different = merge_equal(found.candidates)
-    first, *others = most_different(case, different, most)
-    records = [_alternative(found, first, best)]
-    records += [_alternative(found, each, _plan(found, each.operation)) for each in others]
+    found = Near(Variants(inputs, options), case, answer, within)
+    found.keep(answer.operation, Way(name="best", label="the best plan"))
+    ends = list(found.ends(answer.operation))
+    for place, end in enumerate(ends):
+        progress(place, len(ends))
+        found.search(end)
+    plans = [best, *(found.plan(run) for run, _ in found.kept[1:])]
     return base.model_copy(
         update={
             "bound": found.bound,
             "worst": found.worst,
-            "alternatives": tuple(records),
-            "directions": tuple(sorted(found.directions, key=_nearest_last)),
-            "found": len(different),
+            "alternatives": tuple(
+                Alternative(
+                    ways=tuple(ways),
+                    plan=plan,
+                    value=value_of(case, run),
+                    shortfall=found.shortfall(value_of(case, run)),
+                )
+                for plan, (run, ways) in zip(plans, found.kept, strict=True)
+            ),
+            "undecided": tuple(found.undecided),
         }
     )
 
 
-def _nearest_last(direction: Direction) -> tuple[bool, float]:
-    """Order of directions: those within the tolerance, then the others, the nearest last."""
-    missed = 1e9 if direction.shortfall is None else direction.shortfall
-    return direction.ended != "within", -missed
+def run_near(request: Request, *, within: float) -> Alternatives:
+    """Plans of a problem that are nearly as good as the best and differ from it.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    options, progress = request.running(), request.progress
+    return alternatives(request.inputs, options, within=within, progress=progress)
 
 
-@dataclass
-class Candidate:
-    """A plan within the tolerance and the ways that led to it."""
-
-    operation: Run
-    ways: list[Way]
-    distance: float = 0.0
-
-
-class Extreme(NamedTuple):
+class End(NamedTuple):
     """A direction: changes of the problem, the vendor or type left, the count that is extreme."""
 
-    name: DirectionName
+    name: str
     changes: tuple[Change, ...]
     detail: str = ""
-    least: CountName | None = None
+    extreme: CountName | None = None
 
 
 @dataclass
-class Search:
-    """The search for plans near the best, and the plans found so far."""
+class Near:
+    """Plans within a share of the bound of the best, each once with the ways that led to it."""
 
     variants: Variants
     case: Case
     best: Certificate
     within: float
-    candidates: list[Candidate] = field(default_factory=list)
-    directions: list[Direction] = field(default_factory=list)
+    kept: list[tuple[Run, list[Way]]] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
 
     @property
     def bound(self) -> float:
-        """The bound of the objective in its own unit."""
+        """Bound of the objective in its own unit."""
         assert self.best.bound is not None
         return natural(self.case.objective, self.best.bound)
 
@@ -159,176 +290,69 @@ class Search:
         behind = self.bound - value if self.case.maximise else value - self.bound
         return max(0.0, behind) / max(abs(self.bound), 1e-12)
 
-    def whole(self, run: Run) -> Run:
-        """A plan of a problem with less on offer as one of the problem."""
-        units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
-        return replace(run, units=units)
+    def keep(self, run: Run, way: Way) -> None:
+        """Keep a plan, once for each purchase, configuration and use of GPUs."""
+        for known, ways in self.kept:
+            same = (known.gpus, known.mode, known.ways) == (run.gpus, run.mode, run.ways)
+            if same and known.units == run.units:
+                ways.append(way)
+                return
+        self.kept.append((run, [way]))
 
-    def shortfall_of(self, run: Run) -> float:
-        """Distance of a plan behind the bound, as a share of it."""
-        return self.shortfall(value_of(self.case, run))
-
-    def run(self, progress: Progress) -> None:
-        """Search every direction: other vendors and types alone, then extremes."""
-        ends = [*self._others(), *self._extremes()]
-        for place, end in enumerate(ends):
-            progress(place, len(ends))
-            self._try(end)
-        progress(len(ends), len(ends))
-
-    def _others(self) -> Iterator[Extreme]:
-        """Yield each other storage vendor, and each other GPU type."""
-        case, held = self.case, self.best.operation
-        assert held is not None
-        used = {item.vendor for item in case.flash if held.units[item.id]}
-        for vendor in sorted({item.vendor for item in case.flash} - used):
-            yield Extreme("storage_vendor", storage_of(case, {vendor}), vendor)
-        for system in case.systems:
-            if not held.units[system.id]:
-                model = self.variants.inputs.item(system.id).model
-                yield Extreme("gpu_type", systems_of({system.id}), model)
-
-    def _extremes(self) -> Iterator[Extreme]:
-        """Yield every direction to an extreme plan."""
+    def ends(self, held: Run) -> Iterator[End]:
+        """Yield every direction: other vendors and types alone, then extremes."""
         inputs, case = self.variants.inputs, self.case
+        for other in others(inputs, case, held.units):
+            yield End(other.kind, other.changes, other.label)
         floor = no_worse(inputs, case.objective, self.worst, FLOOR_MARGIN)
-        money: tuple[tuple[DirectionName, str, str], ...] = (
-            ("least_capex", "cost", "{minimize: cost}"),
-            ("least_tco", "tco", "{minimize: tco}"),
-            ("least_power", "power", "{minimize: power, indifference: 0}"),
-        )
-        for name, objective, text in money:
+        for name, (objective, text) in _MONEY.items():
             if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
                 continue
             least = Objective.model_validate({"minimize": objective, "indifference": 0})
-            yield Extreme(name, (floor, Change("objective", least, text)))
+            yield End(name, (floor, Change("objective", least, text)))
         for count in get_args(CountName):
-            yield Extreme(count, (floor,), least=count)
+            yield End(count, (floor,), extreme=count)
 
-    def _try(self, end: Extreme) -> None:
+    def search(self, end: End) -> None:
         """Keep the best plan of a direction where it is within the tolerance."""
-        found = self._best(end)
-        known: dict[str, Any] = {"detail": end.detail}
-        proof, case = found.proof, found.case
-        if case is None or proof is None or proof.operation is None or proof.best is None:
-            return self._note(end, "no_plan" if found.impossible else "not_found", **known)
-        run = self.whole(proof.operation)
-        if self.shortfall_of(run) > self.within + FLOOR_NOISE and proof.untouched is not None:
-            run = self.whole(proof.untouched)  # the near-optimal tolerance goes beyond
-        shortfall = self.shortfall_of(run)
-        known |= {"shortfall": shortfall, "proven": proof.status == "optimal"}
-        if end.detail and found.bound is not None:
-            known["at_least"] = self.shortfall(found.bound)
-        if shortfall > self.within + FLOOR_NOISE:
-            return self._note(end, "beyond" if end.detail else "not_found", **known)
-        self._note(end, "within", **known)
-        setting = None if end.least else tuple(change.setting for change in end.changes)
-        way = Way(name=end.name, label=LABELS[end.name], detail=end.detail, setting=setting)
-        self.candidates.append(Candidate(run, [way]))
-        return None
+        found, label = self._best(end), LABELS[end.name]
+        run = found.run
+        if found.case is None or found.proof is None or run is None:
+            self.undecided += [] if found.impossible else [" ".join((label, end.detail)).strip()]
+            return
+        untouched = found.proof.untouched
+        if self._beyond(run) and untouched is not None:
+            run = untouched  # the near-optimal tolerance goes beyond
+        if self._beyond(run):
+            return
+        units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
+        setting = None if end.extreme else tuple(change.setting for change in end.changes)
+        way = Way(name=end.name, label=label, detail=end.detail, setting=setting)
+        self.keep(replace(run, units=units), way)
 
-    def _best(self, end: Extreme) -> Best:
-        if end.least is None:
+    def _beyond(self, run: Run) -> bool:
+        units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
+        value = value_of(self.case, replace(run, units=units))
+        return self.shortfall(value) > self.within + FLOOR_NOISE
+
+    def _best(self, end: End) -> Best:
+        if end.extreme is None:
             return self.variants.best(end.changes, ties=True)
         case = resolve(self.variants.inputs_of(end.changes))
         policy = replace(case.policy, within=0.0, disliked=())
-        case = replace(case, objective=end.least, indifference=0.0, policy=policy)
+        case = replace(case, objective=end.extreme, indifference=0.0, policy=policy)
         return self.variants.best_of(case, ties=True)
 
-    def _note(self, end: Extreme, ended: str, **known: Any) -> None:
-        """Record how a direction ended."""
-        named = {"name": end.name, "label": LABELS[end.name], "ended": ended}
-        self.directions.append(Direction.model_validate(named | known))
-
-
-# The most different of the plans found
-
-
-def merge_equal(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates with equal purchases, configurations and GPUs in use merged."""
-    kept: dict[tuple[object, ...], Candidate] = {}
-    for candidate in candidates:
-        run = candidate.operation
-        key = (*sorted(run.units.items()), run.gpus, run.mode, run.ways)
-        if key in kept:
-            kept[key].ways += candidate.ways
-        else:
-            kept[key] = candidate
-    return list(kept.values())
-
-
-def most_different(case: Case, candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """The first candidate, then each time the one farthest from those before it."""
-    rest = list(candidates)
-    chosen = [rest.pop(0)]
-    while rest and len(chosen) < most:
-        for candidate in rest:
-            candidate.distance = min(
-                distance(case, candidate.operation, other.operation) for other in chosen
-            )
-        best = max(rest, key=lambda candidate: candidate.distance)  # of equals the first
-        rest.remove(best)
-        chosen.append(best)
-    return chosen
-
-
-def distance(case: Case, one: Run, other: Run) -> float:
-    """Difference of two plans, from 0 to 4.
-
-    The shares of storage vendors and of GPU types not in common, and the relative differences in
-    storage units and in GPU systems.
-    """
-    storage, systems = case.storage, case.systems
-    vendors = ({item.vendor for item in storage if run.units[item.id]} for run in (one, other))
-    types = ({system.id for system in systems if run.units[system.id]} for run in (one, other))
-    units = (sum(run.units[item.id] for item in storage) for run in (one, other))
-    counts = (sum(run.units[system.id] for system in systems) for run in (one, other))
-    return _unlike(*vendors) + _unlike(*types) + _relative(*units) + _relative(*counts)
-
-
-def _unlike(one: set[str], other: set[str]) -> float:
-    return 1.0 - len(one & other) / len(one | other) if one | other else 0.0
-
-
-def _relative(one: int, other: int) -> float:
-    return abs(one - other) / max(one, other, 1)
-
-
-# Records
-
-
-def _alternative(found: Search, candidate: Candidate, plan: Plan) -> Alternative:
-    run = candidate.operation
-    return Alternative(
-        ways=tuple(candidate.ways),
-        plan=plan,
-        value=value_of(found.case, run),
-        shortfall=found.shortfall_of(run),
-        distance=candidate.distance,
-    )
-
-
-def _plan(found: Search, run: Run) -> Plan:
-    """A candidate as a complete plan under the bound of the best, verified."""
-    case, inputs, options = found.case, found.variants.inputs, found.variants.options
-    assert found.best.bound is not None
-    value = measure(case, case.objective)(run)
-    bound = (max if case.maximise else min)(found.best.bound, value)
-    gap = share(case, value, bound)
-    # The tolerance is a share of the bound, a gap one of the value.
-    asked = max(gap, found.within / (1.0 - found.within))
-    proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
-    plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
-    verify(inputs, plan)
-    return plan
-
-
-def run(request: Request, *, within: float, most: int) -> Alternatives:
-    """Plans of a problem that are nearly as good as the best and differ from it.
-
-    Raises:
-        InputError: the problem is wrong.
-    """
-    return alternatives(
-        request.inputs, request.running(), within=within, most=most, progress=request.progress
-    )
+    def plan(self, run: Run) -> Plan:
+        """A complete plan under the bound of the best, verified."""
+        case, inputs, options = self.case, self.variants.inputs, self.variants.options
+        assert self.best.bound is not None
+        value = measure(case, case.objective)(run)
+        bound = (max if case.maximise else min)(self.best.bound, value)
+        gap = share(case, value, bound)
+        # The tolerance is a share of the bound, a gap one of the value.
+        asked = max(gap, self.within / (1.0 - self.within))
+        proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
+        plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
+        verify(inputs, plan)
+        return plan

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, get_args
 
 from planner.analysis.request import Request
 from planner.analysis.verification import read_plan
-from planner.api import Options, load, solve_with
+from planner.api import Options, solve_with
 from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.report import scope
 from planner.report.words import product, write_in
 from planner.schema.analysis import (

@@ -1,12 +1,11 @@
-"""Uncertain inputs: where a number stands, how it is distributed, and how that is written."""
+"""Inputs by path that a study changes, and how uncertain ones are distributed."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,42 +25,6 @@ from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.units import QuantityError
 
 Numbers = NDArray[np.float64]
-Quantiles = Callable[[Numbers], Numbers]
-"""Quantile function: shares between 0 and 1 to values in the field's canonical unit."""
-
-
-def quantiles(
-    name: str, values: Sequence[float], least: float = -math.inf, most: float = math.inf
-) -> Quantiles:
-    """Quantile function of a distribution by its name and arguments.
-
-    ``normal`` (mean, standard deviation) and ``lognormal`` (median, exp(sigma)) are truncated at
-    ``least`` and ``most``; ``discrete`` has values, then their probabilities.
-    """
-    from scipy import stats
-
-    first, second = values[0], values[1]
-    if name == "discrete":
-        half = len(values) // 2
-        edges, all_values = np.cumsum(values[half:])[:-1], np.array(values[:half], dtype=float)
-        return lambda shares: all_values[np.searchsorted(edges, shares, side="right")]
-    if name == "lognormal":
-        sigma = math.log(second)
-        ends = (-math.inf if end <= 0.0 else math.log(end / first) / sigma for end in (least, most))
-        standard = stats.truncnorm(*ends).ppf
-        return lambda part: np.clip(first * np.exp(sigma * standard(part)), max(least, 0.0), most)
-    if name == "uniform":
-        known = stats.uniform(first, second - first)
-    elif name == "loguniform":
-        known = stats.loguniform(first, second)
-    elif name == "triangular":
-        width = values[2] - first
-        known = stats.triang((second - first) / width, first, width)
-    else:
-        ends = ((end - first) / second for end in (least, most))
-        known = stats.truncnorm(*ends, loc=first, scale=second)
-    return lambda shares: np.asarray(known.ppf(shares), dtype=float)
-
 
 # Labels of paths
 
@@ -98,27 +61,25 @@ _PRESETS = {"per_gpu_day": FAILURES_PER_GPU_DAY, "bytes_per_parameter": BYTES_PE
 
 
 class Field:
-    """A path with what its numbers may be.
+    """A path with its possible numbers.
 
     ``base`` is the number in place, None where there is none; for a path of several places
     (``prices.*.list``) it is 1, and numbers are factors.
+
+    Raises:
+        NoPlaceError: the path leads nowhere.
     """
 
     def __init__(self, inputs: Inputs, path: str) -> None:
-        """Find the path.
-
-        Raises:
-            NoPlaceError: it leads nowhere.
-        """
         self.variable = Variable(inputs, path)
         self.money, self.rates = inputs.problem.shown_in, inputs.problem.currencies
         self.path, self.several = self.variable.path, self.variable.several
         self.slot = self.variable.first.slot
-        self.base = 1.0 if self.several else _standing(inputs, self.variable)
+        self.base = 1.0 if self.several else _number_in_place(inputs, self.variable)
 
     @property
     def unit(self) -> str:
-        """The unit of numbers; x for factors."""
+        """Unit of numbers; x for factors."""
         if self.several:
             return FACTOR
         unit = self.slot.unit
@@ -134,25 +95,17 @@ class Field:
         return self.slot.unit.low, self.slot.unit.high
 
     def text(self, number: float) -> str:
-        """A number as the field has it, or as a factor."""
+        """A number as in a problem file, or as a factor."""
         if self.slot.whole and not self.several:
             return str(round(number))
         return self.variable.text_of(float(f"{number:.{_DIGITS}g}"), factors=self.several)
 
     def read(self, text: str) -> Reading:
-        """Read a text."""
+        """A text read as a value, or its faults."""
         return self.variable.read(text)
 
-    def refuse(self, number: float) -> None:
-        """Refuse a number that the field does not take.
 
-        Raises:
-            DistributionError: with the reason.
-        """
-        _refuse(self.read(self.text(number)).faults)
-
-
-def _standing(inputs: Inputs, variable: Variable) -> float | None:
+def _number_in_place(inputs: Inputs, variable: Variable) -> float | None:
     """Number in place, also where a word stands for it."""
     place = variable.first
     value = place.value
@@ -166,15 +119,35 @@ def _standing(inputs: Inputs, variable: Variable) -> float | None:
     return number_of(value)
 
 
+# Distributions as text
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "uniform": ("LOW", "HIGH"),
+    "triangular": ("LOW", "MODE", "HIGH"),
+    "normal": ("MEAN", "SD"),
+    "loguniform": ("LOW", "HIGH"),
+    "discrete": (),
+}
+"""Distributions with their arguments."""
+EXAMPLE, DISCRETE = "uniform(8 MW, 12 MW)", "discrete(8 MW: 0.3, 10 MW: 0.7)"
+FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
+_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
+_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
+
+
+class DistributionError(FixableError):
+    """A distribution that cannot be."""
+
+
 class Unknown(NamedTuple):
     """An uncertain input.
 
-    ``words`` is its distribution as written; with ``choices``, texts that may stand there, numbers
-    are places among them.
+    ``distribution`` is one of scipy.stats, ``words`` as written; with ``choices``, texts that may
+    stand there, numbers are places among them.
     """
 
     field: Field
-    quantiles: Quantiles
+    distribution: Any
     words: str
     label: str
     choices: tuple[str, ...] = ()
@@ -186,7 +159,7 @@ class Unknown(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of what is drawn."""
+        """Unit of what is drawn."""
         return "choice" if self.choices else self.field.unit
 
     def draw(self, number: float) -> tuple[tuple[Change, ...], str]:
@@ -196,37 +169,10 @@ class Unknown(NamedTuple):
         return reading.changes, "; ".join(fault.text() for fault in reading.faults)
 
     def recorded(self, number: float) -> float:
-        """A number as the record has it: choices count from 1."""
+        """A number for the record: choices count from 1."""
         if self.choices:
             return number + 1.0
         return float(round(number)) if self.field.slot.whole else number
-
-
-# Distributions as text
-
-EXAMPLES = {
-    "uniform": "uniform(8 MW, 12 MW)",
-    "triangular": "triangular(8 MW, 10 MW, 11 MW)",
-    "normal": "normal(10 MW, 1 MW)",
-    "lognormal": "lognormal(10 MW, 1.2)",
-    "loguniform": "loguniform(5 MW, 20 MW)",
-    "discrete": "discrete(8 MW: 0.3, 10 MW: 0.7)",
-}
-_ARGUMENTS = {
-    "uniform": ("LOW", "HIGH"),
-    "triangular": ("LOW", "MODE", "HIGH"),
-    "normal": ("MEAN", "SD"),
-    "lognormal": ("MEDIAN", "FACTOR"),
-    "loguniform": ("LOW", "HIGH"),
-}
-FIX = "write for example --vary 'site.facility_power=uniform(8 MW, 12 MW)'"
-_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
-_INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
-_NUMBER = re.compile(r"x?\s*[+-]?\.?\d")
-
-
-class DistributionError(FixableError):
-    """A distribution that cannot be."""
 
 
 def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
@@ -235,37 +181,37 @@ def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
     Raises:
         InputError: a distribution cannot be read or does not fit its path, or two of them overlap.
     """
+    known, found = labels(inputs), list[Unknown]()
     if not dists:
-        return tuple(_usual_unknowns(inputs, resolve(inputs)))
-    found = tuple(_unknown(inputs, dist) for dist in dists)
+        for path, text, reason in _usual(inputs, resolve(inputs)):
+            with suppress(NoPlaceError):  # the problem does not state it
+                found.append(_read(inputs, path, text, known, reason))
+        return tuple(found)
+    for option in dists:
+        origin = f"--vary {clip(option, 80)}"
+        path, separator, text = option.partition("=")
+        if not separator or not path.strip() or not text.strip():
+            raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
+        try:
+            found.append(_read(inputs, path, text.strip(), known))
+        except (NoPlaceError, DistributionError, QuantityError) as error:
+            raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
     refuse_overlap(each.field.variable for each in found)
-    return found
+    return tuple(found)
 
 
-def _unknown(inputs: Inputs, option: str) -> Unknown:
-    origin = f"--vary {clip(option, 80)}"
-    path, separator, text = option.partition("=")
-    if not separator or not path.strip() or not text.strip():
-        raise InputError(Finding("dist", "not PATH=DISTRIBUTION", origin, fix=FIX))
-    try:
-        return describe(inputs, Field(inputs, path), text.strip())
-    except (NoPlaceError, DistributionError, QuantityError) as error:
-        raise InputError(Finding("dist", str(error), origin, fix=error.fix)) from None
-
-
-def describe(inputs: Inputs, field: Field, text: str, reason: str = "") -> Unknown:
-    """Read the distribution of a field.
+def _read(
+    inputs: Inputs, path: str, text: str, known: Mapping[str, str], reason: str = ""
+) -> Unknown:
+    """Read the distribution of a path.
 
     Raises:
-        DistributionError: it is no distribution, or none of this field.
-        QuantityError: a value has the wrong unit, or none.
+        NoPlaceError, DistributionError, QuantityError: path, distribution or a value is wrong.
     """
-    name, given = _parts(text)
-    words = f"{text}: {reason}" if reason else text
-    called = label(inputs, field.path, labels(inputs))
+    field, (name, given) = Field(inputs, path), _parts(text)
+    called, words = label(inputs, field.path, known), f"{text}: {reason}" if reason else text
     if name == "discrete":
-        numbers, choices = _discrete(field, given)
-        return Unknown(field, quantiles(name, numbers), words, called, choices)
+        return Unknown(field, *_discrete(field, given, words, called))
     if not field.slot.numeric:
         message = f"'{field.path}' takes no numbers"
         raise DistributionError(message, "write discrete(A: 0.3, B: 0.7) with its values")
@@ -278,55 +224,52 @@ def _parts(text: str) -> tuple[str, list[str]]:
     if call is None and interval is not None:
         return "uniform", list(interval.groups())
     if call is None:
-        fix = f"write LOW..HIGH or {EXAMPLES['uniform']}; known: {', '.join(EXAMPLES)}"
+        fix = f"write LOW..HIGH or {EXAMPLE}; known: {', '.join(KINDS)}"
         raise DistributionError(f"'{clip(text, 40)}' is no distribution", fix)
     name = call[1].lower()
-    if name not in EXAMPLES:
-        fix = did_you_mean(name, list(EXAMPLES)) or f"known: {', '.join(EXAMPLES)}"
+    if name not in KINDS:
+        fix = did_you_mean(name, list(KINDS)) or f"known: {', '.join(KINDS)}"
         raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
     given = [part.strip() for part in call[2].split(",")]
-    wanted = len(_ARGUMENTS.get(name, given))
-    if not all(given) or len(given) != wanted:
-        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values, not {wanted}"
-        raise DistributionError(message, f"such as {EXAMPLES[name]}")
+    wanted = KINDS[name] or given
+    if not all(given) or len(given) != len(wanted):
+        message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
+        fix = f"write {name}({', '.join(wanted)})" if KINDS[name] else f"such as {DISCRETE}"
+        raise DistributionError(f"{message}, not {len(wanted)}", fix)
     return name, given
 
 
-def _continuous(field: Field, name: str, given: Sequence[str]) -> Quantiles:
-    numbers = [value(field, given[0])]
-    if name == "lognormal":
-        numbers.append(_factor(given[1]))
-    else:
-        numbers += [value(field, text) for text in given[1:]]
-    shape = f"write {name}({', '.join(_ARGUMENTS[name])})"
-    field.refuse(numbers[0])
-    if name in ("loguniform", "lognormal") and numbers[0] <= 0.0:
-        raise DistributionError(f"{given[0]} of a {name} is not more than 0", shape)
-    if name in ("normal", "lognormal"):
-        if numbers[1] <= 0.0:
+def _continuous(field: Field, name: str, given: Sequence[str]) -> Any:
+    """Distribution of scipy.stats; a normal one is truncated at the ends of the field."""
+    from scipy import stats
+
+    numbers = [_value(field, text) for text in given]
+    first, last = numbers[0], numbers[-1]
+    shape = f"write {name}({', '.join(KINDS[name])})"
+    _refuse(field.read(field.text(first)).faults)
+    if name == "normal":
+        if last <= 0.0:
             raise DistributionError(f"SD {given[1]} is not more than 0", shape)
-        return quantiles(name, numbers, *field.ends)
-    if sorted(numbers) != numbers or numbers[0] == numbers[-1]:
+        low, high = ((end - first) / last for end in field.ends)
+        return stats.truncnorm(low, high, loc=first, scale=last)
+    if sorted(numbers) != numbers or first == last:
         raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
-    field.refuse(numbers[-1])
-    return quantiles(name, numbers)
+    _refuse(field.read(field.text(last)).faults)
+    if name == "triangular":
+        return stats.triang((numbers[1] - first) / (last - first), first, last - first)
+    if name == "uniform":
+        return stats.uniform(first, last - first)
+    if first <= 0.0:
+        raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
+    return stats.loguniform(first, last)
 
 
-def _factor(text: str) -> float:
-    """Factor of a lognormal distribution, exp(sigma)."""
-    try:
-        found = units.parse(text.removeprefix("x"), units.NUMBER)
-    except QuantityError:
-        found = 0.0
-    if found <= 1.0:
-        message = f"FACTOR {clip(text, 40)} of a lognormal is no number above 1"
-        fix = "it is exp(sigma): two thirds lie between MEDIAN / FACTOR and MEDIAN * FACTOR"
-        raise DistributionError(message, fix)
-    return found
+def _discrete(
+    field: Field, given: Sequence[str], words: str, called: str
+) -> tuple[Any, str, str, tuple[str, ...]]:
+    """Distribution over the places of texts with their probabilities."""
+    from scipy import stats
 
-
-def _discrete(field: Field, given: Sequence[str]) -> tuple[list[float], tuple[str, ...]]:
-    """Values and probabilities; the values as texts where they are not all numbers."""
     texts, shares = list[str](), list[float]()
     for part in given:
         text, _, share = part.rpartition(":")
@@ -337,24 +280,19 @@ def _discrete(field: Field, given: Sequence[str]) -> tuple[list[float], tuple[st
         texts.append(text.strip())
         if not (text and 0.0 < shares[-1] <= 1.0):
             message = f"'{clip(part, 40)}' is no value with its probability"
-            raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
+            raise DistributionError(message, f"such as {DISCRETE}")
+        _refuse(field.read(texts[-1]).faults)
     if len(texts) < 2 or len(set(texts)) < len(texts):
         message = "a discrete distribution has at least two values, each once"
-        raise DistributionError(message, f"such as {EXAMPLES['discrete']}")
+        raise DistributionError(message, f"such as {DISCRETE}")
     if abs(sum(shares) - 1.0) > 1e-6:
         message = f"the probabilities add up to {sum(shares):.6g}"
         raise DistributionError(message, "they must add up to 1")
-    if field.slot.numeric and all(map(_NUMBER.match, texts)):
-        numbers = [value(field, text) for text in texts]
-        for number in numbers:
-            field.refuse(number)
-        return [*numbers, *shares], ()
-    for text in texts:
-        _refuse(field.read(text).faults)
-    return [*map(float, range(len(texts))), *shares], tuple(texts)
+    whole = np.array(shares) / sum(shares)
+    return stats.rv_discrete(values=(range(len(texts)), whole)), words, called, tuple(texts)
 
 
-def value(field: Field, text: str) -> float:
+def _value(field: Field, text: str) -> float:
     """A quantity of a field, or a factor times its base, in the unit drawn.
 
     Raises:
@@ -392,10 +330,7 @@ _PRICES: dict[Confidence, tuple[str, str]] = {
         "estimates of low confidence; published prices of one GPU rack are 0.6 to 1.4 times the "
         "one in the shipped price book",
     ),
-    "medium": (
-        "triangular(x0.8, x1, x1.2)",
-        "prices of medium confidence, which third parties restate",
-    ),
+    "medium": ("triangular(x0.8, x1, x1.2)", "prices of medium confidence, from third parties"),
     "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
 }
 """By confidence, the least known first."""
@@ -410,18 +345,10 @@ _WRITTEN = 0.16, 0.40
 _BYTES = 10.0, 14.0
 """Bytes per parameter of training recipes: bf16 moments, and mixed precision with Adam."""
 
-Usual = tuple[str, str, str]
-"""A path, its distribution as it would be written, and the reason."""
 
-
-def _usual_unknowns(inputs: Inputs, case: Case) -> Iterator[Unknown]:
-    for path, text, reason in _usual(inputs, case):
-        with suppress(NoPlaceError):  # the problem does not state it
-            yield describe(inputs, Field(inputs, path), text, reason)
-
-
-def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
-    """Yield prices (as little known as the least known on offer), draw, failures, storage, size."""
+def _usual(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, str]]:
+    """Yield path, distribution and reason of prices (as little known as the least known on offer),
+    draw, failures, lost time, storage and checkpoint size."""
     job = inputs.problem.job
     priced = {inputs.prices[o.id].confidence for o in case.offers() if o.id in inputs.prices}
     known = [words for confidence, words in _PRICES.items() if confidence in priced]
@@ -434,23 +361,24 @@ def _usual(inputs: Inputs, case: Case) -> Iterator[Usual]:
         reason = f"published runs lost {100 * low:g} to {100 * high:g} %"
         yield job_path("lost_time"), f"uniform({low:g}, {high:g})", reason
     assumed = inputs.problem.storage.delivered_fraction.write
+    low, high = min(_WRITTEN[0], assumed), max(_WRITTEN[1], assumed)
     reason = "production systems wrote at {} to {:.2f} of nameplate".format(*_WRITTEN)
-    ends = f"{min(_WRITTEN[0], assumed):g}, {max(_WRITTEN[1], assumed):g}"
     path = "storage.delivered_fraction.write"
-    yield path, f"uniform({ends})", f"{reason}, {assumed:g} is assumed"
+    yield path, f"uniform({low:g}, {high:g})", f"{reason}, {assumed:g} is assumed"
     sized = job.checkpoint.size_gb is not None
     if sized and job.parameters is not None and "bytes_per_parameter" in job.model_fields_set:
         return  # size and bytes have to agree
-    reason = "recipes write {:g} to {:g} bytes per parameter".format(*_BYTES)
+    (low, high), middle = _BYTES, sum(_BYTES) / 2.0
+    reason = f"recipes write {low:g} to {high:g} bytes per parameter"
     path = job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
-    each, middle = None if sized else Field(inputs, path).base, sum(_BYTES) / 2.0
-    if each is not None and _BYTES[0] <= each <= _BYTES[1]:
-        yield path, "uniform({:g}, {:g})".format(*_BYTES), reason
+    each = None if sized else Field(inputs, path).base
+    if each is not None and low <= each <= high:
+        yield path, f"uniform({low:g}, {high:g})", reason
     else:
-        yield path, f"uniform(x{_BYTES[0] / middle:.2f}, x{_BYTES[1] / middle:.2f})", reason
+        yield path, f"uniform(x{low / middle:.2f}, x{high / middle:.2f})", reason
 
 
-def _failures(inputs: Inputs) -> Usual:
+def _failures(inputs: Inputs) -> tuple[str, str, str]:
     job, path = inputs.problem.job, job_path("failures.per_gpu_day")
     stated = any(item.gpu.failures_per_day is not None for item in inputs.items)
     if job.failure_rate is None and stated:

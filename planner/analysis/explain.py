@@ -5,18 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import (
-    FOR_THE_PLAN,
-    Best,
-    Variants,
-    no_worse,
-    operation_of,
-    value_of,
-)
+from planner.analysis.variants import FOR_THE_PLAN, Best, Variants, no_worse, operation_of, value_of
+from planner.analysis.why_not import check_items
 from planner.analysis.why_not import why_not as items_not_bought
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import resolve
@@ -61,386 +54,30 @@ def explain(
         InputError: a step names no limit of the problem, or an asked name is no item.
         VerificationError: the plan does not agree with its re-computation.
     """
-    steps, options = steps or {}, options.started()
-    limits = movable(inputs)
+    steps, options, limits = steps or {}, options.started(), movable(inputs)
     check_names(list(steps), limits, "--step")
+    check_items(inputs, asked)
     for lever in limits:
         step_of(lever, steps)
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
     if not plan.jobs:
         return Explanation(plan=plan)
-    prober = Prober(inputs, options.searching(FOR_THE_SEARCH))
-    base = base_of(prober, plan)
-    rows: tuple[Marginal, ...] = ()
-    without: tuple[Without, ...] = ()
-    if base is None:
+    prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
+    base, known = prober.base, prober.variants.runs[:1]
+    worths: dict[str, object] = {}
+    if base.run is None:
         prober.undecided.append("the worth of each limit")
     else:
-        without = tuple(_without(prober, base, plan))
-        rows = marginals(prober, base, plan, steps, progress)
-    return Explanation(
-        plan=plan,
-        value=None if base is None else base.value,
-        bound=None if base is None else base.bound,
-        gpus_used=_gpus(base),
-        marginals=rows,
-        without=without,
-        undecided=tuple(prober.undecided),
-        why_not=items_not_bought(
-            inputs, plan, prober.options, asked=asked, known=prober.variants.runs[:1]
-        ),
-    )
-
-
-# Changed problems
-
-
-@dataclass
-class Prober:
-    """Variants of a problem; ``undecided`` collects questions that were cut short."""
-
-    inputs: Inputs
-    options: Options
-    undecided: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.variants = Variants(self.inputs, self.options)
-
-    def better(self, value: float, than: Best) -> bool:
-        """Whether a value is better than the best by more than its gap."""
-        assert than.value is not None and than.case is not None
-        width = max(2.0 * self.options.gap, SAME) * abs(than.value)
-        return value > than.value + width if than.case.maximise else value < than.value - width
-
-    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
-        """Value of a plan in the changed problem; None where it is none."""
-        if run is None:
-            return None
-        try:
-            case = resolve(applied(self.inputs, changes))
-        except InputError:
-            return None
-        again = fitted(case, run)
-        return None if again is None else value_of(case, again)
-
-
-def base_of(prober: Prober, plan: Plan) -> Best | None:
-    """Best plan of the unchanged problem without near-optimal tolerance; None if undecided."""
-    planned = operation_of(resolve(prober.inputs), plan)
-    prober.variants.runs += [] if planned is None else [planned]
-    base = prober.variants.best()
-    return None if base.run is None else base
-
-
-def _gpus(best: Best | None) -> int | None:
-    return None if best is None or best.run is None else best.run.gpus
-
-
-# Steps of limits
-
-_MINUTE_S, _HOUR_S = 60.0, 3600.0
-_POINT = 0.01
-
-
-def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
-    """Step of a lever: the user's by path, or one that suits its unit.
-
-    Raises:
-        InputError: the user's is no quantity of that kind.
-    """
-    if lever.path in steps:
-        return _read_step(lever, steps[lever.path])
-    value = abs(lever.value or 0.0)
-    if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
-        return _HOUR_S if value >= 10.0 * _HOUR_S else _MINUTE_S
-    if lever.unit == "share" and value >= 2.0 * _POINT:
-        return _POINT
-    if lever.whole:
-        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
-    if lever.unit == "days":
-        return 1.0
-    one = one_of(lever.unit, lever.money)
-    return _one_digit(value / 100.0 / one) * one
-
-
-def _one_digit(value: float) -> float:
-    return float(f"{value:.0e}") if value > 0 else 1.0
-
-
-def _read_step(lever: Lever, text: str) -> float:
-    origin = f"--step {lever.path}"
-    try:
-        step = (
-            float(text) if lever.whole else read(text, lever.unit, {lever.money.code: lever.money})
-        )
-    except QuantityError as error:
-        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
-    except ValueError:
-        step = math.nan
-    if not (math.isfinite(step) and step > 0) or (lever.whole and step != round(step)):
-        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
-        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
-    return step
-
-
-def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
-    """Refuse a name that is no limit of the problem.
-
-    Raises:
-        InputError: with the nearest names.
-    """
-    known = sorted({lever.path for lever in levers})
-    for name in names:
-        if name not in known:
-            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
-            message = f"the problem has no limit '{name[:80]}'"
-            raise InputError(Finding("limit", message, option, fix=fix))
-
-
-# Worth of a limit: the best plan with it a step looser or tighter
-
-_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
-"""Times that the job stands still: each second counts, so that none is without worth."""
-
-
-def movable(inputs: Inputs) -> list[Lever]:
-    """Limits with a value that nothing else determines."""
-    return [lever for lever in levers(inputs) if lever.value is not None]
-
-
-def marginals(
-    prober: Prober,
-    base: Best,
-    plan: Plan,
-    steps: Mapping[str, str],
-    progress: Progress = ignore,
-) -> tuple[Marginal, ...]:
-    """Worth of a step of each limit, the binding ones first.
-
-    Raises:
-        InputError: a step is none of its limit.
-    """
-    assert base.case is not None and base.run is not None
-    limits = movable(prober.inputs)
-    tight = {limit.name for limit in plan.limits if limit.binding} | binding(base.case, base.run)
-    limits.sort(key=lambda lever: lever.limit not in tight)
-    slack = [each for each in limits if each.limit not in tight]
-    slack = [each for each in slack if not each.path.endswith(_PAUSES)]
-    idle = {lever.path for lever in _idle(prober, base, slack, base.run)}
-    rows = []
-    for done, lever in enumerate(limits):
-        progress(done, len(limits))
-        step, binds = step_of(lever, steps), lever.limit in tight
-        assert lever.value is not None
-        looser, tighter = (
-            min(max(lever.value + side * lever.looser * step, lever.least), lever.most)
-            for side in (1, -1)
-        )
-        row = Marginal(
-            path=lever.path,
-            label=lever.label,
-            source=lever.place,
-            unit=lever.unit,
-            value=lever.value,
-            text=lever.text(lever.value),
-            binding=binds,
-            looser=_looser(prober, base, lever, looser, idle=lever.path in idle),
-            tighter=_tighter(prober, base, lever, tighter),
-            next_step=_next_step(prober, base, lever) if binds else None,
-        )
-        rows.append(row)
-    return tuple(rows)
-
-
-def _idle(prober: Prober, base: Best, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
-    """Levers without which no plan is better: all at once, else in halves; ``run`` rules out some
-    first."""
-    slack = [lever for lever in slack if not _pays(prober, base, lever, run)]
-    if not slack:
-        return []
-    free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
-    if free.bound is not None and not prober.better(free.bound, base):
-        return slack
-    if len(slack) == 1:
-        return []
-    if any(_pays(prober, base, lever, free.run) for lever in slack):
-        return _idle(prober, base, slack, free.run)
-    half = len(slack) // 2
-    return [
-        each for part in (slack[:half], slack[half:]) for each in _idle(prober, base, part, None)
-    ]
-
-
-def _pays(prober: Prober, base: Best, lever: Lever, run: Run | None) -> bool:
-    """Whether a plan in hand is better than the best one once a lever is gone."""
-    value = prober.value_of(run, lever.off)
-    return value is not None and prober.better(value, base)
-
-
-def _looser(prober: Prober, base: Best, lever: Lever, place: float, *, idle: bool) -> Moved:
-    if place == lever.value:
-        return _moved(lever, place, "at_its_end")
-    if idle:
-        return _unchanged(base, lever, place, "no_limit_helps")
-    return _solved(prober, base, lever, place)
-
-
-def _tighter(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
-    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
-        return _moved(lever, max(place, 0.0), "at_its_end")
-    value = prober.value_of(base.run, lever.to(place))
-    if value is not None and base.value is not None:
-        if abs(value - base.value) <= SAME * abs(base.value):
-            return _unchanged(base, lever, place, "plan_fits")
-    return _solved(prober, base, lever, place)
-
-
-def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
-    text = lever.text(place)
-    row = {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
-    return Moved.model_validate(row | figures)
-
-
-def _unchanged(base: Best, lever: Lever, place: float, known: Known) -> Moved:
-    """A move after which the best is proven to be the same."""
-    assert base.value is not None and base.bound is not None
-    width = abs(base.bound - base.value)
-    ends = {"change_least": -width, "change_most": width}
-    values = {"value": base.value, "bound": base.bound, "change": 0.0, "gpus_used": _gpus(base)}
-    return _moved(lever, place, known, **values, **ends)
-
-
-def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
-    found = prober.variants.best(lever.to(place))
-    if found.value is None:
-        return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
-    assert base.value is not None and base.bound is not None
-    ends: dict[str, float | None] = {}
-    if found.bound is not None:  # each optimum is between its value and its bound
-        between = [a - b for a in (found.value, found.bound) for b in (base.value, base.bound)]
-        ends = {"change_least": min(between), "change_most": max(between)}
-    change = found.value - base.value
-    values = {"value": found.value, "bound": found.bound, "change": change}
-    return _moved(lever, place, "solved", **values, **ends, gpus_used=_gpus(found))
-
-
-def _next_step(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
-    """Where loosening a limit that binds begins to pay; None where it never does."""
-    assert base.value is not None and base.case is not None
-    name, sign = base.case.objective, 1.0 if base.case.maximise else -1.0
-    wanted = base.value + 1.0 if name == "gpus" else base.value * (1.0 + sign * PAYS)
-    floor = no_worse(prober.inputs, name, wanted)
-    if lever.path == floor.path:
-        return None
-    oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
-    oracle.remember(prober.variants.runs)
-    try:
-        found = threshold(oracle, lever, (floor,))
-    except UndecidedError:
-        found = None
-    else:
-        if found is None:
-            return None
-    if found is None or found.short is None:
-        prober.undecided.append(f"where more room for {lever.label} begins to pay")
-        return None
-    text = lever.text(found.enough)
-    return NextStep(
-        to_text=text,
-        short_text=lever.text(found.short),
-        setting=f"{lever.path}={text}",
-        gain=abs(wanted - base.value),
-    )
-
-
-# Open levers fixed another way
-
-
-class OpenLever(NamedTuple):
-    """A lever that the problem leaves open, fixed another way."""
-
-    label: str
-    change: Change
-
-
-def _without(prober: Prober, base: Best, plan: Plan) -> Iterator[Without]:
-    """Yield the best plan with each open lever fixed another way."""
-    assert base.value is not None
-    for lever in open_levers(prober.inputs, plan):
-        end = prober.variants.best((lever.change,))
-        if end.value is None and not end.impossible:
-            prober.undecided.append(f"the plan with {lever.label}")
-            continue
-        yield Without(
-            label=lever.label,
-            setting=lever.change.setting,
-            known="no_plan" if end.value is None else "plan",
-            value=end.value,
-            bound=end.bound,
-            change=None if end.value is None else end.value - base.value,
-            gpus_used=_gpus(end),
-        )
-
-
-def _fixed(label: str, path: str, value: object, text: str = "") -> OpenLever:
-    return OpenLever(label, Change(path, value, text or f"{value}"))
-
-
-def open_levers(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
-    """Yield the problem's open levers, each fixed as if nobody had thought of it; spares by one."""
-    job = inputs.problem.job
-    yield from _fabrics(inputs, plan)
-    if job.power is not None and job.power.asked != (1.0,):
-        yield _fixed("GPUs at full power", job_path("power.points"), 1.0, "100 %")
-    precision = job.training.precision
-    if isinstance(precision, tuple) and len(precision) > 1:
-        yield _fixed(f"{precision[0]} alone", job_path("training.precision"), precision[0])
-    if job.levels is not None:
-        yield _fixed("checkpoints on storage alone", job_path("checkpoint.local.use"), "no")
-    if job.repair is not None and job.repair.when_short == "shrink":
-        yield _fixed("waiting where units are short", job_path("repair.when_short"), "wait")
-    if any(limit.name == "endurance" for limit in plan.limits):
-        yield _fixed("drives written without limit", "storage.endurance", "off")
-    repair = plan.jobs[0].repair if plan.jobs else None
-    if repair is None:
-        return
-    if not repair.in_rack:
-        yield from _spares(inputs, repair.spares)
-    elif job.gpus.most_of(plan.jobs[0].gpu_type) is None:
-        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
-        if gpus is not None:
-            yield _fixed("every GPU of each system used", job_path("gpus.per_system"), gpus.value)
-
-
-def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[OpenLever]:
-    """Yield the compute fabrics that the plan could have chosen instead."""
-    asked, path = inputs.problem.network.compute, "network.compute"
-    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
-    if asked is None or not built:
-        return
-    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
-        label = f"a compute fabric of {inputs.item(name).model}"
-        yield _fixed(label, f"{path}.switches", (name,), f"[{name}]")
-    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
-        yield _fixed(f"{planes} planes of it", f"{path}.planes", planes)
-    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
-    for ratio in sorted(ratios):
-        label = f"a compute fabric at {ratio:g}:1"
-        yield _fixed(label, f"{path}.oversubscription", ratio, f"{ratio:g}")
-
-
-def _spares(inputs: Inputs, spares: int) -> Iterator[OpenLever]:
-    repair, path = inputs.problem.job.repair, job_path("repair.spares")
-    if repair is None or repair.spares != "open":
-        return
-    if spares > 0:
-        yield _fixed("no spares", path, 0)
-    if spares > 1:
-        yield _fixed(f"one spare less ({spares - 1})", path, spares - 1)
-    yield _fixed(f"one spare more ({spares + 1})", path, spares + 1)
-
-
-# The command
+        worths = {
+            "value": base.value,
+            "bound": base.bound,
+            "gpus_used": base.run.gpus,
+            "without": tuple(_without(prober, plan)),
+            "marginals": marginals(prober, plan, steps, progress),
+        }
+    items = items_not_bought(inputs, plan, prober.options, asked=asked, known=known)
+    why = {"undecided": tuple(prober.undecided), "why_not": items}
+    return Explanation(plan=plan).model_copy(update={**worths, **why})
 
 
 def run(
@@ -470,6 +107,110 @@ def run(
     return explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
 
 
+@dataclass
+class Prober:
+    """Variants of a problem, its plan and its best plan; ``undecided`` collects open questions."""
+
+    inputs: Inputs
+    options: Options
+    plan: Plan
+    undecided: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        planned = operation_of(resolve(self.inputs), self.plan)
+        self.variants = Variants(self.inputs, self.options, [] if planned is None else [planned])
+        self.base = self.variants.best()  # without near-optimal tolerance
+
+    @property
+    def value(self) -> float:
+        """Objective of the best plan."""
+        assert self.base.value is not None
+        return self.base.value
+
+    def better(self, value: float | None) -> bool:
+        """Whether a value is better than the best by more than its gap."""
+        if value is None:
+            return False
+        assert self.base.case is not None
+        width = max(2.0 * self.options.gap, SAME) * abs(self.value)
+        return value > self.value + width if self.base.case.maximise else value < self.value - width
+
+    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
+        """Value of a plan in the changed problem; None where it is none."""
+        if run is None:
+            return None
+        try:
+            case = resolve(applied(self.inputs, changes))
+        except InputError:
+            return None
+        again = fitted(case, run)
+        return None if again is None else value_of(case, again)
+
+
+# Steps of limits
+
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+_POINT = 0.01
+
+
+def movable(inputs: Inputs) -> list[Lever]:
+    """Limits with a value that nothing else determines."""
+    return [lever for lever in levers(inputs) if lever.value is not None]
+
+
+def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
+    """Step of a lever: the user's by path, or one that suits its unit.
+
+    Raises:
+        InputError: the user's is no quantity of that kind.
+    """
+    if lever.path in steps:
+        return _read_step(lever, steps[lever.path])
+    value = abs(lever.value or 0.0)
+    if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
+        return _HOUR_S if value >= 10.0 * _HOUR_S else _MINUTE_S
+    if lever.unit == "share" and value >= 2.0 * _POINT:
+        return _POINT
+    if lever.whole:
+        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
+    if lever.unit == "days":
+        return 1.0
+    one = one_of(lever.unit, lever.money)
+    return _one_digit(value / 100.0 / one) * one
+
+
+def _one_digit(value: float) -> float:
+    return float(f"{value:.0e}") if value > 0 else 1.0
+
+
+def _read_step(lever: Lever, text: str) -> float:
+    origin, rates = f"--step {lever.path}", {lever.money.code: lever.money}
+    try:
+        step = float(text) if lever.whole else read(text, lever.unit, rates)
+    except QuantityError as error:
+        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
+    except ValueError:
+        step = math.nan
+    if not 0 < step < math.inf or (lever.whole and step != round(step)):
+        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
+        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
+    return step
+
+
+def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
+    """Refuse a name that is no limit of the problem.
+
+    Raises:
+        InputError: with the nearest names.
+    """
+    known = sorted({lever.path for lever in levers})
+    for name in names:
+        if name not in known:
+            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
+            message = f"the problem has no limit '{name[:80]}'"
+            raise InputError(Finding("limit", message, option, fix=fix))
+
+
 def _pairs(option: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield ``path=value`` texts as pairs."""
     for text in texts:
@@ -493,3 +234,217 @@ def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
             raise InputError(Finding("weight", f"'{text[:40]}' is no weight", "--weight", fix=fix))
         found.append((path, number))
     return tuple(found)
+
+
+# Worth of a limit: the best plan with it a step looser or tighter
+
+_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
+"""Times that the job stands still: each second counts, so that none is without worth."""
+
+
+def marginals(
+    prober: Prober, plan: Plan, steps: Mapping[str, str], progress: Progress = ignore
+) -> tuple[Marginal, ...]:
+    """Worth of a step of each limit, the binding ones first.
+
+    Raises:
+        InputError: a step is none of its limit.
+    """
+    base = prober.base
+    assert base.case is not None and base.run is not None
+    tight = {limit.name for limit in plan.limits if limit.binding} | binding(base.case, base.run)
+    limits = sorted(movable(prober.inputs), key=lambda lever: lever.limit not in tight)
+    slack = [one for one in limits if one.limit not in tight and not one.path.endswith(_PAUSES)]
+    idle = {lever.path for lever in _idle(prober, slack, base.run)}
+    rows = []
+    for done, lever in enumerate(limits):
+        progress(done, len(limits))
+        step, binds = step_of(lever, steps), lever.limit in tight
+        assert lever.value is not None
+        looser, tighter = (
+            min(max(lever.value + side * lever.looser * step, lever.least), lever.most)
+            for side in (1, -1)
+        )
+        row = Marginal(
+            path=lever.path,
+            label=lever.label,
+            source=lever.place,
+            unit=lever.unit,
+            value=lever.value,
+            text=lever.text(lever.value),
+            binding=binds,
+            looser=_looser(prober, lever, looser, idle=lever.path in idle),
+            tighter=_tighter(prober, lever, tighter),
+            next_step=_next_step(prober, lever) if binds else None,
+        )
+        rows.append(row)
+    return tuple(rows)
+
+
+def _idle(prober: Prober, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
+    """Levers without which no plan is better: all at once, else in halves; ``run`` rules out some
+    first."""
+    slack = [each for each in slack if not prober.better(prober.value_of(run, each.off))]
+    if not slack:
+        return []
+    free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
+    if free.bound is not None and not prober.better(free.bound):
+        return slack
+    if len(slack) == 1:
+        return []
+    if any(prober.better(prober.value_of(free.run, each.off)) for each in slack):
+        return _idle(prober, slack, free.run)
+    half = len(slack) // 2
+    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part, None)]
+
+
+def _looser(prober: Prober, lever: Lever, place: float, *, idle: bool) -> Moved:
+    if place == lever.value:
+        return _moved(lever, place, "at_its_end")
+    return (
+        _unchanged(prober, lever, place, "no_limit_helps")
+        if idle
+        else _solved(prober, lever, place)
+    )
+
+
+def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
+    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
+        return _moved(lever, max(place, 0.0), "at_its_end")
+    value = prober.value_of(prober.base.run, lever.to(place))
+    if value is not None and abs(value - prober.value) <= SAME * abs(prober.value):
+        return _unchanged(prober, lever, place, "plan_fits")
+    return _solved(prober, lever, place)
+
+
+def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
+    text = lever.text(place)
+    row = {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
+    return Moved.model_validate(row | figures)
+
+
+def _unchanged(prober: Prober, lever: Lever, place: float, known: Known) -> Moved:
+    """A move after which the best is proven to be the same."""
+    return _moved(lever, place, known, **_change(prober, prober.base))
+
+
+def _solved(prober: Prober, lever: Lever, place: float) -> Moved:
+    found = prober.variants.best(lever.to(place))
+    if found.value is None:
+        return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
+    return _moved(lever, place, "solved", **_change(prober, found))
+
+
+def _change(prober: Prober, found: Best) -> dict[str, float | int | None]:
+    """Value of a best plan, and its change with the range that the bounds leave."""
+    base = prober.base
+    assert found.value is not None and found.run is not None
+    assert base.value is not None and base.bound is not None
+    figures: dict[str, float | int | None] = {
+        "value": found.value,
+        "change": found.value - base.value,
+        "gpus_used": found.run.gpus,
+    }
+    if found.bound is not None:  # each optimum is between its value and its bound
+        between = [a - b for a in (found.value, found.bound) for b in (base.value, base.bound)]
+        figures |= {"change_least": min(between), "change_most": max(between)}
+    return figures
+
+
+def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
+    """Where loosening a limit that binds begins to pay; None where it never does."""
+    assert prober.base.case is not None
+    name, value = prober.base.case.objective, prober.value
+    share = PAYS if prober.base.case.maximise else -PAYS
+    wanted = value + 1.0 if name == "gpus" else value * (1.0 + share)
+    floor = no_worse(prober.inputs, name, wanted)
+    if lever.path == floor.path:
+        return None
+    oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
+    oracle.remember(prober.variants.runs)
+    try:
+        found = threshold(oracle, lever, (floor,))
+    except UndecidedError:
+        found = None
+    else:
+        if found is None:
+            return None
+    if found is None or found.short is None:
+        prober.undecided.append(f"where more room for {lever.label} begins to pay")
+        return None
+    text = lever.text(found.enough)
+    return NextStep(
+        to_text=text,
+        short_text=lever.text(found.short),
+        setting=f"{lever.path}={text}",
+        gain=abs(wanted - value),
+    )
+
+
+# Open levers fixed another way
+
+
+def _without(prober: Prober, plan: Plan) -> Iterator[Without]:
+    """Yield the best plan with each open lever fixed another way."""
+    for label, path, value, text in _open_levers(prober.inputs, plan):
+        change = Change(path, value, text)
+        end = prober.variants.best((change,))
+        if end.value is None and not end.impossible:
+            prober.undecided.append(f"the plan with {label}")
+            continue
+        worth = None if end.value is None else end.value - prober.value
+        yield Without(label=label, setting=change.setting, value=end.value, change=worth)
+
+
+def _open_levers(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, str, object, str]]:
+    """Yield label, path, value and text of the problem's open levers, each fixed as if nobody had
+    thought of it; spares by one."""
+    job = inputs.problem.job
+    yield from _fabrics(inputs, plan)
+    if job.power is not None and job.power.asked != (1.0,):
+        yield "GPUs at full power", job_path("power.points"), 1.0, "100 %"
+    precision = job.training.precision
+    if isinstance(precision, tuple) and len(precision) > 1:
+        first = precision[0]
+        yield f"{first} alone", job_path("training.precision"), first, first
+    if job.levels is not None:
+        yield "checkpoints on storage alone", job_path("checkpoint.local.use"), "no", "no"
+    if job.repair is not None and job.repair.when_short == "shrink":
+        yield "waiting where units are short", job_path("repair.when_short"), "wait", "wait"
+    if any(limit.name == "endurance" for limit in plan.limits):
+        yield "drives written without limit", "storage.endurance", "off", "off"
+    repair = plan.jobs[0].repair
+    if repair is not None and not repair.in_rack:
+        yield from _spares(inputs, repair.spares)
+    elif repair is not None and job.gpus.most_of(plan.jobs[0].gpu_type) is None:
+        gpus = inputs.item(plan.jobs[0].gpu_type).provides.gpus
+        if gpus is not None:
+            label = "every GPU of each system used"
+            yield label, job_path("gpus.per_system"), gpus.value, f"{gpus.value}"
+
+
+def _fabrics(inputs: Inputs, plan: Plan) -> Iterator[tuple[str, str, object, str]]:
+    """Yield the compute fabrics that the plan could have chosen instead."""
+    asked, path = inputs.problem.network.compute, "network.compute"
+    built = [fabric for fabric in plan.fabrics if fabric.network == "compute"]
+    if asked is None or not built:
+        return
+    for name in sorted(set(asked.switches) - {fabric.switch_sku for fabric in built}):
+        label = f"a compute fabric of {inputs.item(name).model}"
+        yield label, f"{path}.switches", (name,), f"[{name}]"
+    for planes in sorted(set(asked.planes_allowed) - {fabric.planes for fabric in built}):
+        yield f"{planes} planes of it", f"{path}.planes", planes, f"{planes}"
+    ratios = set(asked.oversubscriptions) - {fabric.oversubscription for fabric in built}
+    for ratio in sorted(ratios):
+        yield f"a compute fabric at {ratio:g}:1", f"{path}.oversubscription", ratio, f"{ratio:g}"
+
+
+def _spares(inputs: Inputs, spares: int) -> Iterator[tuple[str, str, object, str]]:
+    repair, path = inputs.problem.job.repair, job_path("repair.spares")
+    if repair is None or repair.spares != "open":
+        return
+    if spares > 0:
+        yield "no spares", path, 0, "0"
+    if spares > 1:
+        yield f"one spare less ({spares - 1})", path, spares - 1, f"{spares - 1}"
+    yield f"one spare more ({spares + 1})", path, spares + 1, f"{spares + 1}"

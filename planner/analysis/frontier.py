@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, all_results, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
-from planner.analysis.variants import NO_PLAN, Scenario, answers, confirmed
-from planner.analysis.why_not import case_no_worse
+from planner.analysis.variants import NO_PLAN, Scenario, answers, case_no_worse, confirmed
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
@@ -225,7 +224,7 @@ def rule_mark(question: Question, name: str) -> FrontierMark:
         why = NO_PLAN if answer.status == "infeasible" else "not settled"
         return FrontierMark(name=name, label=label, reason=why)
     floor = min(stop.work, stop.bound / (1.0 + options.gap) * (1.0 + FLOOR_NOISE))
-    least = replace(case_no_worse(case, floor), objective=LESS.objective).billed_as(case)
+    least = case_no_worse(case, floor, LESS.objective)
     run = optimise(least, gap=END_GAP, effort=options.effort.part(END_WORK), ties=False).operation
     run = stop.run if run is None else run
     work = natural(case.objective, measure(case, case.objective)(run))

@@ -1,7 +1,7 @@
 """Tasks of an analysis: in this process, in others on all cores, or on a Dask cluster.
 
-A process that dies takes nothing with it: its tasks are submitted again, one at a time, so that a
-task that ends every process is found and reported as lost.
+A process that dies takes nothing with it: the tasks in hand are submitted again, one at a time, so
+that a task that ends every process is found and reported as lost.
 """
 
 from __future__ import annotations
@@ -13,22 +13,14 @@ import pickle
 import signal
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    CancelledError,
-    Executor,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for_end
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any
@@ -37,6 +29,7 @@ from planner.errors import Finding, InputError, PlannerError
 
 Task = tuple[Hashable, Any]
 """Key and argument."""
+Result = tuple[Hashable, Any]
 Progress = Callable[[int, int], None]
 """Called with the numbers of tasks done and of all tasks."""
 
@@ -44,9 +37,9 @@ SECONDS_ALONE = 3.0
 """CPU time of this process before others are started; each start costs half a second."""
 AHEAD = 2
 """Tasks submitted for each process: none waits for its next."""
-_CHECK_S = 1.0
 MOST_TRIES = 4
 """Processes that may die of a task."""
+SECONDS_TO_CONNECT, SECONDS_WITHOUT_WORKERS, _CHECK_S = 10.0, 15.0, 1.0
 
 
 class Lost:
@@ -59,11 +52,6 @@ def ignore(_: object, __: int) -> None:
     """Show no progress."""
 
 
-def cores() -> int:
-    """Number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def results(
     do: Callable[[Any], Any],
     tasks: Iterable[Task],
@@ -71,7 +59,7 @@ def results(
     jobs: int = 0,
     dask: str | None = None,
     alone_s: float = SECONDS_ALONE,
-) -> Iterator[tuple[Hashable, Any]]:
+) -> Iterator[Result]:
     """Yield the result of each task with its key, as they end; ``Lost`` where processes died.
 
     Args:
@@ -85,24 +73,24 @@ def results(
         InputError: there is no such scheduler, or it or its last worker has gone.
         PlannerError: raised by a task.
     """
-    waiting = iter(tasks)
+    waiting, count = iter(tasks), jobs
+    if not jobs:
+        counted = hasattr(os, "sched_getaffinity")
+        count = len(os.sched_getaffinity(0)) if counted else os.cpu_count() or 1
     if dask is not None:
-        with _cluster(dask) as client:
-            workers, executor = _Workers(client, dask), client.get_executor(pure=False)
-            yield from _submitted(executor, do, waiting, AHEAD * workers.threads(), workers)
+        yield from _on_cluster(do, waiting, dask)
         return
     until_s = time.process_time() + alone_s
-    count = jobs or cores()
     while count == 1 or time.process_time() < until_s:
         task = next(waiting, None)
         if task is None:
             return
         yield task[0], do(task[1])
-    first = list(task for task in (next(waiting, None), next(waiting, None)) if task)
-    if len(first) < 2:
+    first = list(islice(waiting, 2))
+    if len(first) < 2:  # one task is no reason to start processes
         yield from ((key, do(argument)) for key, argument in first)
-        return
-    yield from _in_processes(do, chain(first, waiting), count)
+    else:
+        yield from _in_processes(do, chain(first, waiting), count)
 
 
 def all_results(
@@ -125,89 +113,42 @@ def all_results(
     return {key: found[key] for key in tasks}
 
 
-class _BrokenError(Exception):
-    """A process died; ``tasks`` were submitted and have no result."""
-
-    def __init__(self, tasks: list[Task]) -> None:
-        super().__init__()
-        self.tasks = tasks
-
-
-def _in_processes(
-    do: Callable[[Any], Any], waiting: Iterator[Task], count: int
-) -> Iterator[tuple[Hashable, Any]]:
-    tries: Counter[Hashable] = Counter()
-    suspects: deque[Task] = deque()
-    while True:
-        try:
-            with _processes(do, count) as executor:
-                yield from _submitted(executor, _call, _drained(suspects), 1)
-                yield from _submitted(executor, _call, waiting, AHEAD * count)
-                return
-        except _BrokenError as broken:
-            tries.update(key for key, _ in broken.tasks)
-            suspects.extendleft(reversed(broken.tasks))
-        for task in [each for each in suspects if tries[each[0]] >= MOST_TRIES]:
-            suspects.remove(task)
-            yield task[0], Lost()
-
-
-def _drained(tasks: deque[Task]) -> Iterator[Task]:
-    while tasks:
-        yield tasks.popleft()
-
-
-def _submitted(
-    executor: Executor,
-    call: Callable[[Any], Any],
-    waiting: Iterator[Task],
-    room: int,
-    workers: _Workers | None = None,
-) -> Iterator[tuple[Hashable, Any]]:
-    """Yield results of an executor that has at most ``room`` tasks at a time."""
-    running: dict[Any, Task] = {}
-    task: Task | None = None
-    try:
-        while True:
-            while len(running) < room and (task := next(waiting, None)) is not None:
-                with _without_script():
-                    running[executor.submit(call, task[1])] = task
-                task = None
-            if not running:
-                return
-            ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
-            if workers is not None and not ended:
-                workers.check()
-            for future in ended:
-                task = running[future]
-                found = future.result() if workers is None else _found(future, workers)
-                del running[future]
-                yield task[0], found
-                task = None
-    except BrokenProcessPool:
-        raise _BrokenError(
-            list({task[0]: task for task in [*running.values(), task] if task}.values())
-        ) from None
-
-
-def _found(future: Any, workers: _Workers) -> Any:
-    try:
-        return future.result()
-    except CancelledError:
-        raise _wrong("the Dask scheduler has gone", "start it again", workers.address) from None
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":
-            return Lost()
-        raise
-
-
 # Processes of this machine
 
 _do: Callable[[Any], Any] | None = None
 
 
+def _in_processes(
+    do: Callable[[Any], Any], waiting: Iterator[Task], count: int
+) -> Iterator[Result]:
+    tries: Counter[Hashable] = Counter()
+    suspects: list[Task] = []
+    while True:
+        running: dict[Any, Task] = {}
+        handed: list[Task] = []
+        with _processes(do, count) as executor:
+            try:
+                while True:
+                    room = 1 if suspects else AHEAD * count
+                    handed = list(islice(suspects or waiting, room - len(running)))
+                    while handed:
+                        running[executor.submit(_call, handed[0][1])] = handed[0]
+                        handed.pop(0)
+                    if not running:
+                        return
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        result = future.result()
+                        suspects = suspects[1:]
+                        yield running.pop(future)[0], result
+            except BrokenProcessPool:
+                suspects = suspects or [*running.values(), *handed]
+        tries[suspects[0][0]] += 1
+        if tries[suspects[0][0]] >= MOST_TRIES:
+            yield suspects.pop(0)[0], Lost()
+
+
 @contextmanager
-def _processes(do: Callable[[Any], Any], count: int) -> Iterator[Executor]:
+def _processes(do: Callable[[Any], Any], count: int) -> Iterator[ProcessPoolExecutor]:
     """Yield an executor whose processes read their function from a file.
 
     Through the pipe of their start it could fill the pipe of one that dies, and wait for good.
@@ -215,13 +156,8 @@ def _processes(do: Callable[[Any], Any], count: int) -> Iterator[Executor]:
     with TemporaryDirectory(prefix="planner-") as folder:
         path = Path(folder, "do")
         path.write_bytes(pickle.dumps(do, pickle.HIGHEST_PROTOCOL))
-        executor = ProcessPoolExecutor(
-            count,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_begin,
-            initargs=(path,),
-        )
-        finished = False
+        spawn = multiprocessing.get_context("spawn")
+        executor, finished = _Executor(count, spawn, _begin, (path,)), False
         try:
             yield executor
             finished = True
@@ -232,17 +168,19 @@ def _processes(do: Callable[[Any], Any], count: int) -> Iterator[Executor]:
                 child.kill()
 
 
-@contextmanager
-def _without_script() -> Iterator[None]:
-    """Start processes that do not run the script of the caller, which may have no guard."""
-    main: dict[str, Any] = vars(sys.modules["__main__"])
-    kept: dict[str, Any] = {n: main[n] for n in ("__file__", "__spec__") if n in main}
-    main.pop("__file__", None)
-    main["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.update(kept)
+class _Executor(ProcessPoolExecutor):
+    """Processes that do not run the script of the caller, which may have no guard."""
+
+    def submit(self, *given: Any, **named: Any) -> Any:
+        """Submit a call; processes are started here."""
+        main: dict[str, Any] = vars(sys.modules["__main__"])
+        kept: dict[str, Any] = {n: main[n] for n in ("__file__", "__spec__") if n in main}
+        main.pop("__file__", None)
+        main["__spec__"] = None
+        try:
+            return super().submit(*given, **named)
+        finally:
+            main.update(kept)
 
 
 def _begin(path: Path) -> None:
@@ -267,15 +205,39 @@ def _call(argument: Any) -> Any:
 
 # Dask
 
-SECONDS_TO_CONNECT = 10.0
-SECONDS_WITHOUT_WORKERS = 15.0
-_LOUD = ("distributed", "tornado", "asyncio")
-"""Loggers that write pages about a lost connection."""
+
+def _on_cluster(
+    do: Callable[[Any], Any], waiting: Iterator[Task], address: str
+) -> Iterator[Result]:
+    client = _client(address)
+    running: dict[Any, Task] = {}
+    try:
+        with suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+        room, seen_s = AHEAD * max(1, sum(client.ncores().values())), time.monotonic()
+        executor = client.get_executor(pure=False)
+        while True:
+            for task in islice(waiting, room - len(running)):
+                running[executor.submit(do, task[1])] = task
+            if not running:
+                return
+            ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
+            for future in ended:
+                yield running.pop(future)[0], _found(future, address)
+            if client.status not in ("running", "connecting"):
+                raise _gone(address)
+            if ended or client.scheduler_info()["workers"]:
+                seen_s = time.monotonic()
+            elif time.monotonic() > seen_s + SECONDS_WITHOUT_WORKERS:
+                fix = f"start one with dask worker {address}"
+                raise _wrong("the Dask scheduler has no worker", fix, address)
+    finally:
+        with suppress(Exception):
+            client.close(timeout=2)
 
 
-@contextmanager
-def _cluster(address: str) -> Iterator[Any]:
-    """Yield a client of a scheduler.
+def _client(address: str) -> Any:
+    """Client of a scheduler.
 
     Raises:
         InputError: dask.distributed is missing, or no scheduler answers.
@@ -286,63 +248,40 @@ def _cluster(address: str) -> Iterator[Any]:
         fix = "pip install 'goldilocks-planner[dask]'"
         raise _wrong("dask.distributed is not installed", fix, address) from None
     for name in list(logging.root.manager.loggerDict):
-        if name.split(".")[0] in _LOUD:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    made, make = SimpleQueue[Any](), partial[Any](Client, address, set_as_default=False)
+        if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # pages about a lost connection
+    make: Any = Client
+    made: list[Any] = []
 
     def connect() -> None:
         with suppress(Exception):
-            made.put(make(timeout=SECONDS_TO_CONNECT))
+            made.append(make(address, timeout=SECONDS_TO_CONNECT, set_as_default=False))
 
     # A program at this port that never answers is waited for no longer than this thread.
-    Thread(target=connect, daemon=True).start()
+    thread = Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(1.5 * SECONDS_TO_CONNECT)
+    if made:
+        return made[0]
+    fix = "give its address, such as tcp://host:8786"
+    if address.startswith("tls:"):
+        fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
+    raise _wrong("no Dask scheduler answers", fix, address)
+
+
+def _found(future: Any, address: str) -> Any:
     try:
-        client = made.get(timeout=1.5 * SECONDS_TO_CONNECT)
-    except Empty:
-        fix = "give its address, such as tcp://host:8786"
-        if address.startswith("tls:"):
-            fix = "start it; tls:// needs certificates in Dask's distributed.comm.tls"
-        raise _wrong("no Dask scheduler answers", fix, address) from None
-    try:
-        yield client
-    finally:
-        with suppress(Exception):
-            client.close(timeout=2)
+        return future.result()
+    except CancelledError:
+        raise _gone(address) from None
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":
+            return Lost()
+        raise
 
 
-class _Workers:
-    """Workers of a Dask scheduler."""
-
-    def __init__(self, client: Any, address: str) -> None:
-        self.client, self.address = client, address
-        self.seen_s = time.monotonic()
-
-    def threads(self) -> int:
-        """Number of threads, once there is one.
-
-        Raises:
-            InputError: there is none for long.
-        """
-        with suppress(TimeoutError):
-            self.client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
-        return sum(self.client.ncores().values()) or self._missing()
-
-    def check(self) -> None:
-        """Look after scheduler and workers while no task ends.
-
-        Raises:
-            InputError: the scheduler has gone, or has had no worker for long.
-        """
-        if self.client.status not in ("running", "connecting"):
-            raise _wrong("the Dask scheduler has gone", "start it again", self.address)
-        if self.client.scheduler_info()["workers"]:
-            self.seen_s = time.monotonic()
-        elif time.monotonic() > self.seen_s + SECONDS_WITHOUT_WORKERS:
-            self._missing()
-
-    def _missing(self) -> int:
-        fix = f"start one with dask worker {self.address}"
-        raise _wrong("the Dask scheduler has no worker", fix, self.address)
+def _gone(address: str) -> InputError:
+    return _wrong("the Dask scheduler has gone", "start it again", address)
 
 
 def _wrong(message: str, fix: str, address: str) -> InputError:

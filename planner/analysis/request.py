@@ -69,7 +69,7 @@ class Request:
         settings, scenario: changes laid over a problem file.
         gap, time_limit_s, solver, jobs, dask: as in ``SweepOptions``.
         progress: called with the numbers of tasks done and of all.
-        begun: start of the command by ``time.monotonic`` and ``time.process_time``.
+        begun_s: start of the command by ``time.monotonic``.
         models: problems and plans in memory by the path that stands for them; settings and the
             scenario are of files alone.
     """
@@ -83,9 +83,7 @@ class Request:
     jobs: int = 0
     dask: str | None = None
     progress: Progress = ignore
-    begun: tuple[float, float] = field(
-        default_factory=lambda: (time.monotonic(), time.process_time())
-    )
+    begun_s: float = field(default_factory=time.monotonic)
     models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
 
     @property
@@ -100,7 +98,8 @@ class Request:
         Raises:
             InputError: a file is wrong.
         """
-        from planner.api import Inputs, load
+        from planner.inputs import Inputs
+        from planner.loader import load
 
         given = self.models.get(self.path)
         if isinstance(given, Inputs):
@@ -131,7 +130,7 @@ class Request:
 
     def running(self, **more: Any) -> Options:
         """How to solve, with one clock for the whole command."""
-        return self.options(**more).started(self.begun)
+        return self.options(**more).started(self.begun_s)
 
 
 def request_for(

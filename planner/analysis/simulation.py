@@ -54,7 +54,7 @@ from planner.untrusted_files import regular
 YEAR_S = 365 * 86_400.0
 POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 """Powers of 2 by which other intervals are longer than the simulated one."""
-WORN = ("endurance", "local_endurance")
+WORN = ("endurance",)
 """Limits on data written a day, which grows as intervals get shorter."""
 _SHAPES = 0.2, 20.0
 _MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
@@ -301,7 +301,6 @@ def _levels(job: JobRun, mtti_s: float) -> two_levels.TwoLevels:
         mtti_s=mtti_s,
         remote_share=job.remote_share,
         drain_slowdown=job.drain_slowdown,
-        drain_restarts=not local.drain_survives,
         hardware_share=job.hardware_share,
         swap_s=0.0 if job.units is None else job.units.swap_s,
     )
@@ -412,7 +411,6 @@ def _simulated(
             settle_s=local.settle_s,
             restart_s=local.restart_s,
             remote_share=job.remote_share,
-            drain_restarts=not local.drain_survives,
             remote_per_year=a_year["far"],
         ),
     )

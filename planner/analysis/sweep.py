@@ -107,14 +107,14 @@ def scenarios(
         makes.append(lambda inputs: of_table(inputs, rows))
     makes += [partial(lambda option, inputs: values(inputs, option), option) for option in vary]
     grids = _grids(bases, makes)
-    counts = [len(bases), *(axis.count for axis in grids[0])]
+    counts = [len(bases), *(len(axis.points) for axis in grids[0])]
     if prod(counts) > MOST:
         factors = " x ".join(f"{count:,}" for count in counts if count > 1)
         message = f"{factors} are {prod(counts):,} scenarios, more than {MOST:,}"
         raise InputError(Finding("vary", message, fix="take larger steps or fewer paths"))
     found = Scenarios()
     for base, grid in zip(bases, grids, strict=True):
-        for points in product(*([axis.point(n) for n in range(axis.count)] for axis in grid)):
+        for points in product(*(axis.points for axis in grid)):
             found.append(_scenario(len(found), base, points))
     found.axes = tuple(input_columns(inputs, [each for axis in grids[0] for each in axis.inputs]))
     found.bases = {base.name: base.inputs for base in bases if base.inputs is not None}

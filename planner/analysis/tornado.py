@@ -190,7 +190,7 @@ def _read(field: Field, text: str, origin: str) -> Side:
     reading = field.read(text)
     if reading.faults:
         raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
-    value = field.variable.cell(reading, field.variable.choose_display([text]))
+    value = field.variable.cell(reading, field.variable.choose_display([reading]))
     if isinstance(value, float | int) and not isinstance(value, bool):
         return Side(_text(field, float(value)), float(value), reading.changes)
     return Side(text, text, reading.changes)

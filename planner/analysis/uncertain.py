@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.analysis.distributions import Numbers, Unknown, unknowns
 from planner.analysis.pool import Progress, all_results, ignore
@@ -24,18 +23,12 @@ from planner.analysis.variants import (
     value_of,
 )
 from planner.api import Options, solve_with
-from planner.case import Case, Storage, System, resolve
-from planner.errors import Finding, InputError
+from planner.case import Case, resolve
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
-from planner.optimizer import bill as bills
-from planner.optimizer.checks import broken_by_counts, broken_limits, is_orderly
-from planner.optimizer.gpus_in_use import BestUse
-from planner.optimizer.objective import natural
+from planner.optimizer.effort import Effort
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import optimise
-from planner.optimizer.stores import stored
-from planner.optimizer.work import WORK_OBJECTIVES, modes_of
+from planner.optimizer.optimise import Question
 from planner.schema.analysis import (
     PLANNED,
     CandidatePlan,
@@ -46,11 +39,9 @@ from planner.schema.analysis import (
 )
 from planner.schema.plan import Plan, Status
 
-OfferT = TypeVar("OfferT", System, Storage)
 Figures = dict[str, float]
-LEAST, MOST = 2, 1_000_000
 GAP = 1e-6
-MOST_CANDIDATES = 40
+MOST_CANDIDATES = 16
 BROKEN = 1.0
 """Regret of a purchase that breaks a limit, and the largest regret."""
 SAMPLES_ALONE = 1_000
@@ -96,9 +87,8 @@ def study(
         ask: solves scenarios.
 
     Raises:
-        InputError: a distribution or the draw cannot be.
+        InputError: a distribution cannot be.
     """
-    refuse_draw(draw)
     unsure, case = unknowns(inputs, dists), resolve(inputs)
     planned = operation_of(case, plan)
     options = options if planned is None else replace(options, known=(planned,))
@@ -109,13 +99,13 @@ def study(
     whole = draw.samples + len(design)
     scenarios = drawn_scenarios(unsure, drawn)
     found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
-    runs = candidates(case, planned, [a.operation for a in found if a.operation is not None])
+    runs = candidates(planned, [a.operation for a in found if a.operation is not None])
     parts: dict[Hashable, Sequence[Answer]] = {
         n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
     }
     evaluate = partial(_evaluated, inputs, runs)
     evaluated = all_results(evaluate, parts, jobs=options.jobs, dask=options.dask)
-    seen = [each for n in parts for each in evaluated[n] if each.outcomes]
+    seen = [each for n in parts for each in evaluated[n]]
     known: dict[str, Any] = {}
     if draw.indices:
         more = drawn_scenarios(unsure, drawn_values(unsure, design))
@@ -141,6 +131,23 @@ def study(
     )
 
 
+def run(
+    request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool
+) -> Uncertain:
+    """Study of a problem file; see ``study`` and ``Draw``.
+
+    Raises:
+        InputError: the problem, a distribution or an option is wrong.
+    """
+    inputs, options = request.inputs, request.each()
+    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
+        options = replace(options, jobs=1)
+    unknowns(inputs, dist)  # refused before anything is solved
+    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
+    draw = Draw(samples, seed, indices)
+    return study(inputs, dist, options, draw, plan=plan, progress=request.progress)
+
+
 def _status(found: Sequence[Answer]) -> Status:
     ended = {answer.status for answer in found}
     if ended & set(PLANNED):
@@ -151,15 +158,15 @@ def _status(found: Sequence[Answer]) -> Status:
 
 
 def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    low, median, high = (float(f(drawn)) for f in (np.min, np.median, np.max))
+    low, median, high = (each.recorded(float(f(drawn))) for f in (np.min, np.median, np.max))
     return UncertainInput(
         path=each.path,
         label=each.label,
         unit=each.unit,
         distribution=each.words,
-        low=each.recorded(low),
-        median=each.recorded(median),
-        high=each.recorded(high),
+        low=low,
+        median=median,
+        high=high,
     )
 
 
@@ -177,43 +184,7 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     return " ".join(texts) or None
 
 
-def run(
-    request: Request, *, dist: Sequence[str], samples: int, seed: int, indices: bool
-) -> Uncertain:
-    """Draw the uncertain inputs of a problem.
-
-    Args:
-        dist: ``PATH=DISTRIBUTION`` of each input; without any those usually uncertain.
-        seed: the same one draws the same.
-        indices: whether to explain the spread by inputs, which takes further scenarios.
-
-    Raises:
-        InputError: the problem, a distribution or an option is wrong.
-    """
-    inputs, draw = request.inputs, Draw(samples, seed, indices)
-    refuse_draw(draw)
-    unknowns(inputs, dist)  # refuses what is wrong before anything is solved
-    plan = solve_with(inputs, Options(time_limit_s=request.time_limit_s, explain=False))
-    options = request.each()
-    if not options.jobs and options.dask is None and samples < SAMPLES_ALONE:
-        options = replace(options, jobs=1)
-    return study(inputs, dist, options, draw, plan=plan, progress=request.progress)
-
-
-# Drawing
-
-
-def refuse_draw(draw: Draw) -> None:
-    """Refuse impossible numbers of samples and seeds.
-
-    Raises:
-        InputError: with the reason.
-    """
-    if not LEAST <= draw.samples <= MOST:
-        message = f"{draw.samples:,} samples are not between {LEAST} and {MOST:,}"
-        raise InputError(Finding("samples", message, "--samples", fix="write for example 256"))
-    if draw.seed < 0:
-        raise InputError(Finding("seed", f"{draw.seed} is negative", "--seed", fix="write 1"))
+# Scenarios
 
 
 def points(inputs: int, samples: int, seed: int) -> Numbers:
@@ -226,8 +197,7 @@ def points(inputs: int, samples: int, seed: int) -> Numbers:
 
 def drawn_values(unsure: Sequence[Unknown], shares: Numbers) -> Numbers:
     """Values of the inputs at points of the unit cube."""
-    columns = [unknown.quantiles(shares[:, place]) for place, unknown in enumerate(unsure)]
-    return np.column_stack(columns)
+    return np.column_stack([u.distribution.ppf(shares[:, at]) for at, u in enumerate(unsure)])
 
 
 def drawn_scenarios(unsure: Sequence[Unknown], values: Numbers) -> list[Scenario]:
@@ -267,11 +237,8 @@ def outcomes_of(case: Case, run: Run) -> Figures:
         "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
     }
-    return {
-        name: value
-        for name, value in found.items()
-        if value is not None and name in ("objective", *OUTCOMES)
-    }
+    wanted = ("objective", *OUTCOMES)
+    return {name: v for name, v in found.items() if v is not None and name in wanted}
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
@@ -302,146 +269,56 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
 
 
 class Evaluated(NamedTuple):
-    """A scenario: outcomes of its best plan, and values of the candidates.
+    """A scenario with a plan: outcomes of its best, and values of the candidates.
 
-    Both are empty where there is no plan; a value is nan where the candidate breaks a limit.
+    A value is nan where the candidate breaks a limit.
     """
 
     outcomes: Figures
-    values: tuple[float, ...] = ()
+    values: tuple[float, ...]
 
 
 def _evaluated(inputs: Inputs, runs: Sequence[Run], some: Sequence[Answer]) -> list[Evaluated]:
     found = []
     for answer in some:
-        one = Evaluated({})
         if answer.operation is not None and answer.status in PLANNED:
             case = resolve(applied(inputs, answer.scenario.changes))
-            values = tuple(values_of(case, runs).tolist())
-            one = Evaluated(outcomes_of(case, answer.operation), values)
-        found.append(one)
+            outcomes = outcomes_of(case, answer.operation)
+            found.append(Evaluated(outcomes, tuple(values_of(case, runs))))
     return found
 
 
-def best_operation(case: Case, run: Run) -> Run | None:
-    """Best operation of a purchase under a case; None where it breaks a limit.
-
-    Args:
-        run: the purchase, as it is run in another scenario.
-    """
-    units = _units(case, run)
-    if units is None or not is_orderly(case, units):
-        return None
-    if len(run.used) > case.job.max_types or broken_limits(case, units, run.ways):
-        return None
-    return _operated(case, case, units, run)
-
-
-def _units(case: Case, run: Run) -> dict[str, int] | None:
-    """Units of everything on offer; None where a bought product no longer is."""
-    ids = {offer.id for offer in case.offers()}
-    if any(count and name not in ids for name, count in run.units.items()):
-        return None
-    return {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
-
-
-def _operated(case: Case, whole: Case, units: Mapping[str, int], run: Run) -> Run | None:
-    """Best operation of one purchase, in the configurations that it was bought for."""
-
-    def held(offer: OfferT) -> OfferT:
-        return replace(offer, low=units[offer.id], high=units[offer.id])
-
-    systems = tuple(replace(held(each), ways=(each.way(run.ways),)) for each in case.systems)
-    fixed = replace(case, systems=systems, storage=tuple(held(each) for each in case.storage))
-    found = optimise(fixed.billed_as(whole), gap=GAP, ties=False).operation
-    return None if found is None else replace(found, units=dict(units))
-
-
-def values_of(case: Case, runs: Sequence[Run]) -> Numbers:
-    """Values of purchases at their best under a case; nan where one breaks a limit."""
-    found = np.full(len(runs), np.nan)
-    if not _known_as_arrays(case):
-        for place, run in enumerate(runs):
-            best = best_operation(case, run)
-            found[place] = math.nan if best is None else value_of(case, best)
-        return found
-    there: dict[int, dict[str, int]] = {}
-    for place, run in enumerate(runs):
-        units = _units(case, run)
-        if units and is_orderly(case, units) and not broken_by_counts(case, units):
-            there[place] = units
-    if not there:
-        return found
-    places = np.array(list(there))
-    counts = np.array([[units[o.id] for o in case.offers()] for units in there.values()]).T
-    numbers = {way.id: n for n, way in enumerate(case.ways)}
-    used = (case.in_use(runs[place].used, runs[place].ways)[0][1].id for place in there)
-    ways = np.array([numbers[name] for name in used])
-    fits = bills.Kernel(case).within_limits(counts, ways)
-    places, counts, ways = places[fits], counts[:, fits], ways[fits]
-    score = _scores(case, counts, ways)
-    runs_at_all = np.isfinite(score)
-    found[places[runs_at_all]] = [natural(case.objective, s) for s in score[runs_at_all].tolist()]
+def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
+    """Values of purchases under a case, each run at its best; nan where one breaks a limit."""
+    ask, offered = Question(case, GAP, Effort(), ties=False), {offer.id for offer in case.offers()}
+    found = []
+    for run in runs:
+        gone = any(count and name not in offered for name, count in run.units.items())
+        modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
+        values = [value_of(case, ask.run_of(point)) for point in ask._points(modes)]
+        pick = max if case.maximise else min
+        found.append(pick(values, default=math.nan))
     return found
 
 
-def _known_as_arrays(case: Case) -> bool:
-    """Whether a value follows from useful work of one type, with no limit on ratios."""
-    return (
-        case.objective in WORK_OBJECTIVES
-        and case.job.max_types == 1
-        and case.limits["per_useful_gpu_hour"] is None
-        and case.limits["per_million_tokens"] is None
-    )
-
-
-def _scores(case: Case, counts: NDArray[np.int64], ways: NDArray[np.int64]) -> Numbers:
-    """Score of each purchase (column) in its configuration."""
-    owners = np.array([n for n, system in enumerate(case.systems) for _ in system.ways])
-    systems, first = counts[owners[ways], np.arange(len(ways))], len(case.systems)
-    stores = stored(case, counts[first : first + len(case.storage)])
-    score = np.full(len(ways), -np.inf)
-    for one in modes_of(case):
-        operation, most = BestUse(*one), np.zeros(len(ways), dtype=np.int64)
-        for way in np.unique(ways).tolist():
-            most[ways == way] = operation.most_gpus(way, systems[ways == way])
-        score = np.maximum(score, operation.best(ways, systems, most, stores)[0])
-    return score
-
-
-# Candidates and regret
-
-
-def candidates(case: Case, planned: Run | None, runs: Sequence[Run]) -> list[Run]:
-    """Different purchases, at most ``MOST_CANDIDATES``: the planned one, those of least power and
-    of least capex, then those found most often.
+def candidates(planned: Run | None, runs: Sequence[Run]) -> list[Run]:
+    """Different purchases, at most ``MOST_CANDIDATES``: the planned one, then others spread evenly
+    by the GPUs in use.
 
     Args:
-        case: the problem itself.
-        planned: its plan, None where it has none.
+        planned: the plan of the problem itself, None where it has none.
         runs: the best plans of scenarios.
     """
 
     def key_of(run: Run) -> tuple[tuple[str, int], ...]:
         return tuple(sorted((name, count) for name, count in run.units.items() if count))
 
-    def size_of(run: Run) -> tuple[float, float]:
-        units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
-        try:
-            spent = bills.bill(case, units, run.ways)
-        except ValueError:  # no fabric is large enough
-            return math.inf, math.inf
-        return spent["it_power_kw"], spent["capex_usd"]
-
-    times = Counter(map(key_of, runs))
-    found = {key_of(run): run for run in reversed(runs)}
-    sizes = {key: size_of(run) for key, run in found.items()}
-    chosen = {} if planned is None else {key_of(planned): planned}
-    cautious = [min(found, key=lambda key: (sizes[key][place], key)) for place in (0, 1) if found]
-    for key in (*cautious, *sorted(found, key=lambda key: (-times[key], sizes[key], key))):
-        if len(chosen) < MOST_CANDIDATES:
-            chosen.setdefault(key, found[key])
-    return list(chosen.values())
+    first = [] if planned is None else [planned]
+    others = {key_of(run): run for run in sorted(runs, key=lambda run: run.gpus)}
+    others = {key: run for key, run in others.items() if key not in map(key_of, first)}
+    room = min(MOST_CANDIDATES - len(first), len(others))
+    spread = np.linspace(0, len(others) - 1, room).round().astype(int).tolist()
+    return [*first, *(list(others.values())[place] for place in spread)]
 
 
 def regrets(values: Numbers, answered: Numbers, *, maximise: bool) -> Numbers:
@@ -474,10 +351,9 @@ def _compared(
     answered = np.array([each.outcomes["objective"] for each in seen])
     behind = regrets(values, answered, maximise=maximise)
     worst, mean = behind.max(axis=0), behind.mean(axis=0)
-    first = [0] if planned else []
-    rest = sorted(range(len(first), len(runs)), key=lambda n: (worst[n], mean[n], n))
+    order = sorted(range(len(runs)), key=lambda n: (not planned or n > 0, worst[n], mean[n], n))
     plans = []
-    for place, n in enumerate([*first, *rest]):
+    for place, n in enumerate(order):
         own, within = values[:, n], ~np.isnan(values[:, n])
         nominal = planned and place == 0
         one = CandidatePlan(
@@ -512,15 +388,10 @@ def index_points(inputs: int, samples: int, seed: int) -> Numbers:
     """
     from scipy.stats import qmc
 
-    exponent = samples.bit_length() - 1
-    both = qmc.Sobol(2 * inputs, rng=np.random.default_rng(seed)).random_base2(exponent)
-    both = np.clip(both, EDGE, 1.0 - EDGE)
-    a, b = both[:, :inputs], both[:, inputs:]
-    mixed = []
-    for place in range(inputs):
-        one = a.copy()
-        one[:, place] = b[:, place]
-        mixed.append(one)
+    both = qmc.Sobol(2 * inputs, rng=np.random.default_rng(seed))
+    points = np.clip(both.random_base2(samples.bit_length() - 1), EDGE, 1.0 - EDGE)
+    a, b = points[:, :inputs], points[:, inputs:]
+    mixed = [np.where(np.arange(inputs) == place, b, a) for place in range(inputs)]
     return np.vstack([a, b, *mixed])
 
 
@@ -548,14 +419,15 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
 
     def at(places: Any) -> Numbers:
         some = blocks[:, :, places]
-        parts = {"f_A": some[0], "f_B": some[1], "f_AB": some[2:]}
-        found = sobol_indices(func=parts, n=n)
+        found = sobol_indices(func={"f_A": some[0], "f_B": some[1], "f_AB": some[2:]}, n=n)
         return np.array([np.ravel(found.first_order), np.ravel(found.total_order)])
 
     draw = np.random.default_rng(seed)
-    first, total = at(slice(None))
-    again = np.array([at(draw.integers(n, size=n)) for _ in range(RESAMPLES)])
-    first_room, total_room = 1.96 * again.std(axis=0, ddof=1)
+    (first, total), again = (
+        at(slice(None)),
+        [at(draw.integers(n, size=n)) for _ in range(RESAMPLES)],
+    )
+    first_room, total_room = 1.96 * np.array(again).std(axis=0, ddof=1)
     note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
     if without.any():
         note += f" {of}; their objective counts as the mean."

@@ -7,10 +7,10 @@ are spread over processes; the pieces are the same for any number of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,21 +126,35 @@ class Variants:
         return Best(case, proof)
 
 
-def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
-    """Changes that leave only the storage of some vendors on offer."""
-    members = {item.id for item in case.flash if item.vendor in vendors}
-    families = tuple(sorted({item.family for item in case.flash if item.id in members}))
-    changes = [Change("consider.storage_families", families, f"[{', '.join(families)}]")]
-    for item in case.storage:
-        if item.family in families and item.id not in members:
-            changes.append(Change(f"items.{item.id}.exclude", True, "true"))
-    return tuple(changes)
+class Other(NamedTuple):
+    """Changes that leave only one storage vendor, or one GPU system, on offer."""
+
+    kind: Literal["storage_vendor", "gpu_type"]
+    key: str
+    label: str
+    changes: tuple[Change, ...]
 
 
-def systems_of(ids: Collection[str]) -> tuple[Change, ...]:
-    """Changes that leave only some GPU systems on offer."""
-    names = tuple(sorted(ids))
-    return (Change("consider.gpu_systems", names, f"[{', '.join(names)}]"),)
+def others(inputs: Inputs, case: Case, units: Mapping[str, int]) -> Iterator[Other]:
+    """Yield each storage vendor and each GPU system that a purchase does not hold alone."""
+    held = {item.vendor for item in case.flash if units[item.id]}
+    for vendor in sorted(
+        {item.vendor for item in case.flash} - (held if len(held) == 1 else set())
+    ):
+        members = {item.id for item in case.flash if item.vendor == vendor}
+        families = tuple(sorted({item.family for item in case.flash if item.id in members}))
+        only = Change("consider.storage_families", families, f"[{', '.join(families)}]")
+        excluded = (
+            Change(f"items.{item.id}.exclude", True, "true")
+            for item in case.storage
+            if item.family in families and item.id not in members
+        )
+        yield Other("storage_vendor", vendor, vendor, (only, *excluded))
+    bought = {system.id for system in case.systems if units[system.id]}
+    for system in case.systems:
+        if {system.id} != bought:
+            only = Change("consider.gpu_systems", (system.id,), f"[{system.id}]")
+            yield Other("gpu_type", system.id, inputs.item(system.id).model, (only,))
 
 
 def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: float = 0.0) -> Change:
@@ -169,6 +183,25 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
     if asked.figure.money:
         return Change(row.path, value, f"{money.of(value):.2f} {money.code}")
     return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())
+
+
+def case_no_worse(case: Case, worst: float, objective: ObjectiveName) -> Case:
+    """Case of another objective whose plans are no worse than a value in the case's own.
+
+    Args:
+        worst: in the case's objective's own unit.
+    """
+    limits, job, asked = case.limits, case.job, OBJECTIVES[case.objective]
+    if case.objective == "gpus":
+        job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1.0 - 1e-9))))
+    else:
+        row, value = BY_NAME[asked.limit], worst / asked.per
+        own: float | None = limits[row.field]
+        pick = max if row.sense == ">=" else min
+        kept: dict[str, Any] = {row.field: value if own is None else pick(own, value)}
+        limits = limits.with_values(**kept)
+    least = replace(case, limits=limits, job=job, objective=objective, indifference=0.0)
+    return least.billed_as(case)
 
 
 def operation_of(case: Case, plan: Plan) -> Run | None:

@@ -3,43 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from planner import api
 from planner.analysis.variants import (
+    NO_PLAN,
     Best,
+    Other,
     Variants,
-    figures_of,
+    case_no_worse,
     operation_of,
-    storage_of,
-    systems_of,
+    others,
     value_of,
 )
 from planner.case import Case, Storage, System, resolve
-from planner.case.figures import discount, it_power_kw, support_usd_per_year, unit_net_usd
+from planner.case.figures import discount, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
-from planner.inputs import Change, Inputs
+from planner.inputs import Inputs
 from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
 from planner.optimizer.checks import broken_limits
 from planner.optimizer.objective import floors, measure, natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import bounds_with, share
-from planner.schema.explanation import (
-    Bought,
-    BreakEven,
-    Certificate,
-    Figures,
-    Forced,
-    ForcedKind,
-    Item,
-    ItemKind,
-    WhyNot,
-)
+from planner.optimizer.optimise import bounds_with
+from planner.schema.explanation import BreakEven, Forced, Item, ItemKind, WhyNot
 from planner.schema.plan import Plan
 
 CATEGORIES = ("gpu_system", "storage")
@@ -78,90 +69,74 @@ def why_not(
     Raises:
         InputError: an asked name is no item, or is in the plan.
     """
-    _check(inputs, plan, asked)
-    solved, goal = Solved(inputs, plan, Variants(inputs, options, list(known))), plan.objective
-    base = WhyNot(
-        problem=plan.problem,
-        objective=goal.name,
-        sense=goal.sense,
-        unit=goal.unit,
-        value=goal.value,
-        bound=goal.bound,
-        tie=solved.tie,
-        plan=None,
-    )
-    planned = operation_of(solved.case, plan)
+    check_items(inputs, asked)
+    for line in plan.lines:
+        if line.sku in asked and line.parent is None and line.working:
+            fix = "ask about an item that is not"
+            message = f"'{line.sku}' is in the plan"
+            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+    goal, case = plan.objective, resolve(inputs)
+    planned = operation_of(case, plan)
+    base = WhyNot(objective=goal.name, sense=goal.sense, tie=case.indifference)
     if goal.value is None or planned is None:
         return base.model_copy(update={"message": "there is no plan to compare with"})
-    rows = tuple(_forced_plans(solved))
+    solved = Solved(inputs, plan, Variants(inputs, options, list(known)), case, planned)
+    rivals = [_rival_plan(solved, other) for other in others(inputs, case, planned.units)]
     return base.model_copy(
         update={
-            "plan": _figures_of(inputs, solved.case, planned),
-            "bought": _bought_by(inputs, solved.case, planned),
-            "forced": rows,
-            "items": tuple(_items(solved, rows, asked)),
+            "tie": solved.tie,
+            "forced": tuple(row for row, _ in rivals),
+            "items": tuple(_items(solved, rivals, asked)),
         }
     )
 
 
-def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
-    """Refuse questions about an item that is no GPU system or storage, or is in the plan."""
-    known = inputs.by_id
+def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
+    """Refuse questions about an item that is no GPU system or storage.
+
+    Raises:
+        InputError: with the nearest name.
+    """
     kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
-    held = {line.sku for line in plan.lines if line.parent is None and line.working}
     for name in asked:
-        if name not in known:
-            message = f"no item named '{name[:60]}' in the catalogs of the problem"
-            fix = did_you_mean(name, kinds) or "planner catalog lists every item"
-        elif known[name].category not in CATEGORIES:
+        if name in kinds:
+            continue
+        message = f"no item named '{name[:60]}' in the catalogs of the problem"
+        fix = did_you_mean(name, kinds) or "planner catalog lists every item"
+        if name in inputs.by_id:
             message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
             fix = "ask about a GPU system or a storage item"
-        elif name in held:
-            message, fix = f"'{name}' is in the plan", "ask about an item that is not"
-        else:
-            continue
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A solved problem: its value, the values that tie with it, and losses against it."""
+    """A solved problem: its plan and operation, the values that tie with it, losses against it."""
 
     inputs: Inputs
     plan: Plan
     variants: Variants
-
-    @cached_property
-    def case(self) -> Case:
-        """The problem's case."""
-        return resolve(self.inputs)
-
-    @cached_property
-    def units(self) -> Mapping[str, int]:
-        """Units of everything on offer in the plan."""
-        held = {line.sku: line.working for line in self.plan.lines if line.parent is None}
-        return {offer.id: held.get(offer.id, 0) for offer in self.case.offers()}
+    case: Case
+    run: Run
 
     @property
     def value(self) -> float:
         """The plan's objective in its own unit."""
-        value = self.plan.objective.value
-        assert value is not None
-        return value
+        assert self.plan.objective.value is not None
+        return self.plan.objective.value
 
     @property
     def bound(self) -> float:
-        """The bound of the objective; the value where nothing is proven."""
+        """Bound of the objective; the value where nothing is proven."""
         bound = self.plan.objective.bound
         return self.value if bound is None else bound
 
     @property
     def tie(self) -> float:
         """Share of the objective within which plans count as equally good."""
-        options = self.variants.options
-        return max(min(TIE_TOLERANCE, options.gap / 2.0), self.case.indifference)
+        return max(min(TIE_TOLERANCE, self.variants.options.gap / 2.0), self.case.indifference)
 
-    @cached_property
+    @property
     def tied(self) -> float:
         """The worst value that still ties with the best; the plan's own does in any case."""
         share = self.tie - FLOOR_NOISE
@@ -176,148 +151,113 @@ class Solved:
             return math.floor(self.bound * (1.0 + self.tie)) + 1.0
         return self.bound * (1.0 + (self.tie if self.case.maximise else -self.tie))
 
-    def loss(self, value: float) -> float:
-        """Excess of the plan's value over a worse one, as a share of it."""
-        worse = self.value - value if self.case.maximise else value - self.value
-        return worse / max(abs(self.value), 1e-12)
-
     @property
     def tied_loss(self) -> float:
         """The largest loss that still ties with the best."""
         return self.loss(self.tied)
 
+    def loss(self, value: float) -> float:
+        """Excess of the plan's value over a worse one, as a share of it."""
+        worse = self.value - value if self.case.maximise else value - self.value
+        return worse / max(abs(self.value), 1e-12)
 
-# Other storage vendors and GPU types
-
-
-def _forced_plans(solved: Solved) -> Iterator[Forced]:
-    """Yield the best plan with each other storage vendor, and on each other GPU type."""
-    case, units = solved.case, solved.units
-    held = {item.vendor for item in case.flash if units[item.id]}
-    alone = held if len(held) == 1 else set()
-    for vendor in sorted({item.vendor for item in case.flash} - alone):
-        yield _forced(solved, "storage_vendor", vendor, vendor, storage_of(case, {vendor}))
-    types = {system.id for system in case.systems if units[system.id]}
-    for system in case.systems:
-        if {system.id} != types:
-            model = solved.inputs.item(system.id).model
-            yield _forced(solved, "gpu_type", system.id, model, systems_of({system.id}))
+    def extra_usd(self, capex_usd: float) -> float:
+        """Excess of a capex over the plan's."""
+        assert self.plan.totals is not None
+        return capex_usd - (self.plan.totals.capex_usd or 0.0)
 
 
-def _forced(
-    solved: Solved, kind: ForcedKind, key: str, label: str, changes: tuple[Change, ...]
-) -> Forced:
-    settings = tuple(change.setting for change in changes)
-    row = Forced(kind=kind, key=key, label=label, setting=settings, outcome="no_plan")
-    best = solved.variants.best(changes, ties=True)
-    case, run, proof = best.case, best.run, best.proof
-    if case is None or best.impossible:
-        return row.model_copy(update={"reason": best.reason or "no plan meets every limit"})
-    if run is None or proof is None or best.value is None or best.bound is None:
-        return row.model_copy(update={"outcome": "not_found", "reason": LATE})
-    assert proof.value is not None and proof.bound is not None
-    gap = share(case, proof.value, proof.bound)
-    inputs = solved.inputs
-    return row.model_copy(
-        update={
-            "outcome": "plan",
-            "figures": _figures_of(inputs, case, run),
-            "bought": _bought_by(inputs, case, run),
-            "certificate": Certificate(value=best.value, bound=best.bound, gap=gap),
-            "loss": solved.loss(best.value),
-        }
-    )
+# Other storage vendors and GPU types, and items that the plan does not hold
 
 
-def _figures_of(inputs: Inputs, case: Case, run: Run) -> Figures:
-    """Figures of an operation; those of an unknown power draw are None."""
-    spent = bill(case, run.units, run.ways)
-    held = {item.id for item in case.bill_items() if spent.counts[item.id]}
-    drawn = all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
-    unknown = () if drawn else ("it_power_kw", "facility_power_kw", "tco_usd")
-    figures = figures_of(case, run) | dict.fromkeys(unknown)
-    if inputs.problem.term is None:
-        figures["tco_usd"] = None
-    counts = {
-        "gpus_used": run.gpus,
-        "systems": sum(run.units[system.id] for system in case.systems),
-        "appliances": sum(run.units[item.id] for item in case.flash),
-    }
-    return Figures.model_validate(figures | counts)
+class Rival(NamedTuple):
+    """Units of the best plan with another vendor or type, its loss, and its excess capex."""
+
+    units: dict[str, int]
+    loss: float
+    extra_usd: float
 
 
-def _bought_by(inputs: Inputs, case: Case, run: Run) -> tuple[Bought, ...]:
-    systems = {system.id for system in case.systems}
-    return tuple(
-        Bought(
-            sku=offer.id,
-            model=inputs.item(offer.id).model,
-            category="gpu_system" if offer.id in systems else "storage",
-            quantity=run.units[offer.id],
-        )
-        for offer in case.offers()
-        if run.units[offer.id]
-    )
+def _rival_plan(solved: Solved, other: Other) -> tuple[Forced, Rival | None]:
+    settings = tuple(change.setting for change in other.changes)
+    named = {"kind": other.kind, "key": other.key, "label": other.label, "setting": settings}
+    best = solved.variants.best(other.changes, ties=True)
+    if best.case is None or best.impossible:
+        why = {"outcome": "no_plan", "reason": best.reason or NO_PLAN}
+        return Forced.model_validate(named | why), None
+    if best.run is None or best.value is None:
+        return Forced.model_validate(named | {"outcome": "not_found", "reason": LATE}), None
+    loss = solved.loss(best.value)
+    row = {"outcome": "plan", "value": best.value, "loss": loss}
+    extra_usd = solved.extra_usd(bill(best.case, best.run.units, best.run.ways)["capex_usd"])
+    return Forced.model_validate(named | row), Rival(dict(best.run.units), loss, extra_usd)
 
 
-# Items that the plan does not hold
-
-
-def _items(solved: Solved, forced: Sequence[Forced], asked: Sequence[str]) -> Iterator[Item]:
+def _items(
+    solved: Solved, rivals: Sequence[tuple[Forced, Rival | None]], asked: Sequence[str]
+) -> Iterator[Item]:
     """Yield why each GPU system and storage item that the plan does not hold is not in it."""
     case, variants = solved.case, solved.variants
-    offers = (*case.systems, *case.storage)
-    names = [offer.id for offer in offers if not solved.units[offer.id]]
+    names = [offer.id for offer in case.offers() if not solved.run.units[offer.id]]
     bounds = bounds_with(case, names, BOUNDED, variants.options.effort)
-    found = [
-        _asked_item(solved, name)
-        if name in asked
-        else _bounded_item(solved, name, bounds[name], forced)
-        for name in names
-    ]
+    plans = [rival for _, rival in rivals if rival is not None]
+    found = []
+    for name in names:
+        if name in asked:
+            found.append(_asked_item(solved, name))
+            continue
+        bound, least = bounds[name], solved.loss(solved.bound)
+        if isinstance(bound, str):
+            found.append(_item(solved, name, "no_plan", exact=True))
+            continue
+        if bound is not None:
+            least = max(least, solved.loss(natural(case.objective, bound)))
+        holding = [rival for rival in plans if rival.units.get(name)]
+        best = min(holding, key=lambda rival: rival.loss, default=None)
+        most, extra_usd = (None, None) if best is None else (best.loss, best.extra_usd)
+        found.append(_placed(solved, name, least, most, extra_usd))
     for name, why in case.not_considered:
         found.append(_item(solved, name, "left_out", reason=why, asked=name in asked))
     yield from sorted(found, key=lambda item: (item.category, item.sku))
 
 
-def _bounded_item(
-    solved: Solved, name: str, bound: float | str | None, forced: Sequence[Forced]
-) -> Item:
-    """An item by its bound and by the forced plans that hold it."""
-    if isinstance(bound, str):
-        return _item(solved, name, "no_plan", exact=True)
-    least = solved.loss(solved.bound)
-    if bound is not None:
-        least = max(least, solved.loss(natural(solved.case.objective, bound)))
-    most, extra_usd = None, None
-    for row in forced:
-        if row.loss is None or not any(each.sku == name for each in row.bought):
-            continue
-        if most is None or row.loss < most:
-            most, extra_usd = row.loss, _extra_usd(solved, row)
-    return _placed(solved, name, least, most, extra_usd)
-
-
-def _extra_usd(solved: Solved, row: Forced) -> float:
-    assert solved.plan.totals is not None and row.figures is not None
-    return row.figures.capex_usd - (solved.plan.totals.capex_usd or 0.0)
+def _asked_item(solved: Solved, name: str) -> Item:
+    """An item by the best plan that holds it, with its break-even price."""
+    case, variants = solved.case, solved.variants
+    best = variants.best_of(replace(case, must_use=(name,)))
+    if best.impossible:
+        return _item(solved, name, "no_plan", exact=True, asked=True)
+    if best.run is None or best.value is None or best.bound is None:
+        price = BreakEven(outcome="not_computed", reason=LATE)
+        return _item(solved, name, "open", break_even=price, asked=True)
+    least, most = solved.loss(best.bound), solved.loss(best.value)
+    extra_usd = None
+    if least <= solved.tied_loss:
+        tied = case_no_worse(case, solved.tied, money_of(case))
+        cheapest = variants.best_of(replace(tied, must_use=(name,)))
+        if cheapest.impossible:
+            least = max(least, solved.tied_loss)
+        elif cheapest.run is not None:
+            most = min(most, solved.loss(value_of(case, cheapest.run)))
+            extra_usd = solved.extra_usd(natural("cost", measure(case, "cost")(cheapest.run)))
+    price = break_even(solved, name, best)
+    return _placed(solved, name, least, most, extra_usd, break_even=price, asked=True)
 
 
 def _placed(
     solved: Solved,
     name: str,
-    least: float | None,
+    least: float,
     most: float | None,
     extra_usd: float | None,
     **more: Any,
 ) -> Item:
     """An item whose best plan loses from ``least`` to ``most``."""
     kind: ItemKind = "open"
-    if least is not None and least >= solved.tied_loss:
+    if least >= solved.tied_loss:
         kind = "worse"
     elif most is not None and most <= solved.tied_loss + VALUE_NOISE:
         kind = "as_good"
-    close = least is not None and most is not None and most - least <= ENOUGH
     disliked = kind == "as_good" and name in solved.case.policy.disliked
     return _item(
         solved,
@@ -326,7 +266,7 @@ def _placed(
         reason="the problem prefers other vendors" if disliked else None,
         at_least=least,
         at_most=most,
-        exact=kind != "open" and close,
+        exact=kind != "open" and most is not None and most - least <= ENOUGH,
         extra_capex_usd=extra_usd if kind == "as_good" else None,
         **more,
     )
@@ -338,76 +278,9 @@ def _item(solved: Solved, name: str, kind: ItemKind, **known: Any) -> Item:
     price, net_usd = inputs.prices.get(name), None
     if price is not None:
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
-    return Item(
-        sku=name,
-        model=item.model,
-        vendor=item.vendor,
-        category="gpu_system" if item.category == "gpu_system" else "storage",
-        kind=kind,
-        net_usd=net_usd,
-        list_usd=None if price is None else price.list_usd,
-        **known,
-    )
-
-
-def _asked_item(solved: Solved, name: str) -> Item:
-    """An item by the best plan that holds it, with its break-even price."""
-    case, variants = solved.case, solved.variants
-    best = variants.best_of(case_with(case, name))
-    if best.impossible:
-        return _item(solved, name, "no_plan", exact=True, asked=True)
-    if best.run is None or best.value is None or best.bound is None:
-        price = BreakEven(outcome="not_computed", reason=LATE)
-        return _item(solved, name, "open", break_even=price, asked=True)
-    least, most = solved.loss(best.bound), solved.loss(best.value)
-    extra_usd = None
-    if least <= solved.tied_loss:
-        cheapest = variants.best_of(case_with(case_no_worse(case, solved.tied), name))
-        if cheapest.impossible:
-            least = max(least, solved.tied_loss)
-        elif cheapest.run is not None:
-            most = min(most, solved.loss(value_of(case, cheapest.run)))
-            spent_usd = natural("cost", measure(case, "cost")(cheapest.run))
-            assert solved.plan.totals is not None
-            extra_usd = spent_usd - (solved.plan.totals.capex_usd or 0.0)
-    price = break_even(solved, name, best)
-    return _placed(solved, name, least, most, extra_usd, break_even=price, asked=True)
-
-
-# Changed cases
-
-
-def case_with(case: Case, name: str) -> Case:
-    """Case of plans with at least one unit of an item (of a GPU system: in use)."""
-    return replace(case, must_use=(name,))
-
-
-def money_of(case: Case) -> Money:
-    """Money that decides between plans: the objective, or capex on ties."""
-    return case.objective if case.objective in MONEY else "cost"
-
-
-def case_no_worse(case: Case, worst: float) -> Case:
-    """Case of least money whose plans are no worse in the case's objective.
-
-    Args:
-        worst: in the objective's own unit.
-    """
-    limits, job, asked = case.limits, case.job, OBJECTIVES[case.objective]
-    if case.objective == "gpus":
-        job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1.0 - 1e-9))))
-    else:
-        row = BY_NAME[asked.limit]
-        pick = max if row.sense == ">=" else min
-        limits = _tighter(limits, row.field, worst / asked.per, pick)
-    least = replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
-    return least.billed_as(case)
-
-
-def _tighter(limits: Any, name: str, value: float, pick: Any) -> Any:
-    before = limits[name]
-    kept: dict[str, Any] = {name: value if before is None else pick(before, value)}
-    return limits.with_values(**kept)
+    category = "gpu_system" if item.category == "gpu_system" else "storage"
+    known |= {"sku": name, "model": item.model, "kind": kind, "category": category}
+    return Item.model_validate(known | {"net_usd": net_usd})
 
 
 # Break-even: the highest price at which an item is bought
@@ -419,11 +292,9 @@ STEP, LEAST_STEP = 0.004, 1e-5
 MOST_SEARCHES = 16
 
 
-class Rival(NamedTuple):
-    """A plan that holds the item, and the highest list price at which it is no worse."""
-
-    run: Run
-    list_usd: float
+def money_of(case: Case) -> Money:
+    """Money that decides between plans: the objective, or capex on ties."""
+    return case.objective if case.objective in MONEY else "cost"
 
 
 def break_even(solved: Solved, name: str, best: Best) -> BreakEven:
@@ -436,21 +307,21 @@ def break_even(solved: Solved, name: str, best: Best) -> BreakEven:
     if reason is not None:
         return BreakEven(outcome="not_computed", reason=reason)
     contest = Contest(solved, name)
-    found = (best.run and contest.rival(best.run)) or contest.find(0.0)
+    found = (best.run and contest.highest_usd(best.run)) or contest.find(0.0)
     if found == "no plan":
         return BreakEven(outcome="no_price_helps")
     step, today = STEP, contest.today_usd
     for _ in range(MOST_SEARCHES):
-        if not isinstance(found, Rival):
+        if not isinstance(found, float):
             break
-        if found.list_usd >= today:
+        if found >= today:
             return contest.record(found, None)
-        price = max(found.list_usd * (1.0 + step), found.list_usd + today * LEAST_STEP)
+        price = max(found * (1.0 + step), found + today * LEAST_STEP)
         price = min(today, round(price, 2) + CENT_USD)
         above = contest.find(price)
         if above == "no plan":
             return contest.record(found, price)
-        found, step = (above, step) if isinstance(above, Rival) else (found, 2.0 * step)
+        found, step = (above, step) if isinstance(above, float) else (found, 2.0 * step)
     return BreakEven(outcome="not_computed", reason="the search did not settle it")
 
 
@@ -480,16 +351,9 @@ class Contest:
         """List price in the price books."""
         return self.solved.inputs.prices[self.name].list_usd
 
-    @cached_property
-    def _free(self) -> Case:
-        """The problem with the item for nothing: its companions reach for any price."""
-        inputs = self.solved.inputs
-        free = inputs.prices[self.name].model_copy(update={"list_usd": 0.0})
-        return resolve(replace(inputs, prices={**inputs.prices, self.name: free}))
-
     def case_at(self, list_usd: float) -> Case:
-        """The problem with the item at another price; support follows where it is a share."""
-        inputs, case = self.solved.inputs, self._free
+        """Case with the item at a list price."""
+        case, inputs = self.solved.case, self.solved.inputs
         item, shown_in = inputs.item(self.name), inputs.problem.shown_in
         price = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
         money: dict[str, Any] = {
@@ -511,43 +375,44 @@ class Contest:
         assert most is not None
         return most
 
-    def find(self, list_usd: float) -> Rival | Literal["no plan", "open"]:
-        """Rival at a list price."""
+    def find(self, list_usd: float) -> float | Literal["no plan", "open"]:
+        """The highest list price, at least this, at which a plan found at this price is bought."""
         solved, case = self.solved, self.case_at(list_usd)
-        name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
-        tied = case_no_worse(case, solved.tied)
-        asked = [replace(tied, limits=_tighter(tied.limits, name, self.most_usd, min))]
+        money = money_of(case)
+        tied = case_no_worse(case, solved.tied, money)
+        row = BY_NAME[OBJECTIVES[money].limit].field
+        own: float | None = tied.limits[row]
+        most: dict[str, Any] = {row: min(self.most_usd, math.inf if own is None else own)}
+        asked = [replace(tied, limits=tied.limits.with_values(**most))]
         limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
         if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
-            asked.append(case_no_worse(case, solved.beyond))
+            asked.append(case_no_worse(case, solved.beyond, money))
         left_open = False
         for one in asked:
-            best = solved.variants.best_of(case_with(one, self.name), gap=ENOUGH)
-            rival = None if best.run is None else self.rival(best.run)
-            if rival is not None:
-                return Rival(rival.run, max(rival.list_usd, list_usd))
+            best = solved.variants.best_of(replace(one, must_use=(self.name,)), gap=ENOUGH)
+            highest = None if best.run is None else self.highest_usd(best.run)
+            if highest is not None:
+                return max(highest, list_usd)
             left_open = left_open or not best.impossible
         return "open" if left_open else "no plan"
 
-    def rival(self, run: Run) -> Rival | None:
-        """A plan with the highest list price at which it is no worse than the plan, if any.
+    def highest_usd(self, run: Run) -> float | None:
+        """The highest list price at which a plan is no worse than the plan, None for none.
 
         A plan's cost is linear in the price, so bisection finds it without another search.
         """
-        if not run.units.get(self.name):
+        if not run.units.get(self.name) or not self._wins(run, 0.0):
             return None
         if self._wins(run, self.today_usd):
-            return Rival(run, self.today_usd)
-        if not self._wins(run, 0.0):
-            return None
+            return self.today_usd
         low, high = 0.0, self.today_usd
         while high - low > CENT_USD / 2.0:
             middle = (low + high) / 2.0
             low, high = (middle, high) if self._wins(run, middle) else (low, middle)
-        return Rival(run, math.floor(low * 100.0) / 100.0)
+        return math.floor(low * 100.0) / 100.0
 
     def _wins(self, run: Run, list_usd: float) -> bool:
-        """Whether a plan is a rival at a list price."""
+        """Whether a plan is as good as the plan, or better, at a list price."""
         solved, case = self.solved, self.solved.case
         at, money = self.case_at(list_usd), money_of(case)
         if broken_limits(at, run.units, run.ways) or not floors(at)(run):
@@ -560,8 +425,8 @@ class Contest:
         better = loss <= solved.loss(solved.beyond) + VALUE_NOISE
         return better or (affordable and loss <= solved.tied_loss + VALUE_NOISE)
 
-    def record(self, best: Rival, not_at_list_usd: float | None) -> BreakEven:
-        """Break-even price of the best rival; ``not_at_list_usd``: where there is none."""
+    def record(self, enters_usd: float, not_at_usd: float | None) -> BreakEven:
+        """Break-even by list prices; ``not_at_usd``: where the item is not bought."""
         inputs, item = self.solved.inputs, self.solved.inputs.item(self.name)
 
         def net_usd(list_usd: float) -> float:
@@ -570,9 +435,8 @@ class Contest:
 
         return BreakEven(
             outcome="found",
-            enters_at_usd=net_usd(best.list_usd),
-            enters_at_list_usd=best.list_usd,
-            not_at_usd=None if not_at_list_usd is None else net_usd(not_at_list_usd),
-            not_at_list_usd=not_at_list_usd,
-            units=best.run.units[self.name],
+            enters_at_usd=net_usd(enters_usd),
+            enters_at_list_usd=enters_usd,
+            not_at_usd=None if not_at_usd is None else net_usd(not_at_usd),
+            not_at_list_usd=not_at_usd,
         )

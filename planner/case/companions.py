@@ -27,7 +27,7 @@ from planner.case.model import (
     Steps,
 )
 from planner.inputs import NOTHING_ASKED, Inputs, named_items, refusal
-from planner.schema.catalog import Category, Item
+from planner.schema.catalog import Item
 from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space
 
@@ -292,7 +292,7 @@ def _service_count(builder: CompanionsBuilder, item_id: str) -> tuple[str, str]:
     if per == "order":
         return builder.sum(name, (), 1.0), "once for the order"
     if per == "hardware":
-        return _add_hundreds_of_usd(builder, name, service.of), "per 100 USD of hardware"
+        return _add_hundreds_of_usd(builder, name), "per 100 USD of hardware"
     if per == "liquid_kw":
         heat = tuple((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
         return builder.ceil(name, heat), "per kW of heat to liquid"
@@ -306,18 +306,13 @@ def _service_count(builder: CompanionsBuilder, item_id: str) -> tuple[str, str]:
     return builder.sum(name, tuple(terms)), f"per {SERVICE_WORDS.get(per, per)}"
 
 
-def _add_hundreds_of_usd(
-    builder: CompanionsBuilder, name: str, categories: tuple[Category, ...] | None
-) -> str:
+def _add_hundreds_of_usd(builder: CompanionsBuilder, name: str) -> str:
     """Add every 100 USD, or part of it, that the hardware in place costs which is not owned."""
     terms: list[Term] = []
     owned_usd, inputs = 0.0, builder.inputs
     for item_id, place, installed in _hardware(builder, name):
         item, price = builder.item(item_id), inputs.prices.get(item_id)
-        counts = item.category not in ("software", "service")
-        if categories is not None:
-            counts = item.category in categories
-        if price is None or not counts:
+        if price is None or item.category in ("software", "service"):
             continue
         net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
         if net_usd:

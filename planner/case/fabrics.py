@@ -308,15 +308,13 @@ def _add_compute(
 class _Attached(NamedTuple):
     """Ports of one kind of device: the count of devices, ports each, their group and own end.
 
-    The far end of ``outside`` ports is not bought. ``form`` is that of the ports where the group
-    has a link for it.
+    ``form`` is that of the ports where the group has a link for it.
     """
 
     name: str
     ports: int
     group: PortGroup
     end: LinkEnd | None
-    outside: bool = False
     form: str = ""
 
     @property
@@ -331,11 +329,6 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, asked: Ethern
     assert item.switch is not None
     base, panel = base_group(item.switch), parts_per_panel(item.switch)
     attached = _attached(builder, network, item.switch)
-    if asked.edge is not None:
-        name = builder.sum(f"{network}.edge", (), 1.0)
-        group = group_for(item.switch, asked.edge.speed_gbit_per_s)
-        assert group is not None  # the checks refuse an edge that is faster
-        attached.append(_Attached(name, asked.edge.ports, group, None, outside=True))
     if not attached:
         return
     fabric = Fabric(
@@ -408,8 +401,7 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
         for one in members:
             # A link for a form has both its ends: a port's own transceiver is for the usual link.
             end = link.system_end if form else one.end or link.system_end
-            if not one.outside:
-                _need_ends(builder, network, end, one.ports, one.name)
+            _need_ends(builder, network, end, one.ports, one.name)
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)

@@ -299,9 +299,8 @@ def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
     term, price = inputs.problem.term, inputs.prices.get(item.id)
     if term is None or price is None:
         return 0.0, 0.0
-    own = inputs.problem.items.get(item.id, NOTHING_ASKED).support_years
-    end = next((y for y in (own, term.support_years) if y is not None), term.years)
-    return price.support_included_years, min(end, term.years)
+    end = term.years if term.support_years is None else min(term.support_years, term.years)
+    return price.support_included_years, end
 
 
 def support_factor(item: Item, inputs: Inputs) -> float:

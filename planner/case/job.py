@@ -22,7 +22,6 @@ from planner.sizing.availability import (
 from planner.sizing.checkpoint import FanOut, fan_out_terms
 from planner.sizing.demand import write_demand_gb_per_s
 from planner.sizing.throughput import ScaleLaw
-from planner.units import DAY_S
 
 ROUNDING = 1e-9
 Mode = Literal["async", "sync", "local"]
@@ -171,7 +170,6 @@ class Drives(NamedTuple):
 
     write_gb_per_s: float
     capacity_tb: float
-    endurance_tb_per_day: float | None
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,6 @@ class Levels:
     every: tuple[int, ...]
     remote_share: float
     local_restart_s: float
-    drain_restarts: bool
 
 
 @dataclass(frozen=True)
@@ -383,13 +380,6 @@ def local_drain_s(job: Job, way: Way, gpus: float) -> float:
     """Time until a local checkpoint is safe, s."""
     assert way.drives is not None
     return local_part_gb(job, way, gpus) / way.drives.write_gb_per_s
-
-
-def local_worn_interval_s(job: Job, way: Way, gpus: float) -> float:
-    """Shortest local interval that a type's drives endure, s; 0 where not stated."""
-    assert way.drives is not None
-    endured = way.drives.endurance_tb_per_day
-    return 0.0 if endured is None else local_part_gb(job, way, gpus) / 1000.0 * DAY_S / endured
 
 
 def local_room_tb(job: Job, way: Way, gpus: float) -> float:

@@ -436,7 +436,6 @@ def _levels(job: Job) -> Levels | None:
         every=local.every,
         remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
         local_restart_s=job.restart.local_s,
-        drain_restarts=local.drain == "restarts",
     )
 
 
@@ -445,8 +444,8 @@ def _repair(job: Job) -> Repair | None:
     if repair is None:
         return None
     return Repair(
-        hardware_share=min(1.0, repair.hardware_share),
-        out_s=repair.out_s,
+        hardware_share=repair.share,
+        out_s=repair.share * repair.time_s,
         swap_s=repair.swap_s,
         spares=repair.spares if isinstance(repair.spares, int) else None,
         shrinks=repair.when_short == "shrink",

@@ -155,8 +155,7 @@ def _drives(item: Item, job: Job) -> Drives | None:
     local = item.local
     if job.levels is None or local.write is None or local.capacity is None:
         return None
-    endurance = local.endurance.value if local.endurance else None
-    return Drives(local.write.value, local.capacity.value, endurance)
+    return Drives(local.write.value, local.capacity.value)
 
 
 # Choices: set points, precisions and rates.
@@ -275,12 +274,10 @@ def _points(item: Item, job: Job, precision: Precision, system_kw: float | None)
 
 def _point(item: Item, row: PowerPoint, system_kw: float | None) -> Point | None:
     """A row of a curve as a set point of a type; None where its power is not known."""
-    power, tdp, gpus = row.power, item.gpu.tdp, item.provides.gpus
-    if power is None:
-        if tdp is None or gpus is None or not system_kw or not tdp.value:
-            return None
-        gpu_share = gpu_share_of_draw(tdp.value, gpus.value, system_kw)
-        power = provisioned_share(row.gpu_cap, gpu_share)
+    tdp, gpus = item.gpu.tdp, item.provides.gpus
+    if tdp is None or gpus is None or not system_kw or not tdp.value:
+        return None
+    power = provisioned_share(row.gpu_cap, gpu_share_of_draw(tdp.value, gpus.value, system_kw))
     low = row.throughput if row.low is None else row.low
     high = row.throughput if row.high is None else row.high
     basis = (row.source, row.confidence, row.note)

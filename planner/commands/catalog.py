@@ -18,7 +18,6 @@ from planner.loader.catalogs import (
     Catalogs,
     catalog_figures,
     implausible,
-    impossible_figures,
     load_catalogs,
     never_planned,
 )
@@ -267,7 +266,7 @@ def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tup
     """
     try:
         catalogs, prices = _load(files, books)
-        errors = [*_impossible(catalogs), *_cheap(catalogs, prices)]
+        errors = [*_cheap(catalogs, prices)]
         doubts = [*_implausible(catalogs, prices), *_without_basis(catalogs)]
         doubts += _old(catalogs, prices, today())
     except InputError as error:
@@ -279,12 +278,6 @@ def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tup
         count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
     return "\n".join(lines), bool(errors)
-
-
-def _impossible(catalogs: Catalogs) -> Iterator[Finding]:
-    for item in catalogs.items.values():
-        for id_, message in impossible_figures(item):
-            yield Finding("invariant", message, *catalogs.places[id_], id_)
 
 
 def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from planner import api
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import bandwidth, seconds, stem_of, whole
 from planner.atomic_files import remove, write_all
 from planner.commands.deliver import draw
 from planner.errors import Finding, InputError, did_you_mean
+from planner.inputs import Inputs
+from planner.loader import load
 from planner.schema.telemetry import Characterization
 from planner.sources import File, file_path, flat
 
@@ -95,7 +96,7 @@ def characterize(
     options = ReadOptions(**reading, window_s=window_s)
     rows = None if jobs is None else read_jobs(file_path(jobs))
     known = {"--job": job, "--plan": plan, "--gpus": gpus, "--nameplate": nameplate, "--log": log}
-    inputs = None if problem is None else api.load(file_path(problem))
+    inputs = None if problem is None else load(file_path(problem))
     if inputs is None:
         _refuse_idle(known)
     windows: list[Window] = []
@@ -130,7 +131,7 @@ def _refuse_idle(known: Mapping[str, object]) -> None:
             raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
 
 
-def _calibration(record: Characterization, inputs: api.Inputs, given: Mapping[str, object]) -> (
+def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
     Calibration
 ):  # fmt: skip
     from planner.analysis.compare import read_side

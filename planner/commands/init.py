@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -25,7 +24,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES, capital
 from planner.inputs import Inputs
 from planner.library import example
-from planner.loader import load_with_findings
+from planner.loader import from_data
 from planner.paths import job_path
 from planner.schema.catalog import Item
 
@@ -307,10 +306,10 @@ def _problem(
     if answers["goal"].casefold().endswith("days") and not answers.get("tokens") and not only:
         raise _wrong("goal", "a number of days needs the tokens", "give tokens='15 T'")
     values = {**answers, "prices": _book(answers["prices"], folder)}
-    inputs = _loaded(target, _text(values, {}))
+    inputs = from_data(_text(values, {}), path=target)
     owned = _owned(answers.get("own", ""), inputs)
     if owned:
-        inputs = _loaded(target, _text(values, owned, inputs))
+        inputs = from_data(_text(values, owned, inputs), path=target)
     offers = _offers(inputs, answers.get("vendors"), owned)
     return target, _text(values, owned, inputs, offers)
 
@@ -345,22 +344,6 @@ def _book(prices: str, folder: Path) -> str:
     if path.is_absolute() or (folder / path).exists() or not path.is_file():
         return str(path)
     return os.path.relpath(path, folder) if folder.is_dir() else str(path.resolve())
-
-
-def _loaded(target: Path, text: str) -> Inputs:
-    """A problem of a text; errors name no line of the file, which is not written yet."""
-    try:
-        inputs, findings = load_with_findings(target, text=text)
-    except InputError as error:
-        findings = [*error.findings]
-    wrong = [finding for finding in findings if finding.severity == "error"]
-    if wrong:
-        raise InputError([
-            replace(each, file=None, line=None)
-            if each.file is None or Path(each.file).name == target.name else each
-            for each in wrong
-        ])  # fmt: skip
-    return inputs
 
 
 def _owned(text: str, inputs: Inputs) -> dict[str, int]:

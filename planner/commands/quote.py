@@ -12,12 +12,13 @@ from typing import Any
 from planner import shipped
 from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.analysis.request import stem_of
-from planner.api import Options, load, solve_with
+from planner.api import Options, solve_with
 from planner.atomic_files import write_all
 from planner.commands.deliver import created_today
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.limits import SUPPLIES
+from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.loader.yaml12 import dump

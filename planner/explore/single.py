@@ -19,10 +19,10 @@ from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
 from planner.levers import levers
 from planner.levers.model import written
-from planner.loader import with_settings
+from planner.loader import load, with_settings
 from planner.loader.axes import Variable
 from planner.loader.overrides import checked
-from planner.loader.places import NoPlaceError, name_unit, number_of
+from planner.loader.places import NoPlaceError, number_of
 from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
@@ -33,7 +33,7 @@ from planner.report import scope, words
 from planner.report.restated import restated
 from planner.report.views.plan import reached, used_share
 from planner.schema.job import DEFAULT_FAILURES
-from planner.schema.plan import Plan
+from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verifier import verify
 
@@ -108,7 +108,7 @@ class SingleExplorer(Explorer):
 
     def solve(self, asked: Asked, effort: Effort) -> tuple[Plan, Case]:
         """The plan of a position, verified, and its case."""
-        inputs, gap = self.inputs_of(asked), api.DEFAULT_GAP
+        inputs, gap = self.inputs_of(asked), DEFAULT_GAP
         case = resolve(inputs)
         answer = optimise(case, gap=gap, effort=effort)
         go_on(effort)
@@ -141,7 +141,7 @@ class SingleExplorer(Explorer):
             for count in sorted({max(1, round(part * line.quantity)) for part in CURVE_AT}):
                 with contextlib.suppress(InputError):
                     case = resolve(checked(inputs, fixed.read(str(count)).changes))
-                    found = optimise(case, gap=api.DEFAULT_GAP, effort=effort, ties=False)
+                    found = optimise(case, gap=DEFAULT_GAP, effort=effort, ties=False)
                     go_on(effort)
                     if found.status == "optimal" and found.value is not None:
                         points.append((count, natural(case.objective, found.value)))
@@ -181,7 +181,7 @@ def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> 
     Raises:
         InputError: the problem is wrong.
     """
-    inputs = api.load(path, settings=settings, scenario=scenario)
+    inputs = load(path, settings=settings, scenario=scenario)
     return SingleExplorer(path, inputs, settings=settings, scenario=scenario)
 
 
@@ -220,7 +220,7 @@ def _sliders(inputs: Inputs) -> Iterator[Slider]:
 def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
     """The slider of a number, about its value as it is."""
     slot = variable.first.slot
-    unit = name_unit(base, slot) or "number"
+    unit = slot.column_unit or "number"
     text = str(round(base)) if slot.whole else written(base, unit, variable.money)
     number, _, unit = text.partition(" ")
     now, (low, high) = float(number), _RANGES.get(path, _AROUND)

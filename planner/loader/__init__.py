@@ -9,7 +9,7 @@ from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, with_support
+from planner.inputs import Document, Inputs
 from planner.loader import documents, overrides, prices, yaml12
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
@@ -31,18 +31,19 @@ __all__ = [
 ]
 
 
-def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
-    """The inputs of a problem file.
-
-    Args:
-        path: the problem file.
-        settings: ``path=value`` changes, applied last, in their order.
-        scenario: the name of a scenario of the file to lay over it.
+def load(
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    text: str | None = None,
+) -> Inputs:
+    """The inputs of a problem file; see `load_with_findings`.
 
     Raises:
         InputError: all findings of the first faulty layer.
     """
-    return _faultless(*load_with_findings(path, settings=settings, scenario=scenario))
+    return _faultless(*load_with_findings(path, settings=settings, scenario=scenario, text=text))
 
 
 def load_with_findings(
@@ -69,7 +70,6 @@ def read_document(
 ) -> Document:
     """The data of a problem file with a scenario and ``path=value`` changes laid over it."""
     document = yaml12.read(path, text=text)
-    document.folder = path.parent
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     return document
@@ -102,29 +102,30 @@ def completed(problem: Problem) -> Inputs:
         InputError: a file is not there, or the parts do not go together.
     """
     digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
-    inputs, findings = joined(problem, Document("", {}, folder=Path(), digest=digest))
+    inputs, findings = joined(problem, Document("", {}, digest=digest))
     return _faultless(replace(inputs, document=None), findings)
 
 
-def from_data(data: str, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
-    """The inputs of a problem given as the text of its file, which is no file.
-
-    Paths in it count from the folder that planner runs in; findings have no lines.
+def from_data(
+    text: str,
+    *,
+    path: Path = Path("problem.yaml"),
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+) -> Inputs:
+    """The inputs of a problem given as the text of a file at ``path`` that does not exist.
 
     Raises:
-        InputError: something is wrong with it.
+        InputError: something is wrong with it; findings name no line of that file.
     """
-    nowhere = Path("problem.yaml")
     try:
-        found = load_with_findings(nowhere, settings=settings, scenario=scenario, text=data)
-        return replace(_faultless(*found), document=None)
+        return replace(load(path, settings=settings, scenario=scenario, text=text), document=None)
     except InputError as error:
-        raise InputError(
-            [
-                replace(each, file=None, line=None) if each.file == str(nowhere) else each
-                for each in error.findings
-            ]
-        ) from None
+        file = yaml12.shorten_path(path)
+        raise InputError([
+            replace(each, file=None, line=None) if each.file == file else each
+            for each in error.findings
+        ]) from None  # fmt: skip
 
 
 def renewed(inputs: Inputs, base: Path) -> Inputs:
@@ -138,7 +139,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
         InputError: a file is not there, or wrong.
     """
     problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
-    return with_support(replace(inputs, problem=problem, **offered, sha256=""))
+    return replace(inputs, problem=problem, **offered, sha256="")
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:
@@ -149,14 +150,12 @@ def scenario_names(path: Path) -> tuple[str, ...]:
 
 def validated(model: type[ModelT], document: Document) -> ModelT:
     """The document as a model, its amounts at its rates of exchange, else at its price books'."""
-    rates = prices.rates_of_document(document)
-    names = document.data.get("prices")
-    named = all(isinstance(name, str) for name in names) if isinstance(names, tuple) else True
-    if prices.lacks_rate(document.data, rates) and named:
+    rates = prices.rates_of(document)
+    if prices.lacks_rate(document.data, rates):
         try:
-            paths = _price_paths(names if isinstance(names, str | tuple) else None, document)
-            rates = {**prices.rates_of_books(prices.price_documents(paths)), **rates}
-        except InputError:  # raised where the books are read
+            names = _price_paths(document.data.get("prices"), document)
+            rates = prices.rates_of_files(names) | rates
+        except (InputError, TypeError, AttributeError):  # raised where the books are read
             pass
     return documents.validated(model, document, rates)
 
@@ -169,7 +168,11 @@ def joined(
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
     problem, offered, digests, doubts = _offered(problem, document)
-    read = [_setting_key(setting) for setting in settings]
+    files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
+    read = [
+        setting if file == setting else yaml12.read(Path(file), yaml12.OVERRIDES).digest
+        for setting, file in zip(settings, files, strict=True)
+    ]
     parts = [document.digest, *digests, scenario or "", *read]
     inputs = Inputs(
         problem=problem,
@@ -179,7 +182,6 @@ def joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = with_support(inputs)
     findings = [*check_problem(inputs), *doubts, *prices.old_rates(inputs)]
     warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=warnings), findings
@@ -192,21 +194,23 @@ def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
     return inputs
 
 
-def _setting_key(setting: str) -> str:
-    """A setting, or the digest of a file of settings."""
-    file = setting.removeprefix(overrides.FILE_MARK)
-    return setting if file == setting else documents.digest(Path(file))
-
-
 def _offered(
     problem: Problem, document: Document
 ) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
     """The problem with the rates of its books; the fields of the inputs that catalogs and books
     fill; digests of these files; warnings about prices."""
-    catalogs = load_catalogs(_catalog_paths(problem, document))
-    books = prices.load_prices(
-        _price_paths(problem.prices, document), catalogs.items, problem.currencies
-    )
+    known = shipped.catalog_files()
+    if problem.catalogs is not None and not problem.catalogs:
+        fix = "leave it out to use all shipped ones"
+        place = document.place(("catalogs",))
+        raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
+    named = [
+        documents.find(name, known, document, ("catalogs", at), "catalog")
+        for at, name in enumerate(problem.catalogs or ())
+    ]
+    catalogs = load_catalogs(named or list(known.values()))
+    paths = _price_paths(problem.prices, document)
+    books = prices.load_prices(paths, catalogs.items, problem.currencies)
     problem = prices.settle_rates(problem, books, document.place(("currency",)))
     fields = {
         "items": tuple(catalogs.items.values()),
@@ -220,33 +224,15 @@ def _offered(
         "catalog_names": tuple(catalogs.names),
         "price_book_names": tuple(books.names),
     }
-    warnings = [*prices.below_drives(books, catalogs.items), *prices.kept_terms(books.entries)]
-    return problem, fields, [digest for _, digest in (*catalogs.files, *books.files)], warnings
-
-
-def _catalog_paths(problem: Problem, document: Document) -> list[Path]:
-    known = shipped.catalog_files()
-    if problem.catalogs is None:
-        return list(known.values())
-    if not problem.catalogs:
-        fix = "leave it out to use all shipped ones"
-        place = document.place(("catalogs",))
-        raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
-    return [
-        documents.find(name, known, document.folder, "catalog", _origin(document, "catalogs", at))
-        for at, name in enumerate(problem.catalogs)
-    ]
+    warnings = list(prices.below_drives(books, catalogs.items))
+    return problem, fields, [*catalogs.digests, *books.digests], warnings
 
 
 def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:
-    known, base = shipped.price_files(), document.folder
-    names = (names or shipped.DEFAULT_PRICES,) if not isinstance(names, tuple) else names
+    """The price books that a problem names."""
+    each = (names or shipped.DEFAULT_PRICES,) if not isinstance(names, tuple) else names
+    known = shipped.price_files()
     return [
-        documents.find(name, known, base, "price book", _origin(document, "prices", at))
-        for at, name in enumerate(names)
+        documents.find(name, known, document, ("prices", at), "price book")
+        for at, name in enumerate(each)
     ]
-
-
-def _origin(document: Document, key: str, index: int) -> Finding:
-    file, line = document.place((key, index))
-    return Finding("origin", "", file, line, f"{key}.{index}")

@@ -18,6 +18,7 @@ from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.paths import steps_of
 from planner.schema.catalog import (
     Catalog,
+    Cited,
     Consumes,
     Family,
     Figure,
@@ -37,14 +38,14 @@ Fault = tuple[str, str | None, str]
 
 @dataclass
 class Catalogs:
-    """All items and families of the catalogs in use, by id; ``files`` have their digests."""
+    """All items and families of the catalogs in use, by id, with the digests of the files."""
 
     items: dict[str, Item] = field(default_factory=dict)
     families: dict[str, Family] = field(default_factory=dict)
     sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     places: dict[str, FileLine] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    files: list[tuple[Path, str]] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
 
 
 class _Written(NamedTuple):
@@ -69,7 +70,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
     written = _written_items(documents)
     resolved = {name: _resolved(name, written) for name in written}
     result = Catalogs()
-    for path, document in documents:
+    for document in documents:
         if isinstance(document.data.get("items"), tuple):
             whole = tuple(
                 resolved[item["id"]][0] if _is_item(item) else item
@@ -78,7 +79,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
             document.data = {**document.data, "items": whole}
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
-        result.files.append((path, document.digest))
+        result.digests.append(document.digest)
         _add(result, catalog, document)
     for name, (_, chain) in resolved.items():
         result.sources[name] = _sources(chain, written, result)
@@ -90,10 +91,10 @@ def _is_item(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("id"), str)
 
 
-def _written_items(documents: list[tuple[Path, Document]]) -> dict[str, _Written]:
+def _written_items(documents: list[Document]) -> dict[str, _Written]:
     """Every item by id; the schema refuses items without one."""
     found: dict[str, _Written] = {}
-    for _, document in documents:
+    for document in documents:
         items = document.data.get("items", ())
         for index, item in enumerate(items if isinstance(items, tuple) else ()):
             if not _is_item(item):
@@ -121,13 +122,10 @@ def _resolved(
         place = item.place("extends")
         raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, path, hint))
     place = written[chain[0]].place("extends")
-    if parent in chain:
-        message = f"circular extends: {' -> '.join((*chain, parent))}"
-        fix = "remove one of these extends"
+    if parent in chain or len(chain) > MAX_EXTENDS:
+        what = "circular extends" if parent in chain else f"over {MAX_EXTENDS} extends"
+        message, fix = f"{what}: {' -> '.join((*chain, parent))}", "remove one of these extends"
         raise InputError(Finding("circular-extends", message, *place, fix=fix))
-    if len(chain) > MAX_EXTENDS:
-        message, fix = f"extends is more than {MAX_EXTENDS} deep", "extend the first item directly"
-        raise InputError(Finding("deep-extends", message, *place, fix=fix))
     base, ancestors = _resolved(parent, written, chain)
     return _merged(base, item.data), (*ancestors, name)
 
@@ -221,20 +219,19 @@ class _Shelf(NamedTuple):
     items: Items
     families: Mapping[str, Family] = {}
 
-    def source(self, name: str, path: str) -> Iterator[Fault]:
+    def source(self, cited: Cited | None, path: str) -> Iterator[Fault]:
         """The fault of a source that is not listed."""
-        if self.sources is not None and name not in self.sources:
-            figure = path.removesuffix(".source")
-            message = f"{figure}: the source '{name}' is not listed under sources"
-            yield message, did_you_mean(name, list(self.sources)) or LIST_IT, path
+        if cited is not None and self.sources is not None and cited.source not in self.sources:
+            message = f"{path}: the source '{cited.source}' is not listed under sources"
+            yield message, did_you_mean(cited.source, list(self.sources)) or LIST_IT, path
 
-    def part(self, name: str, category: str, path: str) -> Iterator[Fault]:
-        """The fault of an item that is missing or of another category."""
+    def part(self, name: str, categories: str, path: str) -> Iterator[Fault]:
+        """The fault of an item that is missing or not of one of the categories."""
         if name not in self.items:
-            hint = did_you_mean(name, list(self.items)) or f"add an item of category {category}"
-            yield f"no {category} '{name}'", hint, path
-        elif self.items[name].category != category:
-            yield f"'{name}' is not a {category}", f"give it category: {category}", path
+            hint = did_you_mean(name, list(self.items)) or f"add an item of category {categories}"
+            yield f"no {categories} '{name}'", hint, path
+        elif self.items[name].category not in categories.split(" or "):
+            yield f"'{name}' is not a {categories}", f"give it category: {categories}", path
 
 
 def check_item(
@@ -256,15 +253,12 @@ def check_item(
 
 def _cited(item: Item, shelf: _Shelf) -> Iterator[Fault]:
     """Sources that figures, tables and parts cite and no file lists."""
-    for path, figure in catalog_figures(item):
-        yield from shelf.source(figure.source, path)
-    parts: dict[str, Any] = {f"power_points.{i}": row for i, row in enumerate(item.power_points)}
-    parts |= {f"achieved.{i}": row for i, row in enumerate(item.achieved)}
-    parts |= {f"ports.{name}": getattr(item.ports, name) for name in Ports.model_fields}
-    parts |= {name: getattr(item, name) for name in ("sizes", "switch")}
-    for path, part in parts.items():
-        if part is not None:
-            yield from shelf.source(part.source, f"{path}.source")
+    parts: list[tuple[str, Cited | None]] = [*catalog_figures(item)]
+    for name in ("power_points", "achieved", "media"):
+        parts += [(f"{name}.{place}", row) for place, row in enumerate(getattr(item, name))]
+    parts += [(f"ports.{name}", getattr(item.ports, name)) for name in Ports.model_fields]
+    for path, part in (*parts, ("sizes", item.sizes), ("switch", item.switch)):
+        yield from shelf.source(part, path)
 
 
 def _parts_of_categories(item: Item) -> Iterator[Row]:
@@ -388,19 +382,13 @@ def check_family(
     """Faults of a storage family, each with a fix."""
     shelf, cluster = _Shelf(sources, items), family.cluster
     for name, figure in catalog_figures(family):
-        yield from shelf.source(figure.source, name)
+        yield from shelf.source(figure, name)
     if cluster is None:
         return
     yield from _listed_twice([part.item for part in cluster.parts], "cluster.parts")
     for part in cluster.parts:
-        yield from shelf.source(part.source, f"cluster.parts.{part.item}.source")
-        other = items.get(part.item)
-        if other is None:
-            hint = did_you_mean(part.item, list(items)) or "add it under items"
-            yield f"cluster.parts: no item '{part.item}'", hint, "cluster"
-        elif other.category not in ("switch", "management"):
-            message = f"cluster.parts: '{part.item}' is of category {other.category}"
-            yield message, "name a switch or a management item", "cluster"
+        yield from shelf.source(part, f"cluster.parts.{part.item}")
+        yield from shelf.part(part.item, "switch or management", "cluster")
     alone, most = cluster.alone, cluster.max_units.value
     if alone is not None and alone.value > most:
         message = f"cluster.alone {alone.value} is more than the {most} units of a cluster"
@@ -440,19 +428,6 @@ def never_planned(item: Item, items: Items, *, priced: bool) -> tuple[str, ...]:
     return (*lacking, *(() if priced else ("price",)))
 
 
-def impossible_figures(item: Item) -> Iterator[tuple[str, str]]:
-    """(item id, message) of figures that contradict each other."""
-    known = _figures(item, None)
-    pairs = (
-        ("bf16", "fp8", "fp8 of {1:g} TFLOP/s is slower than bf16 of {0:g} TFLOP/s"),
-        ("typical_kw", "draw_kw", "typical power of {0:g} kW is more than {1:g} kW"),
-        ("gpus_tdp_kw", "draw_kw", "the GPUs alone draw {0:g} kW of {1:g} kW"),
-    )
-    for less, more, message in pairs:
-        if less in known and more in known and known[less] > known[more]:
-            yield item.id, message.format(known[less], known[more])
-
-
 class Band(NamedTuple):
     """The usual range of a figure, or of one ``per`` another, for items of a category."""
 
@@ -474,8 +449,10 @@ BANDS = (
     Band("gpu_system", "bf16 rate per kW of TDP", "bf16", "tdp_kw", 400.0, 5000.0, "TFLOP/s"),
     Band("gpu_system", "fp8 per bf16 rate", "fp8", "bf16", 0.95, 4.1),
     Band("gpu_system", "memory per TFLOP/s of bf16", "memory_gb", "bf16", 0.035, 0.5, "GB"),
+    Band("gpu_system", "typical per nameplate power", "typical_kw", "draw_kw", 0.3, 1.0),
     Band("gpu_system", "failures per GPU and day", "failures", "", *FAILURES),
     Band("gpu_system", "list price per GPU", "usd", "gpus", 10_000.0, 150_000.0, "USD"),
+    Band("storage", "typical per nameplate power", "typical_kw", "draw_kw", 0.3, 1.0),
     Band("storage", "draw per rack unit", "draw_kw", "rack_units", 0.2, 4.0, "kW"),
     Band("storage", "read bandwidth per rack unit", "read", "rack_units", 3.0, 350.0, "GB/s"),
     Band("storage", "read bandwidth per speed of all ports", "read", "ports", 0.05, 1.0),
@@ -508,7 +485,6 @@ def _figures(item: Item, price: Price | None) -> dict[str, float]:
     stated = {
         "draw_kw": consumes.it_power,
         "rack_units": consumes.rack_units,
-        "weight_kg": consumes.weight,
         "gpus": provides.gpus,
         "read": provides.read,
         "write": provides.write,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
 from planner import shipped
@@ -18,7 +18,6 @@ from planner.inputs import Inputs, asked_figures, demanded, job_size, named_item
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item, Switch
 from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
-from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
@@ -54,7 +53,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _in_band_ports,
         _consoles,
         _counts,
-        _support,
         _prices,
     )
     document = inputs.document
@@ -279,7 +277,7 @@ def _companions(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _fabrics(inputs: Inputs) -> Iterator[Fault]:
-    """Contradictions inside ``network``, and links to the customer's edge of no port's speed."""
+    """Contradictions inside ``network``."""
     network = inputs.problem.network
     compute = network.compute
     if compute is not None:
@@ -294,18 +292,6 @@ def _fabrics(inputs: Inputs) -> Iterator[Fault]:
         message = "network.storage carries in-band management, so it has no fabric of its own"
         fix = "leave out network.in_band, or storage.carries_in_band"
         yield "converged", "network.in_band", message, fix
-    for key, fabric in (("storage", network.storage), ("in_band", network.in_band)):
-        switch = _switch(inputs, fabric.switch) if fabric is not None else None
-        if fabric is None or fabric.edge is None or switch is None:
-            continue
-        speed = fabric.edge.speed_gbit_per_s
-        if not _takes(switch, speed):
-            speeds = ", ".join(f"{group.speed_gbit_per_s:g}" for group in switch.ports)
-            message = (
-                f"no port of {fabric.switch} takes {speed:g} Gb/s: its ports have {speeds} Gb/s"
-            )
-            fix = "give one of these, or another switch"
-            yield "ports", f"network.{key}.edge.speed", message, fix
 
 
 def _switch(inputs: Inputs, name: str | None) -> Switch | None:
@@ -394,7 +380,7 @@ def _consoles(inputs: Inputs) -> Iterator[Fault]:
         yield "ports", f"network.{key}.switch", message, fix
 
 
-# Counts, support, prices.
+# Counts, prices.
 
 
 def _counts(inputs: Inputs) -> Iterator[Fault]:
@@ -405,10 +391,7 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
         key = next((key for key in COUNTED if key in rule.model_fields_set), None)
         if item and key and item.category not in (*CHOSEN, "component"):
             message = f"the count of '{name}' follows from the systems and cannot be set"
-            fix = (
-                "give only installed, retire, stock, spares, support_years or support_level; or "
-                "name it under extras"
-            )
+            fix = "give only installed, retire, stock or spares; or name it under extras"
             yield "companion", f"items.{name}.{key}", message, fix
         stock = rule.stock if rule.stock is not None else price.stock if price else None
         if stock is not None and rule.least > stock + rule.in_place:
@@ -420,23 +403,6 @@ def _counts(inputs: Inputs) -> Iterator[Fault]:
     for name in sorted(set(policy.require_vendors) & set(policy.forbid_vendors)):
         message = f"vendor {name} is required and forbidden"
         yield "policy", "policy.require_vendors", message, "leave out the one or the other"
-
-
-def _support(inputs: Inputs) -> Iterator[Fault]:
-    """Levels of support that no price has."""
-    term, offered = inputs.problem.term, {name: p.levels for name, p in inputs.prices.items()}
-    every = {level for levels in offered.values() for level in levels}
-    asked: list[tuple[str, str | None, Iterable[str], str]] = [
-        (f"items.{name}", rule.support_level, offered.get(name, ()), f"the price of '{name}'")
-        for name, rule in inputs.problem.items.items()
-    ]
-    asked.append(("term", term.support_level if term else None, every, "no price"))
-    for path, level, known, subject in asked:
-        if level not in (None, NO_SUPPORT, *known):
-            verb = "has a" if subject == "no price" else "has no"
-            message = f"{subject} {verb} level of support '{level}'"
-            fix = f"expected {' or '.join([*sorted(known), NO_SUPPORT])}"
-            yield "support", f"{path}.support_level", message, fix
 
 
 def _prices(inputs: Inputs) -> Iterator[Fault]:

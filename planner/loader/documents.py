@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import types
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,49 +16,43 @@ from planner.loader import yaml12
 from planner.paths import DataPath, dotted
 from planner.removed import setting_successor
 from planner.schema.base import Unit
-from planner.untrusted_files import contents
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 FileLine = tuple[str, int | None]
 """A file and a line in it."""
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    return hashlib.sha256(contents(path, most_bytes=yaml12.MAX_BYTES, what="file")).hexdigest()
-
-
-def find(name: str, known: Mapping[str, Path], base: Path, what: str, origin: Finding) -> Path:
-    """The file of a ``name``: a shipped name, or a path relative to ``base``.
+def find(
+    name: str, known: Mapping[str, Path], document: Document, path: DataPath, what: str
+) -> Path:
+    """The file of a ``name``: a shipped name, or a path that counts from the document's folder.
 
     Raises:
-        InputError: there is none, at the place ``origin`` that names it.
+        InputError: there is none; the place in the document is ``path``.
     """
     if name in known:
         return known[name]
     fix = None
     if name.endswith((".yaml", ".yml")):
-        path = base / name
+        file = document.folder / name
         try:
-            if path.exists():
-                return path
+            if file.exists():
+                return file
         except (OSError, ValueError):
-            return path  # reading it names the cause
-        message = f"no such {what}: '{clip(str(path), 120)}'"
-        folder = yaml12.shorten_path(base)
-        fix = did_you_mean(path.stem, [other.stem for other in path.parent.glob("*.y*ml")])
+            return file  # reading it names the cause
+        message = f"no such {what}: '{clip(str(file), 120)}'"
+        folder = yaml12.shorten_path(document.folder)
+        fix = did_you_mean(file.stem, [other.stem for other in file.parent.glob("*.y*ml")])
         fix = fix or f"the path counts from {'this folder' if folder == '.' else folder}"
     elif "/" in name:
         message = f"a {what} is a .yaml file, found '{name[:60]}'"
     else:
         message = f"no {what} named '{name[:60]}'"
         fix = did_you_mean(name, list(known)) or "shipped: " + ", ".join(known)
-    raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, fix))
+    raise InputError(Finding("not-found", message, *document.place(path), dotted(path), fix))
 
 
-def read_with_includes(
-    files: list[Path], what: str, known: Mapping[str, Path]
-) -> list[tuple[Path, Document]]:
+def read_with_includes(files: list[Path], what: str, known: Mapping[str, Path]) -> list[Document]:
     """Read the files and what they include, each once.
 
     Raises:
@@ -78,15 +70,14 @@ def read_with_includes(
             return
         document = yaml12.read(path, what)
         names = document.data.get("include", ())
-        for index, name in enumerate(names if isinstance(names, tuple) else ()):
-            below = document.place(("include", index))
-            origin = Finding("include", "", *below, f"include.{index}")
-            visit(find(str(name), known, path.parent, what, origin), (*open_files, real), below)
+        for at, name in enumerate(names if isinstance(names, tuple) else ()):
+            file = find(str(name), known, document, ("include", at), what)
+            visit(file, (*open_files, real), document.place(("include", at)))
         seen[real] = document
 
     for path in files:
         visit(path, (), (yaml12.shorten_path(path), None))
-    return list(seen.items())
+    return list(seen.values())
 
 
 def validated(
@@ -108,23 +99,20 @@ _KINDS = {
     "catalog": "a catalog",
     "price_book": "a price book",
     "jobs": "a problem file",
-    "provenance": "a plan",
-    "kind": "the result of an analysis",
+    "schema_version": "a result of planner",
 }
-"""Kinds of files by the key that only they have; a plan has jobs as well."""
+"""Kinds of files by the key that only they have."""
 
 
 def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
     """Refuse a file of another kind in one line instead of one per key."""
     data, own = document.data, next(key for key in _KINDS if key in model.model_fields)
-    written = "schema_version" in data  # by planner
-    others = [k for k in _KINDS if k in data and (k in ("provenance", "kind")) == written]
-    if own in others or not others:
+    other = next((key for key in reversed(_KINDS) if key in data), own)
+    if other == own or (own in data and other != "schema_version"):
         return
-    other = others[0]
     fix = "a problem file has jobs" if own == "jobs" else f"{_KINDS[own]} begins with '{own}: '"
-    made = data[other]
-    if written and own == "jobs" and isinstance(made, dict) and made.get("problem_file"):
+    made = data.get("provenance")
+    if own == "jobs" and isinstance(made, dict) and made.get("problem_file"):
         fix = f"give the problem that it was made from: {clip(str(made['problem_file']), 120)}"
     message = f"expected {_KINDS[own]}, found {_KINDS[other]}"
     raise InputError(Finding("kind", message, *document.place((other,)), fix=fix))
@@ -238,7 +226,7 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", "'policy' is missing", "write fixed or optimal"
     if detail["type"] == "missing":
         name = str(detail["loc"][-1])
-        return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
+        return "missing-key", f"'{name}' is missing", _hint(models_at(model, path), name)
     if (instead := setting_successor(path)) is not None:
         return "removed-setting", f"the setting {_quote(path[-1])} is gone", instead
     fix = suggest(str(path[-1]), sorted(field_names(model, path[:-1])))
@@ -283,43 +271,37 @@ def models_at(model: type[BaseModel], path: DataPath) -> list[type[BaseModel]]:
     """The models that the mapping at ``path`` may be of."""
     models = [model]
     for step in path:
-        models = [deeper for one in models for deeper in _step(one, step)]
+        models = [deeper for one in models for deeper in _below(one, step)]
     return models
 
 
-def _step(model: type[BaseModel], step: str | int) -> list[type[BaseModel]]:
-    for name, field in model.model_fields.items() if isinstance(step, str) else ():
-        if step in (name, field.alias):
-            return list(_models(field.annotation))
-    return [model]
+def _below(model: type[BaseModel], step: str | int) -> Iterable[type[BaseModel]]:
+    """The models of a field; of the key of a mapping or the place in a list the same model."""
+    field = next((f for n, f in model.model_fields.items() if step in (n, f.alias)), None)
+    return [model] if field is None else _models(field.annotation)
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     """Yield the models inside an annotation: through unions, lists, mappings."""
-    origin = get_origin(annotation)
-    if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
+    parts = get_args(annotation)
+    if isinstance(annotation, type) and not parts and issubclass(annotation, BaseModel):
         yield annotation
-    elif origin is Annotated:
-        yield from _models(get_args(annotation)[0])
-    elif origin in (Union, types.UnionType, tuple, dict, Mapping):
-        for part in get_args(annotation):
-            yield from _models(part)
+    for part in parts[:1] if get_origin(annotation) is Annotated else parts:
+        yield from _models(part)
 
 
-def hint(models: Iterable[type[BaseModel]], key: str) -> str | None:
+def _hint(models: Iterable[type[BaseModel]], key: str) -> str | None:
     """The key to add where it is missing from a mapping of one of ``models``, with an example."""
     if key in _HINTS:
         return "add " + _HINTS[key]
-    for model in models:
-        for name, field in model.model_fields.items():
-            if key not in (name, field.alias):
-                continue
-            for mark in field.metadata:
-                if isinstance(mark, Unit):
-                    return f"add for example '{key}: {mark.dimension.examples[0]}'"
-            if get_origin(field.annotation) is Literal:
-                options = ", ".join(map(str, get_args(field.annotation)))
-                return f"add '{key}: ' and one of: {options}"
-            whole = field.annotation is int
-            return f"add '{key}: ' and a whole number" if whole else f"add '{key}: ...'"
+    fields = (pair for model in models for pair in model.model_fields.items())
+    for field in (field for name, field in fields if key in (name, field.alias)):
+        unit = next((mark for mark in field.metadata if isinstance(mark, Unit)), None)
+        if unit is not None:
+            return f"add for example '{key}: {unit.dimension.examples[0]}'"
+        if get_origin(field.annotation) is Literal:
+            options = ", ".join(map(str, get_args(field.annotation)))
+            return f"add '{key}: ' and one of: {options}"
+        whole = field.annotation is int
+        return f"add '{key}: ' and a whole number" if whole else f"add '{key}: ...'"
     return None

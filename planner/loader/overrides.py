@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from planner.inputs import Change, Document, Inputs, applied, root_of
 from planner.loader import documents, yaml12
 from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
-from planner.paths import CATALOG, PRICES, DataPath, dotted
+from planner.loader.places import NoPlaceError, list_position
+from planner.paths import CATALOG, PRICES, DataPath
 from planner.schema.base import CANONICAL
 from planner.schema.problem import Problem
 
@@ -25,10 +25,8 @@ CHOICES = {"policy", "maximize", "minimize"}
 SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 FILE_MARK = "@"
 """First letter of a setting that names a file of overrides."""
-
 ELSEWHERE = {PRICES: "price books", CATALOG: "catalogs"}
 """Files with the values of paths that only sweeps and draws take."""
-
 SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
@@ -39,7 +37,18 @@ def apply_scenario(document: Document, name: str | None) -> None:
         InputError: there is no such scenario, or one of them is malformed.
     """
     scenarios = document.data.pop("scenarios", {})
-    _check_scenarios(document, scenarios)
+    parts = scenarios.items() if isinstance(scenarios, dict) else [("", None)]
+    for key, part in parts:
+        place = document.place(("scenarios", key))
+        if not isinstance(part, dict):
+            message = "expected names, each with a mapping of overrides"
+            fix = "write for example half_power: {site: {facility_power: 5 MW}}"
+            path = f"scenarios.{key}".rstrip(".")
+            raise InputError(Finding("type", message, *place, path, fix))
+        if not SCENARIO_NAME.match(key):
+            message = f"the name {key[:40]!r} cannot be part of a file name"
+            fix = "use letters, digits, '_', '-' and '.'"
+            raise InputError(Finding("scenario", message, *place, "scenarios", fix))
     if name is None:
         return
     if name not in scenarios:
@@ -47,42 +56,6 @@ def apply_scenario(document: Document, name: str | None) -> None:
         message = f"no scenario '{name}' (known: {', '.join(scenarios) or 'none'})"
         raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
     _lay(document, scenarios[name], document, ("scenarios", name))
-
-
-def _check_scenarios(document: Document, scenarios: Any) -> None:
-    names = list(scenarios) if isinstance(scenarios, dict) else [None]
-    for name in names:
-        path: DataPath = ("scenarios",) if name is None else ("scenarios", name)
-        place = document.file, document.line(path), dotted(path[: 1 + (name is not None)])
-        if name is None or not isinstance(scenarios[name], dict):
-            message = "expected names, each with a mapping of overrides"
-            fix = "write for example half_power: {site: {facility_power: 5 MW}}"
-            raise InputError(Finding("type", message, *place, fix))
-        if not SCENARIO_NAME.match(name):
-            message = f"the name {name[:40]!r} cannot be part of a file name"
-            fix = "use letters, digits, '_', '-' and '.'"
-            raise InputError(Finding("scenario", message, *place[:2], "scenarios", fix))
-
-
-def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
-    """Lay a mapping over the document; each value keeps the line of its own file."""
-    for path, value in _leaves(data, ()):
-        line = source.line((*prefix, *path)) or source.line(prefix) or 1
-        steps = [part for step in path for part in str(step).split(".")]
-        origin = f"{source.file}:{line}"
-        typed = _put(document, steps, value, origin)
-        if source is document:
-            document.lines[typed] = line
-        else:
-            document.origins[typed] = origin
-
-
-def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:
-    for key, value in data.items():
-        if isinstance(value, dict) and not CHOICES & value.keys():
-            yield from _leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
 
 
 def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
@@ -107,6 +80,27 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         document.origins[typed] = origin
 
 
+def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
+    """Lay a mapping over the document; each value keeps the line of its own file."""
+    for path, value in _leaves(data, ()):
+        line = source.line((*prefix, *path)) or 1
+        steps = [part for step in path for part in str(step).split(".")]
+        origin = f"{source.file}:{line}"
+        typed = _put(document, steps, value, origin)
+        if source is document:
+            document.lines[typed] = line
+        else:
+            document.origins[typed] = origin
+
+
+def _leaves(data: Mapping[str, Any], path: DataPath) -> Iterator[tuple[DataPath, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and not CHOICES & value.keys():
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
 def _depth(data: Any, path: DataPath) -> int:
     """Number of first steps of a path that lead through mappings and lists."""
     for depth, step in enumerate(path[:-1]):
@@ -118,49 +112,36 @@ def _depth(data: Any, path: DataPath) -> int:
 
 def _put(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
     """Replace the value at steps; return them with positions in lists as numbers."""
-    dotted_path = ".".join(steps)
+    whole = ".".join(steps)
     if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
-        raise InputError(Finding("set", f"'{dotted_path[:80]}' is not a path", origin, fix=SET_FIX))
+        raise InputError(Finding("set", f"'{whole[:80]}' is not a path", origin, fix=SET_FIX))
     if len(steps) > 2 and steps[0] in ELSEWHERE:
-        message = f"'{dotted_path[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
+        message = f"'{whole[:80]}' belongs to {ELSEWHERE[steps[0]]}, not to the problem"
         fix = "change a copy and name that, or try values: planner sweep --vary"
         raise InputError(Finding("set", message, origin, fix=fix))
-    path: list[str | int] = []
-
-    def replaced(here: Any, rest: list[str]) -> Any:
-        if not rest:
-            return value
-        if isinstance(here, tuple):
-            index = _index(here, rest[0], dotted_path, origin)
-            path.append(index)
-            return (*here[:index], replaced(here[index], rest[1:]), *here[index + 1 :])
-        path.append(rest[0])
-        # A mapping replaces a single value; the schema refuses it where it makes no sense.
-        below = dict(here) if isinstance(here, dict) else {}
-        below[rest[0]] = replaced(below.get(rest[0]), rest[1:])
-        return below
-
-    document.data = replaced(document.data, steps)
-    return tuple(path)
+    try:
+        document.data, path = _replaced(document.data, steps, value, whole)
+    except NoPlaceError as error:
+        raise InputError(Finding("set", str(error), origin, fix=error.fix)) from None
+    return path
 
 
-def _index(items: tuple[Any, ...], step: str, dotted_path: str, origin: str) -> int:
-    """The position of ``step``: a number, or the name of a list's entry."""
-    names = [item.get("name") if isinstance(item, dict) else None for item in items]
-    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(items):
-        return int(step)
-    if step in names:
-        return names.index(step)
-    known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
-    message = f"'{dotted_path}': the list has no entry '{step}'"
-    fix = "its entries: " + (", ".join(known) or "none")
-    raise InputError(Finding("set", message, origin, fix=fix))
+def _replaced(here: Any, steps: list[str], value: Any, whole: str) -> tuple[Any, DataPath]:
+    """Data with the value at the steps, and these with positions in lists as numbers."""
+    if not steps:
+        return value, ()
+    step, rest = steps[0], steps[1:]
+    if isinstance(here, tuple):
+        index = list_position(here, step, whole)
+        new, path = _replaced(here[index], rest, value, whole)
+        return (*here[:index], new, *here[index + 1 :]), (index, *path)
+    # A mapping replaces a single value; the schema refuses it where it makes no sense.
+    below = here if isinstance(here, dict) else {}
+    new, path = _replaced(below.get(step), rest, value, whole)
+    return {**below, step: new}, (step, *path)
 
 
 # Changes of validated inputs.
-
-_CLIP = 160
-"""Characters of the changes in a message."""
 
 
 def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
@@ -176,13 +157,10 @@ def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     """
     changes = tuple(changes)
     new = applied(inputs, changes, recorded=recorded)
-    findings: list[Finding] = []
-    for check in (_field_faults, partial(_catalog_faults, changes), check_problem):
-        findings = check(new)
-        if wrong := [_blamed(f, changes) for f in findings if f.severity == "error"]:
-            raise InputError(wrong)
-    doubts = tuple(f"{f.path}: {f.message}" for f in findings)
-    return replace(new, warnings=doubts)
+    findings = _field_faults(new) or _catalog_faults(changes, new) or check_problem(new)
+    if wrong := [_blamed(f, changes) for f in findings if f.severity == "error"]:
+        raise InputError(wrong)
+    return replace(new, warnings=tuple(f"{f.path}: {f.message}" for f in findings))
 
 
 def _field_faults(inputs: Inputs) -> list[Finding]:
@@ -198,15 +176,16 @@ def _field_faults(inputs: Inputs) -> list[Finding]:
 
 def _catalog_faults(changes: tuple[Change, ...], inputs: Inputs) -> list[Finding]:
     """Faults of changed items and families; changes are of values, never of sources."""
-    roots = [root_of(change.path) for change in changes]
-    names = {name for root, name in roots if root == CATALOG}
-    items, families = inputs.by_id, {family.id: family for family in inputs.families}
-    faults = [(n, check_family(families[n], None, items)) for n in sorted(names & {*families})]
-    faults += [(n, check_item(items[n], None, items, families)) for n in sorted(names & {*items})]
+    names = {name for root, name in (root_of(change.path) for change in changes) if root == CATALOG}
+    items, found = inputs.by_id, []
+    for family in (each for each in inputs.families if each.id in names):
+        found += [(family.id, *fault) for fault in check_family(family, None, items)]
+    families = {family.id: family for family in inputs.families}
+    for name in sorted(names & {*items}):
+        found += [(name, *fault) for fault in check_item(items[name], None, items, families)]
     return [
-        Finding("catalog", message, None, None, f"{CATALOG}.{name}.{part}", fix)
-        for name, found in faults
-        for message, fix, part in found
+        Finding("catalog", message, path=f"{CATALOG}.{name}.{part}", fix=fix)
+        for name, message, fix, part in found
     ]
 
 
@@ -216,5 +195,5 @@ def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
     about = [c for c in changes if f"{c.path}.".startswith(path) or path.startswith(f"{c.path}.")]
     if not about:
         return finding
-    text = clip(", ".join(change.setting for change in about), _CLIP)
+    text = clip(", ".join(change.setting for change in about), 160)
     return replace(finding, file=f"with {text}", line=None)

@@ -1,9 +1,8 @@
 """Price books: read, laid over each other, built from parts, checked; rates of exchange; age.
 
-A price keeps the terms of an earlier book that it does not state. Support is one term: its price,
-its levels and the years in the list price are stated together; ``support_level`` alone chooses
-among the levels below, ``none`` none of them. A subscription is kept by a price that is stated; a
-price of parts has its own.
+A price keeps the terms of an earlier book that it does not state. Support is one term: its price
+and the years in the list price are stated together. A subscription is kept by a price that is
+stated; a price of parts has its own.
 
 Amounts in euros need the rate of the euro, which may be in the same file or in a price book that
 the file names. The schema reports wrong rates with file and line.
@@ -14,8 +13,10 @@ from __future__ import annotations
 import calendar
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,31 +29,26 @@ from planner.inputs import Document, Inputs
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.schema.catalog import Confidence, Item, MediaType, Source
-from planner.schema.prices import NO_SUPPORT, Discount, ExchangeRate, Price, PriceBook, Rate
+from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
 from planner.schema.problem import Problem
 from planner.units import rate_wanted
 
 _ORDER: tuple[Confidence, ...] = ("low", "medium", "high")
 _SUPPORT = frozenset(name for name in Price.model_fields if name.startswith("support_"))
-_SUPPORT_TERMS = frozenset({"support_per_year", "support_included_years", "support_levels"})
+_SUPPORT_TERMS = frozenset({"support_per_year", "support_included_years"})
 _SUBSCRIPTION = ("per_year_usd", "per_year_low_usd", "per_year_high_usd")
 _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order", "stock": "stock"}
-_MOST_NAMES = 5
 Items = Mapping[str, Item]
 Rates = Mapping[str, Currency]
 
 
 class Entry(NamedTuple):
-    """The price of an item in a book, with the sources that it may cite.
-
-    ``terms`` are those kept from earlier books: the book by label.
-    """
+    """The price of an item in a book, with the sources that it may cite."""
 
     price: Price
     book: str
     sources: dict[str, Source]
     place: FileLine
-    terms: Mapping[str, str] = {}
 
 
 @dataclass
@@ -67,7 +63,7 @@ class Prices:
     rate_sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     discounts: list[Discount] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    files: list[tuple[Path, str]] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
     exchange: dict[str, ExchangeRate] = field(default_factory=dict)
     currency: str | None = None
     currency_place: FileLine = ("", None)
@@ -83,11 +79,6 @@ class Prices:
         return {name: entry.sources for name, entry in self.entries.items()}
 
 
-def price_documents(files: list[Path]) -> list[tuple[Path, Document]]:
-    """The unchecked price books of ``files`` and those that they include."""
-    return read_with_includes(files, "price book", shipped.price_files())
-
-
 def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> Prices:
     """The merged price books of ``files``, later ones on top of earlier ones.
 
@@ -99,13 +90,13 @@ def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> 
     Raises:
         InputError: a book is wrong, or a price cannot be built.
     """
-    documents = price_documents(files)
-    known = {**rates_of_books(documents), **(rates or {})}
-    result = Prices()
+    documents = read_with_includes(files, "price book", shipped.price_files())
+    known = rates_of(*documents) | dict(rates or {})
+    result = Prices(digests=[each.digest for each in documents])
     layers: dict[str, list[Entry]] = {}
-    books = [(path, each, validated(PriceBook, each, known)) for path, each in documents]
-    for path, document, book in books:
-        _add_book(result, path, document, book)
+    books = [(document, validated(PriceBook, document, known)) for document in documents]
+    for document, book in books:
+        _add_book(result, document, book)
         for name, price in book.prices.items():
             ranged = price if price.parts else with_range(price, book.ranges)
             place = document.place(("prices", name))
@@ -118,8 +109,7 @@ def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> 
             if last is None:
                 continue
             lower = [_built_if_possible(entry, name, items, result) for entry in below]
-            result.entries[name] = _stacked([*lower, last])
-            _refuse_unknown_level(result.entries[name], name)
+            result.entries[name] = reduce(_over, [*lower, last])
         except InputError as error:
             wrong += error.findings
     if wrong:
@@ -127,13 +117,12 @@ def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> 
     return result
 
 
-def _add_book(result: Prices, path: Path, document: Document, book: PriceBook) -> None:
+def _add_book(result: Prices, document: Document, book: PriceBook) -> None:
     result.exchange |= book.exchange
     if book.currency != currency.USD.code:
         result.currency = book.currency
         result.currency_place = document.place(("currency",))
     result.names.append(book.price_book)
-    result.files.append((path, document.digest))
     result.discounts += book.discounts
     result.rates |= book.rates
     result.rate_sources |= {name: dict(book.sources) for name in book.rates}
@@ -148,14 +137,6 @@ def _add_book(result: Prices, path: Path, document: Document, book: PriceBook) -
             hint = did_you_mean(source, list(book.sources)) or LIST_IT
             line = document.line(tuple(place.split(".")))
             raise InputError(Finding("source", message, document.file, line, place, hint))
-
-
-def _refuse_unknown_level(entry: Entry, name: str) -> None:
-    levels, level = entry.price.support_levels, entry.price.support_level
-    if levels and level not in {*levels, NO_SUPPORT, None}:
-        message = f"no level '{level}' of support; known: {', '.join(levels)}"
-        path, fix = f"prices.{name}.support_level", "choose one of them"
-        raise InputError(Finding("support-level", message, *entry.place, path, fix))
 
 
 # Prices of parts.
@@ -178,8 +159,8 @@ def _built(entry: Entry, name: str, items: Items, known: Prices) -> Entry | None
     if name not in items:
         return None
     try:
-        whole = build_price(entry.price, items[name], items, known.rates)
-    except NoQuantityError as error:
+        whole = _build_price(entry.price, items[name], items, known.rates)
+    except ValueError as error:
         fix = "state it in the catalog, or give list, date, source and confidence"
         raise InputError(Finding("rate", f"'{name}': {error}", *place, fix)) from None
     main = next(rate for rate in used if known.rates[rate].source == whole.source)
@@ -195,22 +176,14 @@ def _built_if_possible(entry: Entry, name: str, items: Items, known: Prices) -> 
         return entry
 
 
-class NoQuantityError(ValueError):
-    """A rate that cannot be applied to an item; the text names the missing figure."""
-
-
-def build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate]) -> Price:
+def _build_price(price: Price, item: Item, items: Items, rates: Mapping[str, Rate]) -> Price:
     """A price with parts as the sum of them: once, every year, low and high.
 
     Its date is the oldest of its rates', its confidence the least, its source that of the rate
     that most of the price comes from; the note lists every part.
 
-    Args:
-        item: the item of the price.
-        rates: the rates of the books in use.
-
     Raises:
-        NoQuantityError: the catalog lacks the quantity that a rate is paid for.
+        ValueError: the catalog lacks the quantity that a rate is paid for.
     """
     used = [(rates[part.rate], part.count) for part in price.parts]
     sized = [(rate, count * _quantity(rate, item, items)) for rate, count in used]
@@ -237,13 +210,12 @@ def _quantity(rate: Rate, item: Item, items: Items) -> float:
     if rate.per == "unit":
         return 1.0
     if rate.per == "raw_tb":
-        raw = raw_tb(item, items, rate.flash)
-        if raw > 0.0:
+        if (raw := raw_tb(item, items, rate.flash)) > 0.0:
             return raw
         drives = f"{rate.flash} drives" if rate.flash else "drives"
-        raise NoQuantityError(f"the catalog states no {drives} (media)")
+        raise ValueError(f"the catalog states no {drives} (media)")
     if item.provides.usable is None:
-        raise NoQuantityError("the catalog states no usable capacity (provides.usable)")
+        raise ValueError("the catalog states no usable capacity (provides.usable)")
     return item.provides.usable.value
 
 
@@ -297,19 +269,12 @@ def below_drives(prices: Prices, items: Items) -> Iterator[Finding]:
 # Terms kept from earlier books.
 
 
-def _stacked(entries: list[Entry]) -> Entry:
-    """The last of several prices of an item with the terms of earlier ones that it leaves open."""
-    result = entries[0]
-    for entry in entries[1:]:
-        result = _over(entry, result)
-    return result
-
-
-def _over(entry: Entry, below: Entry) -> Entry:
+def _over(below: Entry, entry: Entry) -> Entry:
+    """An entry with the terms of an earlier one that it leaves open."""
     price, stated, known = entry.price, entry.price.model_fields_set, below.price
     values: dict[str, object] = {}
     sources, labels = dict(entry.sources), []
-    if known.levels and price.support_level != NO_SUPPORT and not stated & _SUPPORT_TERMS:
+    if known.support_per_year is not None and not stated & _SUPPORT_TERMS:
         values |= {name: getattr(known, name) for name in _SUPPORT if name not in stated}
         values["support_source"] = _cite(sources, known.support_source or known.source, below)
         values["support_confidence"] = known.support_confidence or known.confidence
@@ -321,12 +286,10 @@ def _over(entry: Entry, below: Entry) -> Entry:
         if name not in stated and getattr(known, name) != Price.model_fields[name].default:
             values[name] = getattr(known, name)
             labels.append(label)
-    kept = {label: below.terms.get(label, below.book) for label in labels}
-    if kept:
-        books = ", ".join(dict.fromkeys(f"'{book}'" for book in kept.values()))
-        note = f"{', '.join(kept)} as in {books}"
+    if labels:
+        note = f"{', '.join(labels)} as in '{below.book}'"
         values["note"] = f"{price.note}; {note}" if price.note else note
-    return entry._replace(price=price.model_copy(update=values), sources=sources, terms=kept)
+    return entry._replace(price=price.model_copy(update=values), sources=sources)
 
 
 def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
@@ -340,42 +303,22 @@ def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
     return name
 
 
-def kept_terms(entries: Mapping[str, Entry]) -> Iterator[Finding]:
-    """A warning for each book that leaves terms to earlier books."""
-    books: dict[str, list[str]] = {}
-    for name, entry in entries.items():
-        if entry.terms:
-            books.setdefault(entry.book, []).append(name)
-    for book, names in books.items():
-        texts = [f"{name} ({', '.join(entries[name].terms)})" for name in names[:_MOST_NAMES]]
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        message = f"'{book}' keeps terms of earlier books for {', '.join(texts)}{more}"
-        fix = "state what differs, for example support_per_year: none"
-        place = (*entries[names[0]].place, f"prices.{names[0]}")
-        yield Finding("kept-terms", message, *place, fix, "warning")
-
-
 # Rates of exchange.
 
 
-def rates_of_document(document: Document) -> dict[str, Currency]:
-    """The rates of exchange of a file, without those that are wrong."""
+def rates_of(*documents: Document) -> dict[str, Currency]:
+    """The rates of exchange of files without those that are wrong; later ones override."""
     found: dict[str, Currency] = {}
-    data = document.data.get("exchange")
-    for code, rate in data.items() if isinstance(data, dict) else ():
-        try:
-            found[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
-        except ValidationError:
-            continue
+    for data in (document.data.get("exchange") for document in documents):
+        for code, rate in data.items() if isinstance(data, dict) else ():
+            with suppress(ValidationError):
+                found[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
     return found
 
 
-def rates_of_books(documents: list[tuple[Path, Document]]) -> dict[str, Currency]:
-    """The rates of price books; later ones override earlier ones."""
-    found: dict[str, Currency] = {}
-    for _, document in documents:
-        found |= rates_of_document(document)
-    return found
+def rates_of_files(files: list[Path]) -> dict[str, Currency]:
+    """The rates of exchange of price books and those that they include."""
+    return rates_of(*read_with_includes(files, "price book", shipped.price_files()))
 
 
 def lacks_rate(data: Any, rates: Rates) -> bool:
@@ -409,22 +352,19 @@ def settle_rates(problem: Problem, prices: Prices, place: FileLine) -> Problem:
 def old_rates(inputs: Inputs) -> Iterator[Finding]:
     """Warnings of rates in use that are old, or dated in the future."""
     problem, document = inputs.problem, inputs.document
-    used = {price.currency for price in inputs.prices.values()} | {problem.currency}
-    here = rates_of_document(document) if document is not None else {}
+    here = rates_of(document) if document is not None else {}
+    used = {price.currency for price in inputs.prices.values()} | {problem.currency} | {*here}
     for code, rate in sorted(problem.exchange.items()):
-        if code not in used and code not in here:
-            continue
-        path, day = f"exchange.{code}", latest_day(rate.on)
-        place: tuple[str | None, int | None] = (None, None)
-        if document is not None and code in here:
-            place = document.place(("exchange", code))
-        message, fix = "", f"give the rate of today: {path}.usd and on"
-        if day < today() - timedelta(days=OLD_DAYS):
-            message = f"the rate of {code} is of {rate.on}, more than {OLD_DAYS} days ago"
-        elif day > today():
-            message = f"the rate of {code} is of {rate.on}, in the future"
-        if message:
-            yield Finding("old-rate", message, *place, path, fix, "warning")
+        days = (today() - latest_day(rate.on)).days
+        if code in used and not 0 <= days <= OLD_DAYS:
+            age = "in the future" if days < 0 else f"more than {OLD_DAYS} days ago"
+            message, path = f"the rate of {code} is of {rate.on}, {age}", f"exchange.{code}"
+            fix = f"give the rate of today: {path}.usd and on"
+            found = Finding("old-rate", message, None, None, path, fix, "warning")
+            if document is not None and code in here:
+                file, line = document.place(("exchange", code))
+                found = replace(found, file=file, line=line)
+            yield found
 
 
 # Age of prices.

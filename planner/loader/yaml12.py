@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +23,25 @@ from planner.paths import DataPath, job_path
 from planner.untrusted_files import contents
 
 OVERRIDES = "file of overrides"
-MAX_BYTES = 5_000_000
-MAX_NODES = 500_000
-MAX_DEPTH = 40
+MAX_BYTES, MAX_NODES, MAX_DEPTH = 5_000_000, 500_000, 40
 
-_INT = re.compile(r"[-+]?[0-9]+\Z")
-_BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
+_INT = re.compile(r"[-+]?[0-9]+\Z|0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _SPECIAL: dict[str, bool | float | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **{
+        f"{sign}{name}": float(f"{sign}inf")
+        for sign in ("", "+", "-")
+        for name in (".inf", ".Inf", ".INF")
+    },
 }
-_INFINITE = re.compile(r"([-+]?)(\.inf|\.Inf|\.INF)\Z")
-_BEGIN_NUMBERS = frozenset("+-.0123456789")
-_TAGS = frozenset(
+_TAGS = {None, "!"} | {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
-) | {None, "!"}
+}
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -69,9 +70,8 @@ def read_text(
         text = content.decode("utf-8-sig")
     except InputError as error:
         (finding,) = error.findings
-        fix = finding.fix
-        if finding.code == "not-found" and what == "problem file":
-            fix = "planner init writes one"
+        new = finding.code == "not-found" and what == "problem file"
+        fix = "planner init writes one" if new else finding.fix
         raise InputError(replace(finding, file=name, fix=fix)) from None
     except UnicodeDecodeError:
         text = "\0"
@@ -92,10 +92,9 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
     Raises:
         InputError: it cannot be read, is no YAML, or no mapping.
     """
+    digest = "" if text is None else hashlib.sha256(text.encode()).hexdigest()
     if text is None:
         text, digest = read_text(path, what)
-    else:
-        digest = hashlib.sha256(text.encode()).hexdigest()
     document = parse(text, shorten_path(path))
     if not isinstance(document.data, dict):
         kind = "empty" if document.data is None else "not a mapping of keys to values"
@@ -106,7 +105,7 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
         fix = fixes.get(what, f"begin with '{what.replace(' ', '_')}: ' and its title")
         message = f"the {what} is {kind}"
         raise InputError(Finding("not-a-mapping", message, document.file, 1, fix=fix))
-    document.digest = digest
+    document.digest, document.folder = digest, path.parent
     return document
 
 
@@ -139,7 +138,7 @@ def scalar(text: str, origin: str) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes collections without others in one line, and texts that YAML 1.2 reads as texts."""
+    """Writes texts that YAML 1.2 would read otherwise in quotes, and no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:
         """Write the same value twice rather than as an alias."""
@@ -147,8 +146,8 @@ class _Dumper(yaml.SafeDumper):
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
         """A text, in quotes where it would be read as a number, a Boolean or null."""
-        plain = text not in _SPECIAL and isinstance(_number(text), str)
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+        style = None if _plain(text) == text else "'"
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
@@ -164,6 +163,12 @@ def dump(data: Mapping[str, Any]) -> str:
         allow_unicode=True,
         width=100,
     )
+
+
+def in_line(value: Any) -> str:
+    """A value as YAML in one line."""
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=9999)
+    return text.removesuffix("\n").removesuffix("\n...")
 
 
 _SYNTAX = (
@@ -195,8 +200,7 @@ def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
     line = None if mark is None else mark.line + 1
     if "nesting depth" in problem:  # libyaml's own limit, which it meets first where '[' follow '['
         return _too_deep(file, line)
-    said = f"{error.context or ''} {problem}"
-    known = (row[1:] for row in _SYNTAX if row[0] in said)
+    known = (row[1:] for row in _SYNTAX if row[0] in f"{error.context or ''} {problem}")
     message, fix = next(known, (problem, None))
     return Finding("yaml", f"not readable as YAML: {message}", file, line, fix=fix)
 
@@ -209,13 +213,14 @@ def _too_deep(file: str, line: int | None) -> Finding:
 class _Reader:
     """Turns the events of libyaml into data, with the line of every part.
 
+    Events, not the nodes of PyYAML: those overflow the stack where a hostile file nests deeply.
     Guards against bombs of aliases, deep nesting, too many values and duplicate keys.
     """
 
     def __init__(self, document: Document, events: Iterator[Any]) -> None:
         self.file, self.lines, self.events = document.file, document.lines, events
-        self.anchors: dict[str, tuple[DataPath, Any, int] | None] = {}
-        """By name: the place of the value, the value, its parts; None while it is read."""
+        self.anchors: dict[str, tuple[Any, list[tuple[DataPath, int]]]] = {}
+        """By name: the value, and the lines of its parts."""
         self.values = 0
 
     def document_data(self) -> Any:
@@ -234,47 +239,37 @@ class _Reader:
     def value(self, event: Any, path: DataPath) -> Any:
         """The value that begins with an event."""
         self.lines.setdefault(path, event.start_mark.line + 1)
-        self._count(1, event)
-        if len(path) > MAX_DEPTH:
-            raise InputError(_too_deep(self.file, event.start_mark.line + 1))
+        self._guard(1, path, event)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, path)
         if event.tag not in _TAGS:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")[:60]
             message = f"the tag '{tag}' is not allowed"
             raise self._error("yaml-tag", message, event, "remove it: plain values are enough")
-        if event.anchor is None:
-            return self._content(event, path)
-        self.anchors[event.anchor], before = None, self.values
+        before = len(self.lines)
         data = self._content(event, path)
-        self.anchors[event.anchor] = path, data, self.values - before
+        if event.anchor is not None:
+            parts = islice(self.lines.items(), before, None)
+            self.anchors[event.anchor] = data, [(p[len(path) :], line) for p, line in parts]
         return data
 
-    def _count(self, values: int, event: Any) -> None:
+    def _guard(self, values: int, path: DataPath, event: Any) -> None:
         self.values += values
         if self.values > MAX_NODES:
             message, fix = f"more than {MAX_NODES:,} values", "no planner file needs them"
             raise self._error("yaml-size", message, event, fix)
+        if len(path) > MAX_DEPTH:
+            raise InputError(_too_deep(self.file, event.start_mark.line + 1))
 
     def _alias(self, event: Any, path: DataPath) -> Any:
         """The value of an anchor, the lines of its parts where they are written."""
         if event.anchor not in self.anchors:
             message = "not readable as YAML: '*' refers to an '&' that is not above"
             raise self._error("yaml", message, event, "put text with '*' in quotes")
-        anchor = self.anchors[event.anchor]
-        if anchor is None:
-            message, fix = "an alias refers to itself", "write the value in its place"
-            raise self._error("yaml-cycle", message, event, fix)
-        origin, data, parts = anchor
-        self._count(parts, event)
-        if not isinstance(data, (dict, tuple)):
-            return data
-        inside = [each for each in self.lines if each[: len(origin)] == origin and each != origin]
-        for place in inside:
-            copied = (*path, *place[len(origin) :])
-            if len(copied) > MAX_DEPTH:
-                raise InputError(_too_deep(self.file, event.start_mark.line + 1))
-            self.lines[copied] = self.lines[place]
+        data, parts = self.anchors[event.anchor]
+        for place, line in parts:
+            self._guard(1, (*path, *place), event)
+            self.lines[(*path, *place)] = line
         return data
 
     def _content(self, event: Any, path: DataPath) -> Any:
@@ -290,7 +285,11 @@ class _Reader:
     def _mapping(self, path: DataPath) -> dict[str, Any]:
         result: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key = self._key(event)
+            value = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else None
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (whole or isinstance(value, str)):
+                raise self._error("key", "a key must be text", event, "put it in quotes")
+            key = str(value)
             below = (*path, key)
             if key in result:
                 message = f"duplicate key '{key}' (first in line {self.lines[below]})"
@@ -299,26 +298,12 @@ class _Reader:
             result[key] = self.value(next(self.events), below)
         return result
 
-    def _key(self, event: Any) -> str:
-        if not isinstance(event, yaml.ScalarEvent):
-            raise self._error("key", "a key must be text", event, "write 'key: value'")
-        value = self._scalar(event)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        if not isinstance(value, str):
-            raise self._error("key", f"the key {event.value!r} must be text in quotes", event)
-        return value
-
     def _scalar(self, event: Any) -> Any:
         text: str = event.value
         if event.style:  # quoted or block text is text; libyaml gives plain scalars an empty style
             return text
-        if text in _SPECIAL:
-            return _SPECIAL[text]
-        if text[0] not in _BEGIN_NUMBERS:
-            return text
         try:
-            return _number(text)
+            return _plain(text)
         except (ValueError, OverflowError):
             message = f"'{text[:30]}...' is not a sensible number"
             fix = "write fewer digits, for example 70 B or 60 MUSD"
@@ -329,12 +314,12 @@ class _Reader:
         return InputError(Finding(code, message, self.file, line, fix=fix))
 
 
-def _number(text: str) -> str | int | float:
-    """The number of a plain scalar, or its text."""
+def _plain(text: str) -> str | float | bool | None:
+    """The value of a plain scalar."""
+    if text in _SPECIAL:
+        return _SPECIAL[text]
+    if text[0] not in "+-.0123456789":
+        return text
     if _INT.match(text):
-        return int(text)
-    if _BASED.match(text):
-        return int(text, 0)
-    if match := _INFINITE.match(text):
-        return float(f"{match[1]}inf")
+        return int(text, 0 if text[:2] in ("0o", "0x") else 10)
     return float(text) if _FLOAT.match(text) else text

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from planner.case import Case
-from planner.case.job import Repair, local_drain_s, local_room_tb, local_worn_interval_s
+from planner.case.job import Repair, local_drain_s, local_room_tb
 from planner.optimizer.bill import TOLERANCE as ROOM
 from planner.optimizer.bill import Flags, Numbers, Places
 from planner.sizing.availability import Restarts
@@ -33,19 +33,16 @@ class Local(NamedTuple):
     """The local level of checkpoints of uses; times in seconds.
 
     Each ``every``-th checkpoint goes on to storage. A share ``far`` of failures needs that; the
-    others restart in ``near_s``, and begin a drain anew where ``again``. After a share ``hardware``
-    of either a swap takes ``swap_s``. Local copies are safe after ``drain_s``, drives endure the
-    interval ``worn_s``, and copies have room where ``fits``.
+    others restart in ``near_s``, and begin a drain anew. After a share ``hardware`` of either a
+    swap takes ``swap_s``. Local copies are safe after ``drain_s``, and have room where ``fits``.
     """
 
     every: int | Places
     far: float
     near_s: float
-    again: bool
     hardware: float
     swap_s: float
     drain_s: Numbers
-    worn_s: Numbers
     fits: Flags
 
     def log_rework(self, interval: Numbers, near: Numbers, lag: Numbers) -> Numbers:
@@ -74,8 +71,7 @@ class Local(NamedTuple):
         """
         rate, lag, drain = seen / mtti_s, self.drain_s / mtti_s, drain_s / mtti_s
         near, far = self.restarts(rate), rate * far_s + self._swaps(rate)
-        again = self._mixed(near) - drain - self._mixed(near + drain)
-        drained = again if self.again else -self.far * drain
+        drained = self._mixed(near) - drain - self._mixed(near + drain)
         part = np.log1p(self.far * np.expm1(np.minimum(far, LARGE)))
         restarted = -np.where(far > LARGE, far + np.log(self.far), part)
         return np.asarray(self.log_rework(interval_s / mtti_s, near, lag) + drained + restarted)
@@ -104,9 +100,9 @@ class Drives:
         self.longest_s = job.longest_local_restart_s
         ways = [(way, way.drives) for way in case.ways]
         self.there = np.array([drives is not None for _, drives in ways], dtype=bool)
-        self.drain_s, self.worn_s, self.room_tb = (
+        self.drain_s, self.room_tb = (
             np.array([of(job, way, 1) if drives else 0.0 for way, drives in ways], dtype=float)
-            for of in (local_drain_s, local_worn_interval_s, local_room_tb)
+            for of in (local_drain_s, local_room_tb)
         )
         self.most_tb = np.array([drives.capacity_tb if drives else 0.0 for _, drives in ways])
         self.one_writes = job.one_replica_writes
@@ -116,9 +112,8 @@ class Drives:
         with np.errstate(divide="ignore", invalid="ignore"):
             full = np.where(self.there, self.room_tb / self.most_tb, np.inf)
         of = [list(team) for team in teams]
-        self.drain_s, self.worn_s, self.room_tb = (
-            np.array([each[team].max() for team in of])
-            for each in (self.drain_s, self.worn_s, full)
+        self.drain_s, self.room_tb = (
+            np.array([each[team].max() for team in of]) for each in (self.drain_s, full)
         )
         self.there = np.array([self.there[team].all() for team in of])
         self.most_tb = np.ones(len(of))
@@ -132,10 +127,8 @@ class Drives:
             levels.every[0] if every is None else every,
             levels.remote_share,
             levels.local_restart_s,
-            levels.drain_restarts,
             *self.swaps,
             self.drain_s[team] / writing,
-            self.worn_s[team] / writing,
             fits,
         )
 

@@ -312,7 +312,6 @@ def on_two_levels(job: Job, run: Run) -> TwoLevels:
         mtti_s=run.mtti_s,
         remote_share=levels.remote_share,
         drain_slowdown=job.drain_slowdown,
-        drain_restarts=levels.drain_restarts,
         hardware_share=0.0 if repair is None else repair.hardware_share,
         swap_s=0.0 if repair is None else repair.swap_s,
     )

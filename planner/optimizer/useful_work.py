@@ -287,12 +287,11 @@ class UsefulWork:
             return math.inf, -math.inf
         fixed_s, each_s = self.job.stall_s, float(self._work.copy_s[place] + drives.drain_s[place])
         full = float(drives.room_tb[place] / drives.most_tb[place])
-        worn = float(drives.worn_s[place]) / longest_s
         if self.job.one_replica_writes:
-            fits = full <= 1.0 and worn <= 1.0 and fixed_s + each_s <= longest_s
+            fits = full <= 1.0 and fixed_s + each_s <= longest_s
             low = low if fits else math.inf
         elif fixed_s >= longest_s:
             low = math.inf
         else:
-            low = max(low, full, worn, each_s / (longest_s - fixed_s))
+            low = max(low, full, each_s / (longest_s - fixed_s))
         return low, drives.most_gpus(place, self.failures_per_gpu_day, 0.0)

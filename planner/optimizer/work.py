@@ -306,7 +306,7 @@ class Work:
         overlapped = drain_s if by_rule else drain_s / job.max_overlap
         if t.local is not None:
             remote = np.maximum(t.low, overlapped) / t.local.every
-            return np.maximum(np.maximum(t.stall + t.local.drain_s, t.local.worn_s), remote)
+            return np.maximum(t.stall + t.local.drain_s, remote)
         if self.mode == "sync":
             return np.maximum(t.low, drain_s / job.max_blocking)
         return np.maximum(np.maximum(t.low, t.stall + drain_s), overlapped)

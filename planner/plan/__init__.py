@@ -114,7 +114,6 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
         "site": _site(inputs, case),
         "not_considered": tuple(NotConsidered(sku=sku, reason=why) for sku, why in left_out),
         "searched": tuple(sorted(each.id for each in (*case.systems, *case.storage))),
-        "public_notes": inputs.problem.public_notes,
         "currency": ShownIn.of(inputs.problem.shown_in),
     }
 

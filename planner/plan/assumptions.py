@@ -149,7 +149,7 @@ def _repair(inputs: Inputs) -> Iterator[Assumption]:
     repair, path = inputs.problem.job.repair, job_path("repair")
     if repair is None:
         return
-    share, hours = repair.hardware_share, repair.out_s / repair.hardware_share / 3600.0
+    share, hours = repair.share, repair.time_s / 3600.0
     label = FIGURES["repair.hardware_share"].label
     note = "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)"
     yield _given(inputs, "repair.share", label, share, "share", path, note)

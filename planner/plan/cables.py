@@ -301,10 +301,10 @@ def _add_between(
 
 
 class _Plug(NamedTuple):
-    """A port that is plugged into an Ethernet fabric; without a device the customer's edge."""
+    """A port that is plugged into an Ethernet fabric."""
 
     order: int
-    device: _Device | None
+    device: _Device
     label: str
     group: PortGroup
     parts: int
@@ -353,8 +353,7 @@ def _add_ethernet(build: _Build, fabric: Fabric, devices: _Devices) -> None:
             continue
         kind = plug.group.speed_gbit_per_s, plug.form
         links[kind] = plug.group.made_for(plug.form) or plug.group.link
-        lower = plug.device.port(plug.label) if plug.device else CableEnd("customer", plug.label)
-        by_kind[kind].append((lower, upper))
+        by_kind[kind].append((plug.device.port(plug.label), upper))
     for kind, ends in by_kind.items():
         build.run(fabric.network, links[kind], ends)
     if short:
@@ -389,10 +388,6 @@ def _plugs(build: _Build, fabric: Fabric, switch: Switch, devices: _Devices) -> 
         speed = base_group(managing).speed_gbit_per_s
         for device in devices.get("out_of_band.switches", ()):
             yield from _plugs_of(switch, device, "uplink", speed, oob.uplinks)
-    asked = network.in_band if fabric.network == "in_band" else network.storage
-    if asked is not None and asked.edge is not None:
-        edge = asked.edge
-        yield from _plugs_of(switch, None, "edge", edge.speed_gbit_per_s, edge.ports)
 
 
 def _device_ports(
@@ -414,7 +409,7 @@ def _device_ports(
 
 def _plugs_of(
     switch: Switch,
-    device: _Device | None,
+    device: _Device,
     label: str,
     speed: float,
     count: int,

@@ -214,7 +214,7 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
 
 
 def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
-    """The local level of checkpoints: of several types the fullest, and the most worn drives."""
+    """The local level of checkpoints: of several types the fullest."""
     stated, levels, job = inputs.problem.job.levels, case.job.levels, case.job
     assert stated is not None and levels is not None
     ways = [(way, way.drives) for _, way in case.in_use(run.used, run.ways)]
@@ -225,9 +225,6 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
     ]
     part_gb = max(part_gb for _, part_gb, _ in types)
     full, _, room_tb = max(types, key=lambda each: each[2] / each[0].capacity_tb)
-    rated = [(part, d.endurance_tb_per_day) for d, part, _ in types]
-    worn = [(part, endured) for part, endured in rated if endured is not None]
-    worn_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=(part_gb, None))
     return LocalPlan(
         every=run.every,
         remote_interval_s=run.remote_interval_s,
@@ -247,13 +244,11 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         ),
         copies=levels.copies,
         keep=levels.keep,
-        remote_drain=stated.drain,
         write_gb_per_s=min(drives.write_gb_per_s for drives, _, _ in types),
         part_gb=part_gb,
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
-        volume_tb_per_day=write_volume_tb_per_day(worn_gb, run.interval_s),
-        endurance_tb_per_day=endured,
+        volume_tb_per_day=write_volume_tb_per_day(part_gb, run.interval_s),
     )
 
 

@@ -302,7 +302,6 @@ def _checkpoint(plan: _Plan) -> Iterator[_Entry]:
     yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
     yield _Entry("local_lag", local.restart_s + swap_s + local.drain_s, job.mtti_s)
     yield _Entry("local_room", local.room_tb, local.capacity_tb)
-    yield _Entry("local_endurance", local.volume_tb_per_day, local.endurance_tb_per_day)
 
 
 def _storage(plan: _Plan) -> Iterator[_Entry]:

@@ -14,7 +14,7 @@ from planner.case.job import ceil
 from planner.case.model import Companion
 from planner.case.resolve import change_to_include
 from planner.figures import STATED
-from planner.inputs import Inputs, once_for_each, support_level
+from planner.inputs import Inputs, once_for_each
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
@@ -85,17 +85,10 @@ def lines(
             reason = next(each.reason for each in idle if each.sku == line.sku)
             note = f"{line.idle:,} owned stand idle: {reason}"
             line = line.model_copy(update={"notes": (note, *line.notes)})
-        result.append(_with_public_notes(inputs, line))
+        result.append(line)
         for part, quantity in figures.parts(item, inputs) if item.components else ():
             result.append(_component_line(inputs, line, item, part, quantity))
     return (*result, *_companion_lines(inputs, case, spent, fabrics))
-
-
-def _with_public_notes(inputs: Inputs, line: Line) -> Line:
-    rule, price = inputs.problem.items.get(line.sku), inputs.prices.get(line.sku)
-    texts = (each.public_note for each in (rule, price) if each is not None)
-    notes = tuple(dict.fromkeys(note for note in texts if note))
-    return line.model_copy(update={"public_notes": notes}) if notes else line
 
 
 def _offer_line(
@@ -198,7 +191,7 @@ def _companion_line(
             "racks": None if racks is None else round(racks),
             "rack_class": "network" if racked and inputs.problem.site.rack else None,
         }
-    return _with_public_notes(inputs, Line.model_validate({**fields, "role": role}))
+    return Line.model_validate({**fields, "role": role})
 
 
 def companion_roles(case: Case, spent: Bill, fabrics: Iterable[FabricReport]) -> dict[str, str]:
@@ -245,12 +238,6 @@ def _bought(
 def _product(item: Item, inputs: Inputs) -> dict[str, Any]:
     """Fields that no count changes: the product and one unit of it."""
     power, liquid = figures.it_power_kw(item, inputs), figures.liquid_kw(item, inputs)
-    trade = {
-        "country_of_origin": item.trade.origin,
-        "hs_code": item.trade.hs_code,
-        "export_class": item.trade.export_class,
-        "warranty_years": item.trade.warranty_years,
-    }
     fields: dict[str, Any] = {
         "sku": item.id,
         "vendor": item.vendor,
@@ -262,7 +249,6 @@ def _product(item: Item, inputs: Inputs) -> dict[str, Any]:
         "liquid_share": liquid / power if power else 0.0,
         "notes": item.notes,
     }
-    fields |= {name: figure.value for name, figure in trade.items() if figure is not None}
     fields |= {f"unit_{name}": value for name, value in _unit_figures(item, inputs).items()}
     return fields if item.lifecycle == "available" else fields | {"lifecycle": item.lifecycle}
 
@@ -325,7 +311,6 @@ def _price(item: Item, inputs: Inputs) -> dict[str, Any]:
             per_year_high_usd=price.per_year_high_usd,
         ),
         "min_order": price.min_order or None,
-        "support_level": support_level(inputs.problem, item.id, price),
         "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
         "unit_subscription_list_usd": price.per_year_usd,
         "lead_time": price.lead_time,

@@ -395,7 +395,6 @@ def _problem(
                 "years": portfolio.periods.years * portfolio.periods.count,
                 "electricity": term.electricity_usd_per_kwh if electricity is None else electricity,
                 "energy_basis": term.energy_basis,
-                "support_level": term.support_level,
             },
             context=CANONICAL,
         ),

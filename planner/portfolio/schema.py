@@ -94,7 +94,6 @@ class PortfolioTerm(Model):
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
     energy_basis: Literal["maximum", "typical"] = "maximum"
     discount_rate: Share = 0.0
-    support_level: Identifier | None = None
 
 
 class MarketRule(Model):

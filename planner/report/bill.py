@@ -130,7 +130,7 @@ _PHYSICAL = ("it_power_kw", *(name for name in STATED if name in BillLine.model_
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
     price_note = line.price.note if line.price is not None else None
-    notes = (*line.public_notes, *line.notes, *([price_note] if price_note and money else []))
+    notes = (*line.notes, *([price_note] if price_note and money else []))
     same = {name: getattr(line, name) for name in COLUMNS if hasattr(line, name)}
     texts = ("site", "sku", "model", "unit")
     known = ("part_number", "description", "lead_time", "role")
@@ -166,7 +166,6 @@ def _money(line: Line, code: str) -> dict[str, object]:
         "price_source": None if price is None else _known(price.source),
         "price_date": None if price is None else _known(price.date),
         "price_confidence": None if price is None else _known(price.confidence),
-        "support_level": _known(line.support_level),
         "support_from_years": line.support_from_years if line.support_usd_per_year else None,
         "price_book": None if price is None else _known(price.book),
         "price_valid_until": None if price is None else price.valid_until,

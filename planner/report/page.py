@@ -348,8 +348,7 @@ def _bill(plan: Plan) -> Table:
         columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
     total = _total(kws, lambda kw: f"{kw:,.2f}")
     columns.append(figures(FIGURES["it_power_kw"].title, kws, 2, foot=total))
-    notes = [f"{product(line)}: {note}" for line in lines for note in line.public_notes]
-    return Table("Bill", tuple(columns), notes=(*plan.public_notes, *notes))
+    return Table("Bill", tuple(columns))
 
 
 def _part_number(line: Line) -> str:

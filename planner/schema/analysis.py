@@ -11,23 +11,9 @@ from planner.schema.prices import InCurrency
 from planner.schema.problem import Minimized
 
 COMPARISON_SCHEMA_VERSION = 1
-RowGroup = Literal["demand", "rule", "mode", "variant", "vendor"]
 SideKind = Literal["plan", "problem", "workbook"]
 ALTERNATIVES_SCHEMA_VERSION = 1
-DirectionName = Literal[
-    "storage_vendor", "gpu_type", "least_capex", "least_tco", "least_power",
-    "fewest_storage", "most_storage", "fewest_systems", "most_systems",
-]  # fmt: skip
 InMeasure = Annotated[float, InUnit("measure.unit")]
-
-
-class Bought(Record):
-    """Units of a product: ``model`` without the vendor's name, ``product`` with it."""
-
-    sku: str
-    model: str
-    product: str
-    quantity: int
 
 
 class Measure(Record):
@@ -39,49 +25,28 @@ class Measure(Record):
     sense: Literal["maximize", "minimize"]
 
 
-class Outcome(Record):
-    """Purchase and operation of a plan; None: not known or not asked for.
+class RuleRow(Record):
+    """One way to size the storage, and the best plan that it allows.
 
-    ``difference``: excess of ``measured`` over the demand law's plan, as a share; below ``gap`` it
+    ``own``: the problem itself asks for it. ``status`` is None where there was nothing to solve.
+    ``difference``: excess of ``measured`` over the demand law's plan, as a share; below the gap it
     means nothing.
     """
 
-    systems: tuple[Bought, ...]
-    storage: tuple[Bought, ...]
-    storage_it_power_kw: float | None
-    it_power_kw: float | None
-    capex_usd: float | None
-    gpus: int
-    gpus_used: int
-    useful_pflops: float | None
-    days_to_train: float | None
-    interval_s: float
-    goodput: float
-    objective_value: float | None
-    gap: float | None
-    measured: InMeasure | None
-    difference: float | None
-
-
-class RuleRow(Record):
-    """One way to size or choose the storage, and the best plan that it allows.
-
-    ``own``: the problem itself asks for it. ``status`` is None where there was nothing to solve.
-    """
-
-    group: RowGroup
+    group: Literal["demand", "rule", "mode"]
     name: str
     label: str
-    asks: str
     own: bool
     settings: tuple[str, ...]
-    status: Status | None
+    status: Status | None = None
     reason: str | None = None
-    outcome: Outcome | None = None
+    plan: Plan | None = None
+    measured: InMeasure | None = None
+    difference: float | None = None
 
 
 class RulesTable(Shown, InCurrency):
-    """The demand law (first), vendors' rules and other means on one problem."""
+    """The demand law (first), vendors' rules and the other checkpoint mode on one problem."""
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
     kind: Literal["rules"] = "rules"
@@ -174,7 +139,7 @@ class Way(Record):
     it.
     """
 
-    name: DirectionName | Literal["best"]
+    name: str
     label: str
     detail: str = ""
     setting: tuple[str, ...] | None = ()
@@ -183,36 +148,17 @@ class Way(Record):
 class Alternative(Record):
     """A complete verified plan within the tolerance of the best.
 
-    ``shortfall``: largest distance behind the bound of the best, as a share. ``distance`` to the
-    plans before it: 1 for another storage vendor, 1 for another GPU type, plus relative differences
-    in counts.
+    ``shortfall``: largest distance behind the bound of the best, as a share.
     """
 
     ways: tuple[Way, ...]
     plan: Plan
     value: InItsUnit
     shortfall: float
-    distance: float
-
-
-class Direction(Record):
-    """A direction searched, and how that ended.
-
-    "within" or "beyond" the tolerance, "no_plan", "not_found". ``at_least``: proven shortfall of
-    every plan there; ``proven``: the plan found is the extreme.
-    """
-
-    name: DirectionName
-    label: str
-    detail: str = ""
-    ended: Literal["within", "beyond", "no_plan", "not_found"]
-    proven: bool = True
-    shortfall: float | None = None
-    at_least: float | None = None
 
 
 class Alternatives(Shown, InCurrency):
-    """Plans within a share of the best, from the most to the least different; ``found`` in all."""
+    """Plans within a share of the best; directions whose search was cut short are ``undecided``."""
 
     schema_version: int = ALTERNATIVES_SCHEMA_VERSION
     problem: str
@@ -227,8 +173,7 @@ class Alternatives(Shown, InCurrency):
     bound: InItsUnit | None = None
     worst: InItsUnit | None = None
     alternatives: tuple[Alternative, ...] = ()
-    directions: tuple[Direction, ...] = ()
-    found: int = 0
+    undecided: tuple[str, ...] = ()
     message: str | None = None
 
 

@@ -212,7 +212,6 @@ class BillLine(Record):
     subscription_per_year_high: float | None = _price(
         "most it is expected to be, for what is purchased"
     )
-    support_level: str | None = _price("kind of support, where price book or problem name one")
     support_from_years: float | None = _price("begin of paid support, in years of the term")
     price_book: str | None = _price("title of the price book")
     price_valid_until: str | None = _price("last day of a quote")
@@ -220,10 +219,6 @@ class BillLine(Record):
     lifecycle: str | None = _column("`announced`, `available`, `end_of_sale`")
     min_order: int | None = _column("minimum order quantity, where there is one")
     typical_power_kw: float | None = _column("typical draw of all in place")
-    country_of_origin: str | None = _column("under `trade` in the catalog")
-    hs_code: str | None = _column("under `trade` in the catalog")
-    export_class: str | None = _column("under `trade` in the catalog")
-    warranty_years: float | None = _column("under `trade` in the catalog")
 
 
 class BillTotals(Record):
@@ -264,7 +259,6 @@ MONEY_OF_LINES, MONEY_OF_TOTALS = (
 )
 """Fields of a line and of a sum that the customer's edition does not have."""
 BidState = Literal["meets", "breaks", "open"]
-PricedBy = Literal["quote", "more", "book"]
 LackKind = Literal["units", "more_units", "support", "subscription"]
 ChargeKind = Literal["service", "support", "freight", "other", "unknown", "surplus"]
 BidLot = Literal["gpu_system", "storage", "others"]
@@ -288,28 +282,6 @@ class BidFigures(Record):
     useful_pflops: float | None
     goodput: float
     usd_per_useful_gpu_hour: float | None
-
-
-class BidLine(Record):
-    """A product of a bid's bill: demand, quote, cost.
-
-    ``priced_by``: "quote", "book", or "more" for units beyond the quoted ones at the quoted price.
-    ``usd`` at once, ``years_usd`` for support and subscriptions over the term; ``low_usd`` and
-    ``high_usd`` of both at the ends of the book's prices.
-    """
-
-    sku: str
-    section: str
-    product: str
-    needed: int
-    quoted: float
-    unit_usd: float | None
-    usd: float
-    years_usd: float
-    priced_by: PricedBy
-    cells: tuple[str, ...]
-    low_usd: float
-    high_usd: float
 
 
 class BidCharge(Record):
@@ -348,11 +320,10 @@ class BreakEven(Record):
 class Bid(Record):
     """One bid, evaluated on the problem.
 
-    ``quoted_usd``: total of its file without taxes; ``stated_usd``: the file's own last total.
-    ``state`` is "open", with reasons, where it is not known well enough. ``breaches``: broken
-    limits; ``against``: other broken rules; ``lacks_usd``: missing items at the book's rates.
-    ``unread``: cells of lines and totals that were not understood: money that is in no figure of
-    the bid.
+    ``quoted_usd``: total of its file without taxes. ``state`` is "open", with reasons, where it is
+    not known well enough. ``breaches``: broken limits; ``against``: other broken rules;
+    ``lacks_usd``: missing items at the book's rates. ``unread``: cells of lines and totals that
+    were not understood: money that is in no figure of the bid.
     """
 
     key: str
@@ -363,7 +334,6 @@ class Bid(Record):
     currency: str
     usd_per_unit: float
     quoted_usd: float
-    stated_usd: float | None
     rebate: float
     state: BidState
     rank: int | None = None
@@ -372,7 +342,6 @@ class Bid(Record):
     breaches: tuple[Breach, ...] = ()
     against: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    lines: tuple[BidLine, ...] = ()
     charges: tuple[BidCharge, ...] = ()
     lacks: tuple[Lack, ...] = ()
     lacks_usd: float = 0.0
@@ -392,21 +361,15 @@ class Award(Record):
 class Mix(Record):
     """The best award of lots among the bids, and its proof.
 
-    ``tried`` awards were planned, ``possible`` of them are feasible; ``proven``: each to its
-    optimum or infeasibility. ``bound`` where the measure is the problem's objective. ``saves_usd``
-    and ``better``: against the best single bid.
+    ``tried`` awards were planned; ``proven``: all of them, each to its optimum or infeasibility.
     """
 
     awards: tuple[Award, ...]
     bids: tuple[str, ...]
     measured: InMeasure
-    bound: InMeasure | None
     proven: bool
     figures: BidFigures
     tried: int
-    possible: int
-    saves_usd: float | None
-    better: float | None
 
 
 class Bids(Study):

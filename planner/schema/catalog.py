@@ -5,7 +5,6 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from planner import units
 from planner.schema.base import (
     Bandwidth,
     Capacity,
@@ -25,7 +24,6 @@ from planner.schema.base import (
     Share,
     Size,
     Text,
-    Unit,
     Weight,
     WriteVolume,
 )
@@ -224,12 +222,10 @@ def check_range(value: float, low: float | None, high: float | None) -> None:
 class PowerPoint(Cited):
     """A published power set point of a GPU system: throughput under a GPU power cap.
 
-    ``power``: provisioned share of the system's rated power, by default from the GPUs' rated power.
     ``throughput``: remaining share of a job's rate, with its range.
     """
 
     gpu_cap: PositiveShare
-    power: PositiveShare | None = None
     throughput: PositiveShare
     low: PositiveShare | None = None
     high: PositiveShare | None = None
@@ -276,24 +272,12 @@ class Licence(Model):
 
 
 class ServiceCount(Model):
-    """Counting unit of a service: per order, unit, rack, cable or kW.
-
-    ``hardware``: every 100 USD of hardware of the categories ``of``, by default all.
-    """
+    """Counting unit of a service: per order, unit, rack, cable, kW or 100 USD of hardware."""
 
     per: Literal[
         "order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "pdu", "rack",
         "liquid_kw", "hardware",
     ]  # fmt: skip
-    of: Annotated[tuple[Category, ...], Field(min_length=1)] | None = None
-
-    @model_validator(mode="after")
-    def _of_hardware(self) -> Self:
-        if self.of is not None and self.per != "hardware":
-            raise ValueError("of goes with per: hardware")
-        if {"software", "service"} & set(self.of or ()):
-            raise ValueError("software and services are no hardware")
-        return self
 
 
 class Gpu(Model):
@@ -311,7 +295,6 @@ class LocalDrives(Model):
 
     write: Figure[Bandwidth] | None = None
     capacity: Figure[Capacity] | None = None
-    endurance: Figure[WriteVolume] | None = None
     host_copy: Figure[Bandwidth] | None = Field(default=None, alias="copy")
 
 
@@ -393,20 +376,6 @@ class Family(Model):
     note: Text | None = None
 
 
-Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["TW", "US"])]
-TariffCode = Annotated[str, Field(pattern=r"^\d{4}(\.?\d{2}){1,3}$", examples=["8471.80"])]
-Warranty = Annotated[float, Unit(units.NUMBER, high=20.0)]
-
-
-class Trade(Model):
-    """Origin (ISO 3166), tariff code, export class and warranty in years from delivery."""
-
-    origin: Figure[Country] | None = None
-    hs_code: Figure[TariffCode] | None = None
-    export_class: Figure[Text] | None = None
-    warranty_years: Figure[Warranty] | None = Field(default=None, alias="warranty")
-
-
 class Item(Model):
     """A product as its vendor describes it.
 
@@ -442,7 +411,6 @@ class Item(Model):
     service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     reach: Figure[Length] | None = None
-    trade: Trade = Trade.model_construct()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()

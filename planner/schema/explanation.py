@@ -135,45 +135,11 @@ class Audit(Shown, Record):
     shortfall: float | None = None
 
 
-WHY_NOT_SCHEMA_VERSION = 1
 ForcedKind = Literal["storage_vendor", "gpu_type"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 EXPLANATION_SCHEMA_VERSION = 1
 Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
 InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
-
-
-class Bought(Record):
-    """Units of a GPU system or storage item."""
-
-    sku: str
-    model: str
-    category: Literal["gpu_system", "storage"]
-    quantity: int
-
-
-class Figures(Record):
-    """Figures of a plan; None: not known or not defined."""
-
-    gpus_used: int
-    goodput: float
-    useful_gpus: float
-    useful_pflops: float | None
-    days_to_train: float | None
-    capex_usd: float
-    tco_usd: float | None
-    it_power_kw: float | None
-    facility_power_kw: float | None
-    systems: int
-    appliances: int
-
-
-class Certificate(Record):
-    """A value of the objective with its bound; ``gap``: their distance as a share."""
-
-    value: InItsUnit
-    bound: InItsUnit
-    gap: float
 
 
 class Forced(Record):
@@ -188,9 +154,7 @@ class Forced(Record):
     setting: tuple[str, ...]
     outcome: Literal["plan", "no_plan", "not_found"]
     reason: str | None = None
-    figures: Figures | None = None
-    bought: tuple[Bought, ...] = ()
-    certificate: Certificate | None = None
+    value: InUnitOfGoal | None = None
     loss: float | None = None
 
 
@@ -206,7 +170,6 @@ class BreakEven(Record):
     enters_at_list_usd: float | None = None
     not_at_usd: float | None = None
     not_at_list_usd: float | None = None
-    units: int | None = None
     reason: str | None = None
 
 
@@ -220,11 +183,9 @@ class Item(Record):
 
     sku: str
     model: str
-    vendor: str
     category: Literal["gpu_system", "storage"]
     kind: ItemKind
     net_usd: float | None = None
-    list_usd: float | None = None
     reason: str | None = None
     at_least: float | None = None
     at_most: float | None = None
@@ -237,16 +198,9 @@ class Item(Record):
 class WhyNot(Record):
     """A plan beside those with other vendors, types and items; plans within ``tie`` are equal."""
 
-    schema_version: int = WHY_NOT_SCHEMA_VERSION
-    problem: str
     objective: str
     sense: Literal["maximize", "minimize"]
-    unit: str
-    value: InItsUnit | None
-    bound: InItsUnit | None
     tie: float
-    plan: Figures | None
-    bought: tuple[Bought, ...] = ()
     forced: tuple[Forced, ...] = ()
     items: tuple[Item, ...] = ()
     message: str | None = None
@@ -263,7 +217,6 @@ class Moved(Record):
     setting: str
     known: Known
     value: InUnitOfGoal | None = None
-    bound: InUnitOfGoal | None = None
     change: InUnitOfGoal | None = None
     change_least: InUnitOfGoal | None = None
     change_most: InUnitOfGoal | None = None
@@ -296,15 +249,12 @@ class Marginal(Record):
 
 
 class Without(Record):
-    """The best plan with a lever of the problem fixed elsewhere, by ``setting``."""
+    """The best plan with a lever of the problem fixed elsewhere, by ``setting``; None: no plan."""
 
     label: str
     setting: str
-    known: Literal["plan", "no_plan"]
     value: InUnitOfGoal | None = None
-    bound: InUnitOfGoal | None = None
     change: InUnitOfGoal | None = None
-    gpus_used: int | None = None
 
 
 class Explanation(Shown, Record):

@@ -32,72 +32,30 @@ LONGEST_S = 365 * 86_400.0
 """The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
 
 
-class RepairClass(Model):
-    """Failures that take hardware out for a time of their own, as a share of interruptions."""
-
-    share: PositiveShare
-    time_s: Seconds = Field(alias="time")
-
-    @model_validator(mode="after")
-    def _comes_back(self) -> Self:
-        _check_comes_back(self.time_s)
-        return self
-
-
-def _check_comes_back(time_s: float) -> None:
-    if time_s > LONGEST_S:
-        raise ValueError(
-            f"time {time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what is out for "
-            "longer is bought anew, so give the time until its replacement runs"
-        )
-
-
 StandingBy = Whole | Literal["open"]
 
 
 class Repair(Model):
     """Repair of failed hardware, and spares.
 
-    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average; ``classes``
-    give both by kind of failure. ``swap``: additional restart time where hardware failed.
-    ``spares`` are decided unless a number is given. With more units out than spares the job waits,
-    or shrinks to fewer replicas.
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average. ``swap``:
+    additional restart time where hardware failed. ``spares`` are decided unless a number is given.
+    With more units out than spares the job waits, or shrinks to fewer replicas.
     """
 
-    share: PositiveShare | None = None
-    time_s: Seconds | None = Field(default=None, alias="time")
-    classes: tuple[RepairClass, ...] = ()
+    share: PositiveShare
+    time_s: Seconds = Field(alias="time")
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
     spares: StandingBy = "open"
     when_short: Literal["wait", "shrink"] = "wait"
 
-    @property
-    def hardware_share(self) -> float:
-        """Share of interruptions that take a unit out."""
-        return sum(each.share for each in self.classes) if self.share is None else self.share
-
-    @property
-    def out_s(self) -> float:
-        """Repair time that an interruption causes on average, s: share times time, summed."""
-        if self.share is None or self.time_s is None:
-            return sum(each.share * each.time_s for each in self.classes)
-        return self.share * self.time_s
-
     @model_validator(mode="after")
-    def _complete(self) -> Self:
-        example = "{share: 78 %, time: 24 h}"
-        plain = (self.share is not None) + (self.time_s is not None)
-        if plain == 1 or (plain == 0 and not self.classes):
-            raise ValueError(f"give share and time: {example}")
-        if plain and self.classes:
-            raise ValueError(f"give {example} or classes: [{example}], not both")
-        if self.time_s is not None:
-            _check_comes_back(self.time_s)
-        if self.hardware_share > 1.0 + 1e-9:
+    def _comes_back(self) -> Self:
+        if self.time_s > LONGEST_S:
             raise ValueError(
-                f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "
-                "they are shares of all interruptions, at most 100 %"
+                f"time {self.time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what "
+                "is out for longer is bought anew, so give the time until its replacement runs"
             )
         return self
 
@@ -121,7 +79,7 @@ class LocalLevel(Model):
 
     ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
     (peer; needs ``copies`` of 2 or more), or none (no). ``keep``: local checkpoints held. A restart
-    from the local level continues or ``restarts`` a drain to storage.
+    from the local level begins a drain to storage anew.
     """
 
     use: Literal["open", "yes", "no"] = "open"
@@ -130,7 +88,6 @@ class LocalLevel(Model):
     keep: Annotated[int, Field(ge=2, le=100)] = 2
     recovers: dict[Identifier, Literal["yes", "peer", "no"]]
     k: Every = "open"
-    drain: Literal["continues", "restarts"] = "restarts"
 
     @property
     def every(self) -> tuple[int, ...]:

@@ -61,13 +61,11 @@ class LocalPlan(PlanModel):
     classes: Customer[tuple[FailureClass, ...]]
     copies: Customer[int]
     keep: Customer[int]
-    remote_drain: Customer[Literal["continues", "restarts"]]
     write_gb_per_s: Customer[float]
     part_gb: Customer[float]
     room_tb: Customer[float]
     capacity_tb: Customer[float]
     volume_tb_per_day: Customer[float]
-    endurance_tb_per_day: Customer[float | None]
 
 
 class StallPlan(PlanModel):

@@ -195,7 +195,7 @@ class Line(PlanModel):
     included, without installed ones. ``support_share``: support per year as a share of the net
     price, None where it is an amount; paid for ``support_years`` of the term, from
     ``support_from_years`` on. ``units_per_rack`` is None where a unit takes several racks, or
-    shares them. ``notes`` stay inside, ``public_notes`` are in every edition.
+    shares them. ``notes`` stay inside.
     """
 
     sku: Customer[str]
@@ -251,14 +251,8 @@ class Line(PlanModel):
     unit_subscription_list_usd: Discounted[float | None] = None
     units_per_rack: Customer[int | None] = None
     idle: Customer[int] = 0
-    support_level: str | None = Field(default=None, exclude_if=_is_none)
     lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=_is_none)
     min_order: Customer[int | None] = Field(default=None, exclude_if=_is_none)
-    country_of_origin: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    hs_code: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    export_class: Customer[str | None] = Field(default=None, exclude_if=_is_none)
-    warranty_years: Customer[float | None] = Field(default=None, exclude_if=_is_none)
-    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def is_percentage(self) -> bool:
@@ -509,7 +503,6 @@ class Plan(Shown, PlanModel):
     provenance: Customer[Provenance]
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
     currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
-    public_notes: Customer[tuple[str, ...]] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
 

@@ -1,6 +1,5 @@
 """Price books: money apart from specifications, dated and sourced, never edited in place."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -125,13 +124,10 @@ def _support(value: object, info: ValidationInfo) -> object:
         return value
     if isinstance(value, str) and "%" in value:
         return {"share": value}
-    if value == NO_SUPPORT:
+    if value == "none":
         return {"usd": "0 USD"}
     return {"usd": value}
 
-
-NO_SUPPORT = "none"
-"""The level of support, and its price, of what has none."""
 
 Support = Annotated[
     SupportShare | SupportMoney,
@@ -160,18 +156,6 @@ def _either_way(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": stated}, {"required": ["parts"]}]
 
 
-class SupportLevel(Model):
-    """Price of one support level, and the years included in the list price."""
-
-    per_year: Support
-    included_years: Years = 0.0
-    note: Text | None = None
-
-
-AS_LISTED = "as_listed"
-"""The level of a price that names none."""
-
-
 class Rent(Model):
     """Public price of renting one GPU of the type for an hour, with the range of offers."""
 
@@ -189,16 +173,6 @@ class Rent(Model):
         return self
 
 
-def _check_levels(data: dict[str, Any]) -> None:
-    levels = data["support_levels"]
-    if NO_SUPPORT in levels:
-        raise ValueError(f"'{NO_SUPPORT}' is no support at all; name the level otherwise")
-    if {"support_per_year", "support_included_years"} & set(data):
-        raise ValueError("support_per_year and its years follow from support_levels")
-    if data.get("support_level") not in levels:
-        raise ValueError(f"support_level names the usual level: {' or '.join(map(str, levels))}")
-
-
 class Price(Model):
     """List price of one item, its yearly cost, and terms of sale.
 
@@ -206,8 +180,7 @@ class Price(Model):
     ``min_order`` (MOQ): the smallest purchase, ``stock`` the largest. Quotes may range from ``low``
     to ``high``; what is not given is the price itself. A price with ``parts`` is their sum:
     amounts, date, source and confidence follow from the rates. ``currency`` is that of the list
-    price and follows from it. ``support_level`` is bought where the problem asks for no other of
-    ``support_levels``. A ``public_note`` is on the line in every edition; ``note`` stays inside.
+    price and follows from it. Notes stay inside.
     """
 
     model_config = ConfigDict(json_schema_extra=_either_way)
@@ -235,18 +208,13 @@ class Price(Model):
     per_year_high_usd: Money | None = Field(default=None, alias="per_year_high")
     parts: tuple[RateUse, ...] = Field(default=(), max_length=20, strict=False)
     valid_until: Date | None = None
-    support_levels: dict[Identifier, SupportLevel] = Field(default={}, max_length=20)
-    support_level: Identifier | None = None
     currency: CurrencyCode | None = None
-    public_note: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _completed(cls, data: Any, info: ValidationInfo) -> Any:
         if info.context is CANONICAL or not isinstance(data, dict):
             return data
-        if isinstance(data.get("support_levels"), dict):
-            _check_levels(data)
         if isinstance(listed := data.get("list"), str):
             code = currency.code_of(listed)
             if data.get("currency") not in (None, code or "USD"):
@@ -257,28 +225,6 @@ class Price(Model):
                 raise ValueError(f"{both[0]} follows from the parts: leave one of them out")
             data = {**data, **_UNTIL_BUILT}
         return data
-
-    @property
-    def levels(self) -> Mapping[str, SupportLevel]:
-        """The levels of support on offer, by name."""
-        if self.support_levels or self.support_per_year is None:
-            return self.support_levels
-        support, years = self.support_per_year, self.support_included_years
-        level = SupportLevel.model_construct(per_year=support, included_years=years)
-        return {self.support_level or AS_LISTED: level}
-
-    def at_level(self, name: str | None) -> Self:
-        """The price with support of a level; unchanged where it lacks the level."""
-        levels = self.levels
-        usual = self.support_level or (AS_LISTED if levels else None)
-        every = {"support_levels": dict(levels), "support_level": usual}
-        if name == NO_SUPPORT:
-            return self.model_copy(update={**every, "support_per_year": None})
-        if name is None or name not in levels:
-            return self
-        level = levels[name]
-        now = {"support_per_year": level.per_year, "support_included_years": level.included_years}
-        return self.model_copy(update={**every, **now})
 
     @model_validator(mode="after")
     def _within_its_range(self, info: ValidationInfo) -> Self:

@@ -15,7 +15,6 @@ from planner.schema.base import (
     Identifier,
     Length,
     LengthOrZero,
-    LinkSpeed,
     Model,
     Money,
     Number,
@@ -212,7 +211,7 @@ class Budget(Model):
 
 
 class Term(Model):
-    """Years of payment, price of energy, years and level of support."""
+    """Years of payment, price of energy, years of support."""
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
@@ -220,7 +219,6 @@ class Term(Model):
     colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
     discount_rate: Share = 0.0
     support_years: PaidYears | None = None
-    support_level: Identifier | None = None
 
 
 class ReadWrite(Model):
@@ -279,8 +277,7 @@ class Storage(Model):
 class Quantity(Model):
     """Bounds on one item's count, and its installed units, which stay unless they are retired.
 
-    ``spares``: cold spares as a share, in place of that of its category. A ``public_note`` is on
-    the item's line in every edition.
+    ``spares``: cold spares as a share, in place of that of its category.
     """
 
     fixed: Whole | None = None
@@ -289,12 +286,9 @@ class Quantity(Model):
     installed: Whole = 0
     retire: bool = False
     stock: Whole | None = None
-    support_years: PaidYears | None = None
-    support_level: Identifier | None = None
     spares: SpareShare | None = None
     required: bool = False
     exclude: bool = False
-    public_note: Text | None = None
 
     @property
     def in_place(self) -> int:
@@ -440,20 +434,12 @@ class ComputeFabric(Model):
         return asked if isinstance(asked, tuple) else (asked,)
 
 
-class Edge(Model):
-    """Links to the customer's own network; the far end is the customer's."""
-
-    ports: PositiveWhole
-    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
-
-
 class EthernetFabric(Model):
     """The storage or the in-band fabric: one switch model, leaves and spines."""
 
     switch: Identifier
     oversubscription: MoreThanOne = 1.0
     min_switches: Literal[1, 2] = 2
-    edge: Edge | None = None
 
 
 class StorageFabric(EthernetFabric):
@@ -524,8 +510,7 @@ class Policy(Model):
 class Problem(Model):
     """One problem file.
 
-    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD. ``public_notes``
-    are in every edition of the offer; all other notes stay inside.
+    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD.
     """
 
     name: Text
@@ -549,7 +534,6 @@ class Problem(Model):
     targets: Targets = Targets.model_construct()
     currency: CurrencyCode | None = None
     exchange: Exchange = {}
-    public_notes: tuple[Text, ...] = ()
 
     @property
     def currencies(self) -> dict[str, Currency]:

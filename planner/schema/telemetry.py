@@ -78,7 +78,6 @@ class LocalSeen(Record):
     settle_s: float
     restart_s: float
     remote_share: float
-    drain_restarts: bool
     remote_per_year: float
 
 

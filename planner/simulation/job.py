@@ -117,14 +117,13 @@ class LocalCopies:
     Attributes:
         settle_s: from the end of a capture until the local copy can be used.
         every: each so many-th copy is drained to the shared storage.
-        restart_s: from a failure that local copies survive until the job computes.
-        drain_survives: whether a drain continues through such a failure, or begins anew.
+        restart_s: from a failure that local copies survive until the job computes; a drain then
+            begins anew.
     """
 
     settle_s: float
     every: int
     restart_s: float
-    drain_survives: bool = True
 
 
 @dataclass(frozen=True)
@@ -261,8 +260,7 @@ def _local_copies(job: JobPlan, interval_s: float) -> LocalCopies | None:
     if local.drain_s > room_s + INTERVAL_TOLERANCE * interval_s:
         late_s = job.stall_s + local.drain_s
         raise ValueError(f"a local copy is safe {late_s:.3g} s after its capture begins")
-    settle_s, survives = min(local.drain_s, room_s), local.remote_drain == "continues"
-    return LocalCopies(settle_s, local.every, local.restart_s, survives)
+    return LocalCopies(min(local.drain_s, room_s), local.every, local.restart_s)
 
 
 def _repair_units(job: JobPlan) -> RepairUnits | None:

@@ -326,9 +326,8 @@ class Runs:
             near = given.local[some, place] & ~self.far[some]
             back = np.where(near, self.work[some], back)
             self.total[_AT["far"], some] += ~near
-            if not job.local.drain_survives:
-                broken = some[near & (self.local.left[some] > 0)]
-                self.resend[broken], self.local.left[broken] = True, 0.0
+            broken = some[near & (self.local.left[some] > 0)]
+            self.resend[broken], self.local.left[broken] = True, 0.0
             lost = some[~near]
             self.local.clear(lost)
             self.resend[lost], self.far[lost] = False, True

@@ -87,7 +87,6 @@ class TwoLevels:
         mtti_s: mean time to interruption.
         remote_share: share of interruptions that need the remote level, above 0.
         drain_slowdown: share of computing speed lost while a remote checkpoint drains.
-        drain_restarts: whether a restart from the local level begins a drain anew; else it goes on.
         hardware_share: share of interruptions of either kind after which a unit is swapped.
         swap_s: how much longer such a restart takes.
     """
@@ -103,7 +102,6 @@ class TwoLevels:
     mtti_s: float
     remote_share: float
     drain_slowdown: float = 0.0
-    drain_restarts: bool = False
     hardware_share: float = 0.0
     swap_s: float = 0.0
 
@@ -150,15 +148,15 @@ def goodput(levels: TwoLevels) -> float:
 
         h  = q2 / (q2 + q1 e^(-(R1 + D1)/M)),   y = (e^(I1/M) - 1) h
         C0 = e^(-D1/M) (q2 + q1 e^(-R1/M)) / (q2 + q1 e^(-(R1 + D1)/M))
-        E  = (1 - s/I1 - a D2/(k I1)) (k I1/M) q2 C0 e^(-q2 D2/M)
+        E  = (1 - s/I1 - a D2/(k I1)) (k I1/M) q2 C0
              / {[(1 + y)^k - 1] [1 + q2 (e^(R2/M) - 1)]}
+             / {1 + (e^(D2/M) - 1) q2/(q2 + q1 e^(-R1/M))}
 
     Where a share p of restarts is longer by a swap w, e^(-R1/M) and e^(-R2/M) are their means: both
     times 1 - p + p e^(-w/M), because all that counts is how likely a restart ends before a failure.
 
-    q2 is `remote_share`, q1 the rest. A drain that each local restart begins anew has
-    1/(1 + (e^(D2/M) - 1) q2/(q2 + q1 e^(-R1/M))) in place of e^(-q2 D2/M). With q2 = 1 and k = 1
-    this is `goodput.goodput` with the two drains added up.
+    q2 is `remote_share`, q1 the rest; each local restart begins a drain to storage anew. With
+    q2 = 1 and k = 1 this is `goodput.goodput` with the two drains added up.
     """
     if levels.stopped_share >= 1:
         return 0.0
@@ -172,7 +170,7 @@ def _log_goodput(levels: TwoLevels) -> float:
         (
             math.log1p(-levels.stopped_share),
             kept(rate * levels.interval_s, restart, lag, levels.every, q2),
-            drained(rate * levels.drain_s, restart, q2, levels.drain_restarts),
+            drained(rate * levels.drain_s, restart, q2),
             restarted(far, q2),
         )
     )
@@ -195,9 +193,8 @@ def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
     fewer = levels.every * math.log1p(-y / (1.0 + y) * safe / (settled + safe))
     parts = [math.log1p(more / mixed), -math.log1p(safe / settled)]
     parts.append(-math.log1p(math.expm1(fewer) / -math.expm1(-steps)))
-    if levels.drain_restarts:
-        again = math.expm1(min(drain, 700.0)) * q2
-        parts.append(-math.log1p(-again / (mixed + again) * more / (mixed + more)))
+    again = math.expm1(min(drain, 700.0)) * q2
+    parts.append(-math.log1p(-again / (mixed + again) * more / (mixed + more)))
     back = math.exp(-restarted(far, q2))
     left = q2 * math.exp(min(far, 700.0)) * math.expm1(-far_less)
     return math.fsum((*parts, -math.log1p(left / back)))
@@ -254,14 +251,9 @@ def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> 
     return head - _log_expm1(log_steps)
 
 
-def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
-    """Logarithm of the chance that a remote checkpoint is safe in time.
-
-    Args:
-        restarts: whether a local restart begins the drain anew.
-    """
-    if not restarts:
-        return -q2 * drain
+def drained(drain: float, restart: float, q2: float) -> float:
+    """Logarithm of the chance that a remote checkpoint is safe in time; local restarts begin it
+    anew."""
     return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
 
 

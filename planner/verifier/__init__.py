@@ -141,7 +141,7 @@ def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
     """Compare what the plan repeats of the problem."""
     problem, site, storage = basis.problem, basis.problem.site, basis.problem.storage
     own: dict[str, Any] = {"description": problem.description, "problem": problem.name}
-    own |= {"schema_version": SCHEMA_VERSION, "public_notes": problem.public_notes}
+    own |= {"schema_version": SCHEMA_VERSION}
     found.expect("plan", plan, own)
     found.expect("objective.gap_asked", plan.objective.gap_asked, plan.provenance.gap)
     of_site: dict[str, Any] = {

@@ -372,7 +372,7 @@ class Basis:
             for entry in self.inputs.discounts:  # the most specific entry counts, then the last
                 discount = entry.discount if getattr(entry, key) == wanted else discount
         if term is not None:
-            years = term.support_years if asked.support_years is None else asked.support_years
+            years = term.support_years
             end = term.years if years is None else min(years, term.years)
         return Sale(
             price=price,

@@ -43,7 +43,7 @@ SECTIONS = {
     "Services": ("service",),
 }
 SECTION_OF = {category: name for name, categories in SECTIONS.items() for category in categories}
-FREE = {"sku", "parent", "notes", "public_notes", "role", "unit", "price"}
+FREE = {"sku", "parent", "notes", "role", "unit", "price"}
 """Fields of a line that follow from no figure."""
 PRICED = """unit_list_usd unit_net_usd extended_list_usd extended_net_usd discount min_order price
     support_usd_per_year support_share unit_subscription_list_usd subscription_usd_per_year
@@ -177,8 +177,7 @@ def _served(basis: Basis, sku: str, bill: Bill, nets: Mapping[str, float]) -> in
     spent_usd = 0.0
     for each, count in bill.in_place.items():
         item = basis.items[each]
-        hard = item.category not in ("software", "service")
-        if hard if service.of is None else item.category in service.of:
+        if item.category not in ("software", "service"):
             spent_usd += nets.get(each, 0.0) * max(0, count - basis.sale(item).owned)
     return math.ceil((spent_usd - HALF_A_CENT) / 100)
 
@@ -246,12 +245,9 @@ def check_lines(found: Findings, basis: Basis, plan: Plan, bill: Bill) -> None:
 
 def _description(item: Item) -> dict[str, Any]:
     own = ("category", "vendor", "model", "part_number", "description")
-    trade = ("hs_code", "export_class", "warranty_years")
     return {
         **{"section": SECTION_OF[item.category], "site": "site", "period": 0},
         **{name: getattr(item, name) for name in own},
-        **{name: value(getattr(item.trade, name)) for name in trade},
-        "country_of_origin": value(item.trade.origin),
         "lifecycle": None if item.lifecycle == "available" else item.lifecycle,
     }
 

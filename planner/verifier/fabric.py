@@ -28,7 +28,7 @@ OWN = ("units", "endpoints", "parts_per_port", "capacity", "oversubscription", "
 
 
 class Devices(NamedTuple):
-    """``units`` devices with ``ports`` of one speed each; the customer's edge has no ``sku``."""
+    """``units`` devices with ``ports`` of one speed each."""
 
     sku: str
     units: int
@@ -234,8 +234,6 @@ class Fabrics:
 
     def _edge(self, network: str, asked: EthernetFabric, devices: Sequence[Devices]) -> None:
         switch = self.basis.items[asked.switch]
-        if asked.edge is not None:
-            devices = [*devices, Devices("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s)]
         served = [(device, port) for device in devices if (port := device.served(switch))]
         if len(served) < len(devices):
             raise ValueError(f"fabrics.{network}: a port fits no port of {asked.switch}")
@@ -282,7 +280,7 @@ class Fabrics:
         """The report of a fabric, which serves the GPU systems and storage among its devices."""
         for report in self.left:
             if (report.network, report.switch_sku) == (network, switch):
-                skus = {device.sku for device in devices if device.sku}
+                skus = {device.sku for device in devices}
                 own = sorted(s for s in skus if self.basis.items[s].category in DECIDED)
                 self.found.expect(f"fabrics.{network}.serves", sorted(report.serves), own)
                 return report

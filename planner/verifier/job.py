@@ -199,8 +199,7 @@ class Run:
         slowed_s = job.checkpoint.drain_slowdown * j.drain_s / max(1, every)
         near: dict[str, Any] = {}
         if every and j.local is not None:
-            restarts = j.local.remote_drain == "restarts"
-            near = {"every": every, "far": j.local.remote_share, "drain_restarts": restarts}
+            near = {"every": every, "far": j.local.remote_share}
             near |= {"near_drain_s": j.local.drain_s, "near_restart_s": j.local.restart_s}
         mtti_s = DAY_S / (j.failures_per_gpu_day * j.gpus_used)
         kept = j.restart_s, j.restore_s, mtti_s
@@ -505,23 +504,18 @@ def _check_local(found: Findings, run: Run) -> None:
         for name, share in job.failure_shares.items()
     ]
     part_gb, fullest = max(drives, key=lambda each: each[0] / value(each[1].local.capacity))
-    worn = [(gb, value(item.local.endurance)) for gb, item in drives if item.local.endurance]
-    unrated = max(gb for gb, _ in drives), None
-    written_gb, endured = max(worn, key=lambda each: each[0] / each[1], default=unrated)
     own = {
         "remote_interval_s": j.interval_s * local.every,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
         "restart_s": job.restart.local_s,
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
-        "remote_drain": asked.drain,
         "copies": asked.copies,
         "keep": asked.keep,
         "write_gb_per_s": min(value(item.local.write) for _, item in drives),
         "part_gb": max(gb for gb, _ in drives),
         "room_tb": asked.keep * part_gb / 1000,
         "capacity_tb": value(fullest.local.capacity),
-        "volume_tb_per_day": written_gb / 1000 * DAY_S / j.interval_s,
-        "endurance_tb_per_day": endured,
+        "volume_tb_per_day": max(gb for gb, _ in drives) / 1000 * DAY_S / j.interval_s,
     }
     found.expect("jobs.local", local, own)
     found.expect("jobs.local.classes", [dict(each) for each in local.classes], classes)
@@ -540,7 +534,7 @@ def _repair_unit(run: Run, *, tray: bool) -> dict[str, Any]:
     whole, usable = gpus_of(item), usable_gpus(job, item)
     gpus = item.spare_unit.tray.value if tray and item.spare_unit is not None else whole
     each, in_rack = whole // gpus, gpus < whole and gpus % tensor_gpus(job) != 0
-    load = j.failures_per_gpu_day / DAY_S * asked.hardware_share * repair.repair_s * j.gpus_used
+    load = j.failures_per_gpu_day / DAY_S * asked.share * repair.repair_s * j.gpus_used
     spares = run.counts[item.id] * each
     spares -= math.ceil(j.gpus_used / gpus) if each > 1 else j.systems_used
     spares = min(spares, asked.spares) if isinstance(asked.spares, int) else spares
@@ -570,13 +564,13 @@ def _check_repair(found: Findings, run: Run) -> None:
     enough = decided or own["in_rack"] or own["spares"] == asked.spares
     found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
     times = run.times(j.interval_s, run.every)
-    own |= {"decided": decided, "repair_s": asked.out_s / asked.hardware_share}
-    own |= {"hardware_share": asked.hardware_share, "swap_s": asked.swap_s}
+    own |= {"decided": decided, "repair_s": asked.time_s}
+    own |= {"hardware_share": asked.share, "swap_s": asked.swap_s}
     if run.states is not None:
         most, per_s = run.states.replicas[0], j.failures_per_gpu_day * j.gpus_used / DAY_S
-        lost, late, grows = run.states.lost(times, asked.hardware_share, 1.0 / per_s)
+        lost, late, grows = run.states.lost(times, asked.share, 1.0 / per_s)
         wider = run.states_with(max(0, own["spares"]) + 1)
-        gained = lost - wider.lost(times, asked.hardware_share, 1.0 / per_s)[0]
+        gained = lost - wider.lost(times, asked.share, 1.0 / per_s)[0]
         own |= {"units_out": run.states.mean(lambda out, _: out), "availability": 1.0 - lost}
         shrunk = {
             "running": run.states.running,

@@ -29,7 +29,7 @@ from planner.verifier.job import Run
 
 OF_INTERVAL = (
     *("overlap", "blocking", "drain_fits", "local_fits"),
-    *("burst_recovery", "endurance", "local_endurance"),
+    *("burst_recovery", "endurance"),
 )
 """Limits that a longer interval keeps."""
 BEST_WITHIN = 1e-6
@@ -138,9 +138,6 @@ class Reaching(NamedTuple):
             yield Reached("local_fits", stall_s + local.drain_s, j.interval_s)
             yield Reached("local_lag", longest_s + local.drain_s, j.mtti_s)
             yield Reached("local_room", local.room_tb, local.capacity_tb)
-            if local.endurance_tb_per_day is not None:
-                worn = local.volume_tb_per_day, local.endurance_tb_per_day
-                yield Reached("local_endurance", *worn)
         elif j.mode == "async":
             yield Reached("drain_fits", stall_s + drain_s, j.interval_s)
         if job.parallelism is not None:

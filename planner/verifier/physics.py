@@ -98,12 +98,11 @@ def set_point(
         fits = row.of == "training" and row.precision in (None, precision)
         if not fits or abs(row.gpu_cap - cap) >= SAME_CAP:
             continue
-        power, tdp_kw = row.power, value(item.gpu.tdp)
-        if power is None:  # all but the GPUs draws as before
-            if not tdp_kw or not gpus_of(item) or not rated_kw:
-                return None
-            gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
-            power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw
+        tdp_kw = value(item.gpu.tdp)
+        if not tdp_kw or not gpus_of(item) or not rated_kw:
+            return None
+        gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
+        power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw  # all but the GPUs draws as before
         return power, row.throughput, row.low or row.throughput, row.high or row.throughput
     return None
 
@@ -155,7 +154,6 @@ class Times:
     far: float = 1.0
     near_drain_s: float = 0.0
     near_restart_s: float = 0.0
-    drain_restarts: bool = False
     idle: float = 0.0
     restart_mtti_s: Values = None
 
@@ -193,10 +191,8 @@ def _log_two_levels(t: Times) -> Values:
     near = (1 - t.far) * back
     again = np.expm1(np.minimum(t.interval_s / t.mtti_s, MOST)) * t.far / (t.far + near * safe)
     first = safe * (t.far + near) / (t.far + near * safe)
-    drains = np.exp(-t.far * t.drain_s / t.mtti_s)
-    if t.drain_restarts:
-        anew = np.expm1(np.minimum(t.drain_s / t.mtti_s, MOST))
-        drains = 1 / (1 + anew * t.far / (t.far + near))
+    anew = np.expm1(np.minimum(t.drain_s / t.mtti_s, MOST))
+    drains = 1 / (1 + anew * t.far / (t.far + near))
     renewals = np.expm1(np.minimum(t.every * np.log1p(again), MOST))
     kept_s = t.every * t.interval_s * first * drains / renewals
     restarted = 1.0 / t.survives(t.restart_s + t.restore_s)
@@ -210,7 +206,7 @@ def losses(t: Times) -> dict[str, float]:
         return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}
     own = ("drain_s", "near_drain_s"), ("restart_s", "near_restart_s", "swap_s"), ("restore_s",)
     none = dict.fromkeys((field for fields in own for field in fields), 0.0)
-    steps = [replace(t, stopped_s=0.0, **none)]  # type: ignore[arg-type]
+    steps = [replace(t, stopped_s=0.0, **none)]
     for fields in own:
         steps.append(replace(steps[-1], **{field: getattr(t, field) for field in fields}))
     found = [log_goodput(each) for each in steps]

@@ -14,7 +14,7 @@ from planner.schema.base import Prices
 from planner.schema.plan import Plan
 from planner.workbook import basis, quote
 from planner.workbook.book import Book, Place, Sheet
-from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, of, round_
+from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, round_, sum_of
 from planner.workbook.performance import Performance, write_limits
 from planner.workbook.power_cost import PowerCost
 from planner.workbook.quote import Bill, Tile
@@ -54,6 +54,7 @@ def write(
 
     Raises:
         ValueError: the plan holds more than one job.
+        OSError: the folder of temporary files is full or closed.
     """
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
@@ -61,7 +62,13 @@ def write(
     solved, plan = plan, restated(for_audience(plan, audience, prices))
     book = Book(stream, plan.problem, created, plan.shown_in, typed, keep=keep)
     if plan.jobs and plan.lines:
-        _sheets(book, plan, edition)
+        bill = quote.begin(book, plan, edition)
+        job, power = Performance(book, plan, bill), PowerCost(book, plan, bill)
+        job.write()
+        power.write(job)
+        write_limits(job, power)
+        quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
+        basis.write_racks(book, plan)
     else:
         sheet = Sheet(book, quote.NAME, (100,))
         sheet.head(plan.problem, f"No plan: {plan.status}")
@@ -74,34 +81,21 @@ def write(
     return book
 
 
-def _sheets(book: Book, plan: Plan, prices: Prices) -> None:
-    bill = quote.begin(book, plan, prices)
-    job, power = Performance(book, plan, bill), PowerCost(book, plan, bill)
-    job.write_inputs()
-    job.write_results()
-    power.write(job)
-    write_limits(job, power.cells)
-    job.finish()
-    quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
-    basis.write_racks(book, plan)
-
-
 def _tiles(bill: Bill, job: Performance, power: PowerCost) -> list[Tile]:
     """The headline figures, as far as the plan and the edition have them."""
-    code, found = bill.book.code, [Tile(FIGURES["gpus_used"].label, job["gpus_used"], "n0")]
+    code, found = bill.book.currency.code, [(FIGURES["gpus_used"].label, job["gpus_used"], "n0")]
     if "useful_pflops" in job:
-        found.append(Tile("PFLOP/s useful work", job["useful_pflops"], "n0"))
+        found.append(("PFLOP/s useful work", job["useful_pflops"], "n0"))
     else:
-        found.append(Tile("goodput", job["goodput"], "pct2"))
+        found.append(("goodput", job["goodput"], "pct2"))
     if "amount" in bill.totals:
-        large = "large" if bill.totals["amount"].number >= 1e6 else "usd"
-        found.append(Tile(f"{code} capex", bill.totals["amount"], large))
-        if "tco_usd" in power.cells:
-            found.append(Tile(f"{code} TCO", power.cells["tco_usd"], large))
-    facility = power.cells["facility_power_kw"]
+        look = "large" if bill.totals["amount"].number >= 1e6 else "usd"
+        found.append((f"{code} capex", bill.totals["amount"], look))
+        if "tco_usd" in power:
+            found.append((f"{code} TCO", power["tco_usd"], look))
+    facility = power["facility_power_kw"]
     unit, look = ("MW", "mega") if facility.number > MW_FROM_KW else ("kW", "n0")
-    found.append(Tile(f"{unit} facility power", facility, look))
-    return found
+    return [*found, (f"{unit} facility power", facility, look)]
 
 
 def _sentence(bill: Bill, job: Performance) -> Term:
@@ -116,16 +110,16 @@ def _sentence(bill: Bill, job: Performance) -> Term:
 
 def _banner(bill: Bill) -> V:
     """Whether anything was edited, and which figures stay as planned until a new plan."""
-    book, stays = bill.book, " Stays as planned until a new plan: "
-    tests = [
-        differs(book.at[each.sheet, each.cell], of(each.value))
-        for each in book.inputs
-        if each.sheet != quote.NAME and each.of.kind is not None
-    ]
-    inputs, counts = quote.count_of(tests), quote.changed_quantities(bill)
-    lines = bill.marked("quantity", "price", "both", "own line")
+    book, lines = bill.book, bill.edited
+    own = [each for each in book.inputs if each.place[0] != quote.NAME]
+    inputs = sum_of([1 * differs(book.at[each.place], each.value) for each in own])
+    counts = quote.changed_quantities(bill)
     companions = if_(counts > 0, "counts of switches, optics, cables and racks; ", "")
-    stale = join(stays, companions, "checkpoint interval, waiting for repairs.")
+    stale = join(
+        " Stays as planned until a new plan: ",
+        companions,
+        "checkpoint interval, waiting for repairs.",
+    )
     edits = join("EDITED: ", grouped(lines), " lines and ", grouped(inputs), " inputs.")
     edited = join(edits, if_(inputs + counts > 0, stale, ""))
     return if_(lines + inputs <= 0, "As planned: nothing in this workbook has been edited.", edited)

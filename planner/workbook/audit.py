@@ -12,12 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from openpyxl.formula import Tokenizer
-from openpyxl.formula.tokenizer import Token
 from openpyxl.utils import coordinate_to_tuple
 from openpyxl.workbook import Workbook
 from pydantic import ValidationError
@@ -44,8 +41,8 @@ from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
-from planner.schema.prices import AS_LISTED, Discount, Price
-from planner.schema.problem import Extra, Pue, Quantity
+from planner.schema.prices import Discount, Price
+from planner.schema.problem import Extra, Problem, Pue
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
@@ -54,16 +51,11 @@ from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar
 
 _MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
-_FIRST_ONLY = "undo it; only the yellow cells may be edited"
+_UNDO = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
 
-
 OfferT = TypeVar("OfferT", bound=Offer)
-
-
-class EditError(ValueError):
-    """An edit that does not fit the problem; the text says what would be right."""
 
 
 class NothingRunsError(ValueError):
@@ -84,18 +76,16 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     """
     with reading(str(path)):
         opened = _read(path)
-        solved = opened.plan
-        edits, added = _find_edits(opened)
-    sheet = _sheet(opened, {(edit.sheet, edit.cell): edit.after for edit in edits})
-    edits = _in_usd(edits, solved)
-    entries = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
-    counts = {e.of.key: round(sheet.at[e.sheet, e.cell].number) for e in entries}
-    draft = _draft(opened, edits, counts)
-    draft.gpus = round(sheet.names["gpus_used"].number)
-    best: Plan | None = solved
-    if not all(_is_decision(edit, solved.jobs[0]) for edit in edits):
-        best = solve_with(draft.inputs, options or Options()) if solve_again else None
-    found = Audit(
+        found, added = _find_edits(opened)
+    solved, best = opened.plan, None
+    sheet = _sheet(opened, {entry.place: after for entry, after in found})
+    edits = tuple(_in_usd(entry, after, solved.shown_in.usd) for entry, after in found)
+    draft = _draft(opened, edits, sheet)
+    if all(_is_decision(edit, solved.jobs[0]) for edit in edits):
+        best = solved
+    elif solve_again:
+        best = solve_with(draft.inputs, options or Options())
+    begun = Audit(
         workbook=opened.name,
         problem=solved.problem,
         edits=edits,
@@ -105,7 +95,7 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         added_sheets=added,
         reason=best.message if best is not None and not best.jobs else None,
     )
-    return _judged(found, opened, draft, sheet)
+    return _judged(begun, opened, draft, sheet)
 
 
 # The file: its formulas, the values it last showed, and the plan that it carries.
@@ -123,44 +113,36 @@ class _Opened(NamedTuple):
 def _read(path: Path) -> _Opened:
     """A workbook that planner wrote; raises InputError for any other."""
     name, without = str(path), "verify a copy without what was added to it"
+
+    def refuse(message: str, fix: str = _BY_SOLVE, kind: str = "workbook") -> InputError:
+        return InputError(Finding(kind, message, name, fix=fix))
+
     cells = open_xlsx(path, without=without)
     if basis.NAME not in cells.sheetnames:
-        raise InputError(_not_ours(name, cells))
+        if {quote.NAME, performance.NAME} <= {*cells.sheetnames}:
+            message = "an edition for the outside carries no plan, or its sheet 'Basis' was removed"
+            raise refuse(message, "give the internal edition")
+        raise refuse("planner did not write this workbook as that of a plan")
     texts = [cell.value for cell in _filled(cells[basis.NAME]) if cell.column == 2]
     chunks = [t for t in texts if isinstance(t, str) and len(t) > 100 and " " not in t]
     try:
         found = basis.unpack("".join(chunks))
         plan = plan_json.from_bytes(found.plan.encode())
     except basis.UnreadableError as error:
-        raise InputError(_broken(name, f"the plan it carries cannot be read: {error}")) from None
+        raise refuse(f"the plan it carries cannot be read: {error}") from None
     except ValidationError:
-        raise InputError(_broken(name, "what it carries is no plan")) from None
+        raise refuse("what it carries is no plan") from None
     if found.tool != (here := f"planner {__version__}"):
         message, fix = f"written by {found.tool}, this is {here}", "use that version or solve again"
-        raise InputError(Finding("version", message, name, fix=fix))
+        raise refuse(message, fix, "version")
     inputs = inputs_from_text(found.inputs)
     if not plan.jobs:
-        raise InputError(_broken(name, "it holds no plan, only the reason why there is none"))
+        raise refuse("it holds no plan, only the reason why there is none")
     if wrong := faults(inputs, plan):
         message = f"the plan it carries does not hold: {wrong[0]}"
-        raise InputError(Finding("verify", message, name, fix="solve the problem again"))
+        raise refuse(message, "solve the problem again", "verify")
     shown = open_xlsx(path, without=without, shown=True)
     return _Opened(name, cells, shown, plan, inputs, found.created)
-
-
-def _broken(name: str, message: str) -> Finding:
-    return Finding("workbook", message, name, path=basis.NAME, fix=_BY_SOLVE)
-
-
-def _not_ours(name: str, cells: Workbook) -> Finding:
-    if quote.NAME in cells.sheetnames and performance.NAME in cells.sheetnames:
-        message = "an edition for the outside carries no plan, or its sheet 'Basis' was removed"
-        return Finding("workbook", message, name, fix="give the internal edition")
-    if {"About", "BOM", "Checkpoint"} <= set(cells.sheetnames):
-        message = "an earlier version of planner wrote this workbook"
-        return Finding("version", message, name, fix="solve the problem again")
-    message = "planner did not write this workbook as that of a plan"
-    return Finding("workbook", message, name, fix=_BY_SOLVE)
 
 
 def _filled(sheet: Any) -> list[Any]:
@@ -176,54 +158,52 @@ def _sheet(opened: _Opened, typed: Mapping[Place, Scalar] | None = None) -> Book
 
 # Differences from the workbook as written.
 
+Found = tuple[Input, float | str | None]
+"""An input, and what its cell holds now."""
 
-def _find_edits(opened: _Opened) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+
+def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
     """The edits of inputs, and the sheets that were added; raises InputError for other changes."""
     written, there = _sheet(opened), opened.cells.sheetnames
     sheets = sorted({sheet for sheet, _ in written.cells})
-    found = [
-        Finding("sheet", "the sheet is gone", opened.name, path=each, fix="undo it")
-        for each in sheets
-        if each not in there
-    ]
-    if found:
-        raise InputError(found)
-    found = [f for sheet in sheets if sheet != basis.NAME for f in _fixed(opened, written, sheet)]
-    edits: list[Edit] = []
+    for each in sheets:
+        if each not in there:
+            gone = Finding("sheet", "the sheet is gone", opened.name, path=each, fix="undo it")
+            raise InputError(gone)
+    findings = [f for each in sheets if each != basis.NAME for f in _fixed(opened, written, each)]
+    edits: list[Found] = []
     for entry in written.inputs:
         try:
-            edits += _edit(opened, entry)
+            after = _held(opened, entry)
         except ValueError as error:
-            place, fix = f"{entry.sheet}!{entry.cell}", f"write {entry.allowed.expected}"
+            place, fix = "!".join(entry.place), f"write {entry.of.allowed.expected}"
             message = f"{entry.of.label}: {error}"
-            found.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
-    if len(found) > _MOST_FINDINGS:  # one slip can touch thousands of cells
-        more = f"and {len(found) - _MOST_FINDINGS:,} more cells that were changed"
-        more_ = Finding("edited-cell", more, opened.name, fix=_FIRST_ONLY)
-        found = [*found[:_MOST_FINDINGS], more_]
-    if found:
-        raise InputError(found)
-    return tuple(edits), tuple(each for each in there if each not in {*sheets, basis.NAME})
+            findings.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
+        else:
+            edits += [] if _alike(entry.value, after) else [(entry, after)]
+    if len(findings) > _MOST_FINDINGS:  # one slip can touch thousands of cells
+        more = f"and {len(findings) - _MOST_FINDINGS:,} more cells that were changed"
+        findings[_MOST_FINDINGS:] = [Finding("edited-cell", more, opened.name, fix=_UNDO)]
+    if findings:
+        raise InputError(findings)
+    return edits, tuple(each for each in there if each not in {*sheets, basis.NAME})
 
 
-def _edit(opened: _Opened, entry: Input) -> Iterator[Edit]:
-    """Yield the edit of an input; raise ValueError where it holds what it cannot hold."""
-    cell = opened.cells[entry.sheet][entry.cell]
+def _held(opened: _Opened, entry: Input) -> float | str | None:
+    """What the cell of an input holds; raises ValueError where it cannot hold that."""
+    sheet, place = entry.place
+    cell = opened.cells[sheet][place]
     value = cell.value
     if cell.data_type == "f":
-        value = opened.shown[entry.sheet][entry.cell].value
+        value = opened.shown[sheet][place].value
         if value in (None, "", NO_VALUE):
             raise ValueError(f"holds the formula {_short(cell.value)}, which was never computed")
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float, str))):
         raise ValueError(f"holds {str(value)[:40]}, which is no number")
-    after: float | str | None = value.strip() or None if isinstance(value, str) else value
-    after = float(after) if isinstance(after, (int, float)) else after
-    if entry.of.kind is None or _alike(entry.value, after):
-        return
-    if not entry.allowed.takes(after):
-        shown = f"'{after[:40]}'" if isinstance(after, str) else f"{after or 0:,.12g}"
-        raise ValueError("is blank" if after is None else f"holds {shown}")
-    yield entry.edit(after)
+    after = (value.strip() or None) if isinstance(value, str) else value
+    if not _alike(entry.value, after) and not entry.of.allowed.takes(after):
+        raise ValueError("is blank" if after is None else f"holds {_short(after)}")
+    return float(after) if isinstance(after, int) else after
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -234,7 +214,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
     """Yield the cells of a sheet, inputs apart, that hold something else than was written."""
-    opens = {(entry.sheet, entry.cell) for entry in written.inputs} | written.free
+    opens = {entry.place for entry in written.inputs} | written.free
     there = {cell.coordinate: cell.value for cell in _filled(opened.cells[sheet])}
     ours = {cell: held for (name, cell), held in written.cells.items() if name == sheet}
     rows, columns = zip(*map(coordinate_to_tuple, ours), strict=True)
@@ -244,14 +224,15 @@ def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
             continue
         if (wrong := _changed(ours.get(place), there.get(place))) is not None:
             at = f"{sheet}!{place}"
-            yield Finding("edited-cell", wrong, opened.name, path=at, fix=_FIRST_ONLY)
+            yield Finding("edited-cell", wrong, opened.name, path=at, fix=_UNDO)
 
 
 def _changed(before: Scalar, after: Any) -> str | None:
     """The fault of a locked cell; None without one."""
     now = "is blank" if after in (None, "") else f"holds {_short(after)}"
     if isinstance(before, str) and before.startswith("="):
-        same = _same_formula(before, str(getattr(after, "text", after)))
+        formula = str(getattr(after, "text", after))
+        same = before == formula or _tokens(before) == _tokens(formula)
         return None if same else f"held the formula {_short(before)}, now {now}"
     one, other = (
         text.replace("\r\n", "\n").strip() if isinstance(text, str) else text
@@ -263,55 +244,46 @@ def _changed(before: Scalar, after: Any) -> str | None:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, (int, float)):
+        return f"{value:,.12g}"
     text = " ".join(str(getattr(value, "text", value)).split())
     return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"
 
 
-_QUOTED = re.compile(r"^'([A-Za-z_][A-Za-z0-9_.]*)'!")
+_TOKEN = re.compile(r"""("(?:[^"]|"")*"|'[^']*'|[A-Za-z_$][\w.$]*|[\d.]+(?:E[+-]?\d+)?|\S)""", re.I)
 
 
-def _same_formula(one: str, other: str) -> bool:
-    """Whether two formulas are the same token by token.
+def _tokens(formula: str) -> list[str]:
+    """The tokens of a formula in one spelling.
 
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
     names of sheets when they save a file.
     """
-    if one == other:
-        return True
+    return [_spelled(token) for token in _TOKEN.findall(formula)]
+
+
+def _spelled(token: str) -> str:
+    if token.startswith('"'):
+        return token
     try:
-        return other.startswith("=") and _tokens(one) == _tokens(other)
-    except Exception:  # no formula, such as =cmd|'/C calc'!A0: the tokenizer fails in many ways
-        return False
+        return f"{float(token):.15g}"
+    except ValueError:
+        return token.lower().removeprefix("_xlfn.").strip("'").removeprefix("$")
 
 
-def _tokens(formula: str) -> list[str]:
-    return [_spelled(token) for token in Tokenizer(formula).items if token.type != Token.WSPACE]
+def _in_usd(entry: Input, after: float | str | None, rate: float) -> Edit:
+    """An edit with its amounts in USD; a workbook has them in the currency it shows."""
+    paid = rate if "USD" in entry.of.unit else 1.0
 
+    def amount(value: Scalar) -> float | str | None:
+        if isinstance(value, str) or value is None:
+            return value
+        return float(f"{value * paid:.15g}") if paid != 1.0 else float(value)
 
-def _spelled(token: Token) -> str:
-    value = str(token.value)
-    if token.type != Token.OPERAND:
-        return value.upper().removeprefix("_XLFN.")
-    if token.subtype == Token.NUMBER:
-        return f"{float(value):.15g}"
-    if token.subtype == Token.TEXT:
-        return value
-    return _QUOTED.sub(r"\1!", value).removeprefix("$").lower()
-
-
-def _in_usd(edits: Sequence[Edit], plan: Plan) -> tuple[Edit, ...]:
-    """Edits with their amounts in USD; a workbook has them in the currency it shows."""
-    rate = plan.shown_in.usd
-
-    def amount(value: float | str | None) -> float | str | None:
-        return float(f"{value * rate:.15g}") if isinstance(value, float) else value
-
-    return tuple(
-        edit.model_copy(update={"before": amount(edit.before), "after": amount(edit.after)})
-        if "USD" in edit.unit and rate != 1.0
-        else edit
-        for edit in edits
-    )
+    (sheet, cell), (kind, key, label, unit, _) = entry.place, entry.of
+    meaning = {"sheet": sheet, "cell": cell, "kind": kind, "key": key, "label": label, "unit": unit}
+    values = {"before": amount(entry.value), "after": amount(after)}
+    return Edit.model_validate(meaning | values)
 
 
 # Edits laid over the problem.
@@ -322,8 +294,7 @@ class Draft:
     """The inputs with edits, and what the edited workbook decides itself.
 
     ``quantities`` are the units in place by catalog id, companions included, ``gpus`` those in use,
-    None for as many as planned; ``hot`` systems of a type are not used by the job. ``own`` are the
-    entries of open lines.
+    None for as many as planned; ``hot`` systems of a type are not used by the job.
     """
 
     inputs: Inputs
@@ -332,7 +303,6 @@ class Draft:
     gpus: int | None = None
     interval_s: float = 0.0
     hot: dict[str, int] = field(default_factory=dict)
-    own: dict[int, dict[str, float | str | None]] = field(default_factory=dict)
 
     def working(self, sku: str) -> int:
         """Units of an item in the cluster: all but owned ones that stay idle."""
@@ -343,25 +313,14 @@ class Draft:
         """Put a value, in its canonical unit, in the problem's path."""
         self.inputs = changed(self.inputs, path, value)
 
-    def change_problem(self, **changes: Any) -> None:
-        """Replace fields of the problem."""
-        self.inputs = replace(self.inputs, problem=self.inputs.problem.model_copy(update=changes))
-
-    def change_job(self, **changes: Any) -> None:
-        """Replace fields of the job."""
-        self.change_problem(jobs=(self.inputs.problem.job.model_copy(update=changes),))
-
-    def change_checkpoint(self, **changes: Any) -> None:
-        """Replace fields of the job's checkpoint."""
-        self.change_job(checkpoint=self.inputs.problem.job.checkpoint.model_copy(update=changes))
-
-    def change_item(self, sku: str, **changes: Any) -> None:
-        """Replace the rule of an item's count."""
-        rule = self.inputs.problem.items.get(sku, Quantity()).model_copy(update=changes)
-        self.change_problem(items={**self.inputs.problem.items, sku: rule})
-
-    def set_price(self, sku: str, price: Price) -> None:
-        """Set the price of an item."""
+    def set_price(self, sku: str, list_usd: float) -> None:
+        """Set the list price of an item; what comes with the price stays."""
+        price = self.inputs.prices.get(sku)
+        if price is None:
+            price = Price.model_construct(list_usd=list_usd, **_TYPED)
+        else:
+            cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
+            price = price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
         self.inputs = replace(self.inputs, prices={**self.inputs.prices, sku: price})
 
     def set_discount(self, sku: str, share: float) -> None:
@@ -371,250 +330,195 @@ class Draft:
         self.inputs = replace(self.inputs, discounts=(*others, own))
 
 
-def _draft(opened: _Opened, edits: Sequence[Edit], quantities: dict[str, int]) -> Draft:
+def _draft(opened: _Opened, edits: Sequence[Edit], sheet: Book) -> Draft:
     """The problem with the edits, amounts in USD; raises InputError where one does not fit."""
     plan, job = opened.plan, opened.plan.jobs[0]
-    draft = Draft(opened.inputs, plan, quantities, interval_s=job.interval_s)
+    inputs = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
+    counts = {entry.of.key: round(sheet.at[entry.place].number) for entry in inputs}
+    draft = Draft(opened.inputs, plan, counts, interval_s=job.interval_s)
     types = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
     draft.hot = {line.sku: line.working - job.systems_by_type.get(line.sku, 0) for line in types}
-    steps: list[tuple[str, str, Callable[[], None]]] = [
-        (f"{edit.sheet}!{edit.cell}", f"{edit.label}: ", partial(_apply, draft, edit))
-        for edit in edits
-    ]
-    steps.append(("Quote", "", partial(_finish_own, draft)))
+    draft.gpus = round(sheet.names["gpus_used"].number)
+    for edit in edits:
+        if edit.kind == "limit":
+            _set_limit(draft, edit)
+        elif isinstance(edit.after, float) and edit.kind in _SETTERS:
+            _SETTERS[edit.kind](draft, edit.key, edit.after)
+    own: dict[int, dict[str, Any]] = {}
+    for edit in (each for each in edits if each.kind == "own_line"):
+        _, number, part = edit.key.split("|")
+        own.setdefault(int(number), {})[part] = edit.after
     findings = []
-    for place, label, step in steps:
-        try:
-            step()
-        except EditError as error:
-            findings.append(Finding("input-cell", f"{label}{error}", opened.name, path=place))
+    for line, parts in sorted(own.items()):
+        if (lacks := _add_line(draft, line, **parts)) is not None:
+            message = f"own line {line}: it has no {lacks}"
+            findings.append(Finding("input-cell", message, opened.name, path=quote.NAME))
     if findings:
         raise InputError(findings)
     return draft
 
 
-def _apply(draft: Draft, edit: Edit) -> None:
-    value = edit.after
-    if edit.kind == "own_line":
-        _, number, part = edit.key.split("|")
-        draft.own.setdefault(int(number), {})[part] = value
-        return
-    assert not isinstance(value, str)
-    if edit.kind == "limit":
-        large = value is not None and edit.unit == "MW"
-        _set_limit(draft, edit.key, 1000.0 * (value or 0.0) if large else value)
-    elif value is None:
-        raise EditError("is blank")
-    elif edit.kind == "figure":
-        _set_figure(draft, edit.key, value)
-    elif edit.kind == "unit_list":
-        draft.set_price(edit.key, _priced(draft.inputs.prices.get(edit.key), value))
-    elif edit.kind == "discount":
-        draft.set_discount(edit.key, value)
-    else:
-        draft.quantities[edit.key] = round(value)
-
-
-def _priced(price: Price | None, list_usd: float) -> Price:
-    """A price that was typed into the workbook; what comes with the price stays."""
-    if price is None:
-        return Price.model_construct(list_usd=list_usd, **_TYPED)
-    cleared = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
-    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **cleared})
-
-
-def _set_limit(draft: Draft, name: str, value: float | None) -> None:
-    """Set a limit of the problem, in the limit's unit; None removes it."""
-    row = named(name)
-    if not row.editable:
-        raise EditError("this limit follows from a product or a rule and is no input")
-    path, group, sku = path_of(name), *name.partition(".")[::2]
-    if value is not None and row.file_unit in COUNTED_IN:
-        value = round(value)
+def _set_limit(draft: Draft, edit: Edit) -> None:
+    """Set a limit of the problem, in the limit's unit; a blank one removes it."""
+    name, value = edit.key, edit.after
+    row, path, group, sku = named(name), path_of(name), *name.partition(".")[::2]
+    if isinstance(value, float):
+        value *= 1000.0 if edit.unit == "MW" else 1.0
+        value = round(value) if row.file_unit in COUNTED_IN else value
     draft.set(path, 1.0 if value is None and group == "split" else value)
     if name == "facility_power":  # what the feeds leave is the same limit
-        draft.change_problem(site=draft.inputs.problem.site.model_copy(update={"feeds": None}))
+        draft.set("site.feeds", None)
     if value is None and row.name == "items.*.min":
         draft.set(path.removesuffix("min") + "required", False)
-    price = draft.inputs.prices.get(sku)
-    if value is None and group == "stock" and price is not None:
-        draft.set_price(sku, price.model_copy(update={"stock": None}))
+    if value is None and group == "stock" and sku in draft.inputs.prices:
+        draft.set(f"prices.{sku}.stock", None)
 
 
-# What each figure of the sheets means in the problem.
+def _restart_path(problem: Problem) -> str:
+    return job_path(
+        "restart.remote" if problem.job.restart.remote_s is not None else "restore.restart"
+    )
 
-_PATHS: dict[str, tuple[str, float]] = {
-    "async_stall_s": (job_path("checkpoint.stall"), 1.0),
-    "drain_slowdown": (job_path("checkpoint.drain_slowdown"), 1.0),
-    "delivered_fraction_write": ("storage.delivered_fraction.write", 1.0),
-    "delivered_fraction_read": ("storage.delivered_fraction.read", 1.0),
-    "fill_limit": ("storage.fill_limit", 1.0),
-    "mfu": (job_path("training.mfu"), 1.0),
-    "tokens_trillion": (job_path("training.tokens"), 1e12),
-    "active_parameters_billion": (job_path("training.active_parameters"), 1e9),
-    "max_overlap": (job_path("checkpoint.max_overlap"), 1.0),
-    "max_blocking": (job_path("checkpoint.max_blocking"), 1.0),
-    "max_restore_s": (job_path("restore.max_time"), 1.0),
-    "electricity_usd_per_kwh": ("term.electricity", 1.0),
-    "years": ("term.years", 1.0),
-    "discount_rate": ("term.discount_rate", 1.0),
-    "colocation_usd_per_kw_month": ("term.colocation", 1.0),
+
+def _pue_path(problem: Problem) -> str:
+    return "site.pue.air" if isinstance(problem.site.pue, Pue) else "site.pue"
+
+
+_PATHS: dict[str, str | Callable[[Problem], str]] = {
+    "checkpoint_gb": job_path("checkpoint.size"),
+    "async_stall_s": job_path("checkpoint.stall"),
+    "drain_slowdown": job_path("checkpoint.drain_slowdown"),
+    "restart_s": _restart_path,
+    "lost_time": job_path("lost_time"),
+    "hardware_share": job_path("repair.share"),
+    "swap_s": job_path("repair.swap"),
+    "delivered_fraction_write": "storage.delivered_fraction.write",
+    "delivered_fraction_read": "storage.delivered_fraction.read",
+    "fill_limit": "storage.fill_limit",
+    "mfu": job_path("training.mfu"),
+    "tokens_trillion": job_path("training.tokens"),
+    "active_parameters_billion": job_path("training.active_parameters"),
+    "max_overlap": job_path("checkpoint.max_overlap"),
+    "max_blocking": job_path("checkpoint.max_blocking"),
+    "max_restore_s": job_path("restore.max_time"),
+    "pue": _pue_path,
+    "pue_liquid": "site.pue.liquid",
+    "electricity_usd_per_kwh": "term.electricity",
+    "years": "term.years",
+    "discount_rate": "term.discount_rate",
+    "colocation_usd_per_kw_month": "term.colocation",
 }
-"""By the key of the input: its path in the problem, and how many of its unit one is."""
+"""Paths of the inputs in the problem, by key."""
+_SCALES = {"tokens_trillion": 1e12, "active_parameters_billion": 1e9}
 
 
 def _set_figure(draft: Draft, key: str, value: float) -> None:
+    """Set a figure of the job, the site or the term; what the problem states instead gives way."""
+    problem, planned = draft.inputs.problem, draft.plan.jobs[0]
+    job = problem.job
     if key.startswith("hot_spares."):
         draft.hot[key.removeprefix("hot_spares.")] = round(value)
-        _hot_spares(draft)
-    elif key in _PATHS:
-        path, scale = _PATHS[key]
-        draft.set(path, value * scale if scale != 1.0 else value)
-    else:
-        _SETTERS[key](draft, value)
-
-
-def _hot_spares(draft: Draft) -> None:
-    """Set the hot spares, where the problem gives their number."""
-    asked, planned = draft.inputs.problem.job.repair, draft.plan.jobs[0].repair
-    if asked is None or planned is None or planned.decided or planned.in_rack:
+        repair = planned.repair
+        given = repair is not None and not repair.decided and not repair.in_rack
+        if given and repair is not None and repair.unit == "system":
+            draft.set(job_path("repair.spares"), sum(draft.hot.values()))
         return
-    if planned.unit == "system":
-        draft.change_job(repair=asked.model_copy(update={"spares": sum(draft.hot.values())}))
-
-
-def _checkpoint(draft: Draft, value: float) -> None:
-    """Set the size; its bytes per parameter stay, from which the problem would derive it."""
-    draft.change_checkpoint(size_gb=value)
-    if draft.plan.jobs[0].bytes_per_parameter is not None:
-        draft.change_job(bytes_per_parameter=draft.plan.jobs[0].bytes_per_parameter)
-
-
-def _interval(draft: Draft, value: float) -> None:
-    """Set the interval; where the problem does not leave it to the planner, in the problem too."""
-    draft.interval_s = value
-    if draft.inputs.problem.job.checkpoint.interval.policy != "optimal":
-        fixed = FixedInterval.model_construct(policy="fixed", every_s=value)
-        draft.change_checkpoint(interval=fixed)
-
-
-def _failures(draft: Draft, value: float) -> None:
-    shares = draft.inputs.problem.job.failure_shares
-    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value, shares=shares))
-
-
-def _restart(draft: Draft, value: float) -> None:
-    """Set the restart from storage, where the problem has it."""
-    remote = draft.inputs.problem.job.restart.remote_s is not None
-    draft.set(job_path("restart.remote" if remote else "restore.restart"), value)
-
-
-def _lost_time(draft: Draft, value: float) -> None:
-    draft.change_job(lost_time=value)
-
-
-def _repair(name: str, draft: Draft, value: float) -> None:
-    """Set a figure of repairs; classes become one share and one time."""
-    asked, stated = draft.inputs.problem.job.repair, draft.plan.jobs[0].repair
-    if asked is None or stated is None:
+    if key == "interval_s":
+        draft.interval_s = value
+        if job.checkpoint.interval.policy != "optimal":
+            fixed = FixedInterval.model_construct(policy="fixed", every_s=value)
+            draft.set(job_path("checkpoint.interval"), fixed)
         return
-    one: dict[str, Any] = {"share": stated.hardware_share, "time_s": stated.repair_s}
-    if asked.share is not None:
-        one = {"share": asked.share, "time_s": asked.time_s}
-    draft.change_job(repair=asked.model_copy(update={**one, "classes": (), name: value}))
+    if key == "failures_per_gpu_day":
+        shares = job.failure_shares
+        rate = FailureRate.model_construct(per_gpu_day=value, shares=shares)
+        draft.set(job_path("failures"), rate)
+        return
+    path = _PATHS[key]
+    value = value * _SCALES[key] if key in _SCALES else value
+    draft.set(path(problem) if callable(path) else path, value)
+    if key == "checkpoint_gb" and planned.bytes_per_parameter is not None:
+        draft.set(job_path("bytes_per_parameter"), planned.bytes_per_parameter)
 
 
-def _pue(side: str, draft: Draft, value: float) -> None:
-    site = draft.inputs.problem.site
-    if isinstance(site.pue, Pue):
-        draft.change_problem(
-            site=site.model_copy(update={"pue": site.pue.model_copy(update={side: value})})
-        )
-    elif side == "liquid":
-        raise EditError("the problem has one PUE")
-    else:
-        draft.change_problem(site=site.model_copy(update={"pue": value}))
-
-
-_SETTERS: dict[str, Callable[[Draft, float], None]] = {
-    "checkpoint_gb": _checkpoint,
-    "interval_s": _interval,
-    "failures_per_gpu_day": _failures,
-    "restart_s": _restart,
-    "lost_time": _lost_time,
-    "hardware_share": partial(_repair, "share"),
-    "swap_s": partial(_repair, "swap_s"),
-    "pue": partial(_pue, "air"),
-    "pue_liquid": partial(_pue, "liquid"),
+_SETTERS: dict[str, Callable[[Draft, str, float], None]] = {
+    "unit_list": Draft.set_price,
+    "discount": Draft.set_discount,
+    "figure": _set_figure,
 }
+"""By the kind of an edit; quantities are read from the sheet."""
 
 
-def _finish_own(draft: Draft) -> None:
-    """Add the lines of one's own to the problem, as services that are counted once."""
-    for number, parts in sorted(draft.own.items()):
-        quantity, model, price = (parts.get(key) for key in ("quantity", "model", "unit_list"))
-        if quantity == 0 or (price is None and quantity is None and parts.get("discount") is None):
-            continue
-        if model is None:
-            raise EditError(f"own line {number}: it has no description; say what it is")
-        if price is None:
-            raise EditError(f"own line {number}: it has no price; give one, 0 for nothing")
-        count = 1 if quantity is None else round(float(quantity))
-        sku = f"own_line_{number}"
-        item = Item(
-            id=sku,
-            vendor="not named",
-            model=str(model),
-            part_number=None,
-            category="service",
-            description="added to the bill",
-        )
-        draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
-        draft.change_problem(extras={**draft.inputs.problem.extras, sku: Extra(count=count)})
-        draft.set_price(sku, Price.model_construct(list_usd=float(price), **_TYPED))
-        draft.change_item(sku, spares=0.0, support_level=AS_LISTED, support_years=_MOST_YEARS)
-        draft.set_discount(sku, float(parts.get("discount") or 0.0))
-        draft.quantities[sku] = count
+def _add_line(
+    draft: Draft,
+    number: int,
+    model: str | None = None,
+    quantity: float | None = None,
+    unit_list: float | None = None,
+    discount: float | None = None,
+) -> str | None:
+    """Add an own line to the problem, as a service that is counted once; return what it lacks."""
+    if quantity == 0 or (unit_list, quantity, discount) == (None, None, None):
+        return None
+    if model is None:
+        return "description; say what it is"
+    if unit_list is None:
+        return "price; give one, 0 for nothing"
+    count, sku = 1 if quantity is None else round(quantity), f"own_line_{number}"
+    item = Item(
+        id=sku,
+        vendor="not named",
+        model=model,
+        part_number=None,
+        category="service",
+        description="added to the bill",
+    )
+    draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
+    draft.set(f"extras.{sku}", Extra(count=count))
+    draft.set_price(sku, unit_list)
+    draft.set(f"items.{sku}.spares", 0.0)
+    draft.set(f"items.{sku}.support_years", _MOST_YEARS)
+    draft.set_discount(sku, discount or 0.0)
+    draft.quantities[sku] = count
+    return None
 
 
 # The plan that the edited workbook describes, computed and verified again.
 
 
-def case_of(draft: Draft) -> Case:
-    """The case of the edited inputs, with fabrics as large as the edited counts need."""
-    # What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
-    targets = draft.inputs.problem.targets.model_copy(update={"max_lead_time_days": None})
-    inputs = replace(
-        draft.inputs, problem=draft.inputs.problem.model_copy(update={"targets": targets})
-    )
-    chosen = (item.id for item in inputs.items if item.category in ("gpu_system", "storage"))
-    return _enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
+def _case_of(draft: Draft) -> Case:
+    """The case of the edited inputs without limits on sums, fabrics as large as counts need.
 
-
-def _enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
-    """A case without limits on sums, its fabrics as large as counts of an edited plan need."""
+    What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
+    """
+    problem = draft.inputs.problem
+    targets = problem.targets.model_copy(update={"max_lead_time_days": None})
+    problem = problem.model_copy(update={"targets": targets})
+    inputs = replace(draft.inputs, problem=problem)
     case = resolve(inputs)
+    chosen = {item.id for item in inputs.items if item.category in ("gpu_system", "storage")}
 
     def fixed(offers: tuple[OfferT, ...]) -> tuple[OfferT, ...]:
+        counts = [(offer, draft.working(offer.id)) for offer in offers]
         return tuple(
-            replace(offer, low=counts.get(offer.id, 0), high=counts.get(offer.id, 0))
-            for offer in offers
-            if offer.id in counts or offer.installed > 0
+            replace(offer, low=count, high=count)
+            for offer, count in counts
+            if offer.id in chosen or offer.installed > 0
         )
 
-    limits = Limits.from_values({})
-    systems, storage = fixed(case.systems), fixed(case.storage)
+    limits, systems, storage = Limits.from_values({}), fixed(case.systems), fixed(case.storage)
     larger = replace(case, limits=limits, systems=systems, storage=storage)
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def _evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
+def evaluate_draft(draft: Draft) -> tuple[Plan, Recheck]:
     """The edited plan with the companions it needs, and which limits it breaks.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.
         VerificationError: a figure disagrees with its independent re-computation.
     """
+    case = _case_of(draft)
     operation = _operation(case, draft)
     value = measure(case, case.objective)(operation)
     answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)
@@ -632,7 +536,13 @@ def _operation(case: Case, draft: Draft) -> Run:
     _check_units(case, units)
     ways, job = ways_in_plan(case, draft.plan), draft.plan.jobs[0]
     gpus = job.gpus_used if draft.gpus is None else draft.gpus
-    used = _used(case, draft, units, gpus)
+    used = {s.id: units[s.id] for s in case.systems if s.id in job.gpu_types and units[s.id]}
+    if len(job.gpu_types) == 1 and used:
+        way = next(s for s in case.systems if s.id in used).way(ways)
+        used = dict.fromkeys(used, max(0, way.systems_for(gpus)))
+    else:
+        used = {sku: count - draft.hot.get(sku, 0) for sku, count in used.items()}
+    used = {sku: count for sku, count in used.items() if count > 0}
     running = case.in_use(used, ways)
     if gpus <= 0 or not running:
         raise NothingRunsError("no GPUs are in use")
@@ -641,34 +551,15 @@ def _operation(case: Case, draft: Draft) -> Run:
         raise NothingRunsError(f"{gpus:,} GPUs in use, and the systems hold {most:,} of the job")
     every = 1 if job.local is None else job.local.every
     mode: Mode = "sync" if job.mode == "sync" else "async" if job.local is None else "local"
-    repair = case.job.repair
-    if repair is not None and repair.spares is not None and len(running) == 1:
-        system, way = running[0]
-        short = -repair.standing_by(way.spare_unit, units[system.id], gpus)
-        if short > 0:
-            asked = f"{repair.spares:,} hot spares are asked for"
-            raise NothingRunsError(f"{asked}, and the GPUs in use leave {repair.spares - short:,}")
     operation = run_at(case, mode, units, used, gpus, draft.interval_s, ways, every)
     try:
         bill(case, units, ways)
     except ValueError as error:  # a fabric larger than three tiers can be
         raise NothingRunsError(str(error)) from None
     if operation is None:
-        reason = "the job makes no progress: no storage bandwidth, or stalls fill the interval"
-        raise NothingRunsError(reason)
+        reason = "the job makes no progress: no storage bandwidth, stalls that fill the interval, "
+        raise NothingRunsError(f"{reason}or fewer hot spares than the problem asks for")
     return operation
-
-
-def _used(case: Case, draft: Draft, units: Mapping[str, int], gpus: int) -> dict[str, int]:
-    """The systems in use by type."""
-    types = [s for s in case.systems if s.id in draft.plan.jobs[0].gpu_types and units[s.id]]
-    if not types:
-        raise NothingRunsError("no GPU system of a type that the job uses is left")
-    if len(draft.plan.jobs[0].gpu_types) == 1:
-        way = types[0].way(ways_in_plan(case, draft.plan))
-        return {types[0].id: max(0, way.systems_for(gpus))}
-    used = {s.id: max(0, units[s.id] - draft.hot.get(s.id, 0)) for s in types}
-    return {sku: count for sku, count in used.items() if count}
 
 
 def _check_units(case: Case, units: Mapping[str, int]) -> None:
@@ -704,7 +595,7 @@ def _is_decision(edit: Edit, job: JobPlan) -> bool:
 def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
     """Re-compute the edited plan and compare it."""
     try:
-        edited, checked = _evaluate(draft, case_of(draft))
+        edited, checked = evaluate_draft(draft)
     except NothingRunsError as error:
         return found.model_copy(update={"edited": None, "reason": str(error)})
     models = {item.id: item.model for item in draft.inputs.items}
@@ -730,29 +621,6 @@ def _judged(found: Audit, opened: _Opened, draft: Draft, sheet: Book) -> Audit:
 
 
 _LONG = re.compile(r"\d+\.\d{3,}")
-_JOB_FIGURES = (
-    "gpus_used",
-    "drain_s",
-    "overlap",
-    "restore_s",
-    "mtti_s",
-    "goodput",
-    "useful_gpus",
-    "useful_pflops",
-    "days_to_train",
-    "capacity_needed_tb",
-)
-_SUMS = (
-    "it_power_kw",
-    "facility_power_kw",
-    "usable_tb",
-    "support_usd_per_year",
-    "subscriptions_usd_per_year",
-    "energy_usd_per_year",
-    "opex_usd_per_year",
-    "capex_usd",
-    "tco_usd",
-)
 
 
 def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterator[Stale]:
@@ -763,17 +631,13 @@ def _stale(opened: _Opened, sheet: Book, edited: Plan, *, whole: bool) -> Iterat
             compare.
     """
     stated = restated(edited)
-    expected = {name: getattr(stated.jobs[0], name) for name in _JOB_FIGURES}
-    if whole and stated.totals is not None:
-        expected |= {name: getattr(stated.totals, name) for name in _SUMS}
-    for name, computed in expected.items():
-        if name not in sheet.places or computed is None:
-            continue
-        place, cell = sheet.places[name]
+    totals = stated.totals if whole else None
+    for name, (place, cell) in sheet.places.items():
+        computed = getattr(stated.jobs[0], name, getattr(totals, name, None))
         shown = opened.shown[place][cell].value
-        if isinstance(shown, (int, float)) and not math.isclose(
-            shown, computed, rel_tol=_CLOSE, abs_tol=1e-12
-        ):
+        if not isinstance(shown, (int, float)) or not isinstance(computed, (int, float)):
+            continue
+        if not math.isclose(shown, computed, rel_tol=_CLOSE, abs_tol=1e-12):
             yield Stale(name=name, shown=float(shown), computed=float(computed))
 
 

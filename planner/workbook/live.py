@@ -8,7 +8,8 @@ as 0, text in arithmetic is an error, and an error passes on until `or_na` catch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
@@ -17,9 +18,6 @@ from planner.report.words import clean
 
 class Fault:
     """The error of a formula, such as a division by zero."""
-
-    def __repr__(self) -> str:
-        return "#ERROR"
 
 
 FAULT: Final = Fault()
@@ -35,6 +33,19 @@ _LONGEST = 250
 
 _TEXT, _COMPARED, _ADDED, _MULTIPLIED, _RAISED, WHOLE = 1, 2, 3, 4, 5, 9
 """How tightly the last operator of a text binds."""
+
+
+def _operator(
+    sign: str, binds: int, work: Callable[[float, float], float], *, turned: bool = False
+) -> Callable[[V, Term], V]:
+    """A method for an operator; of ``turned`` the V stands on the right."""
+
+    def method(one: V, other: Term) -> V:
+        a, b = (of(other), one) if turned else (one, of(other))
+        value = (_compared if binds == _COMPARED else _computed)(work, a, b)
+        return V(value, _texts(a, sign, b, binds), binds)
+
+    return method
 
 
 class V:
@@ -56,48 +67,23 @@ class V:
         """The value as a number; 0 where it is none."""
         return float(self.value) if isinstance(self.value, (int, float)) else 0.0
 
-    def __add__(self, other: Term) -> V:
-        return _joined(self, "+", of(other), _ADDED, lambda a, b: a + b)
-
-    def __radd__(self, other: Term) -> V:
-        return of(other) + self
-
-    def __sub__(self, other: Term) -> V:
-        return _joined(self, "-", of(other), _ADDED, lambda a, b: a - b)
-
-    def __rsub__(self, other: Term) -> V:
-        return of(other) - self
-
-    def __mul__(self, other: Term) -> V:
-        return _joined(self, "*", of(other), _MULTIPLIED, lambda a, b: a * b)
-
-    def __rmul__(self, other: Term) -> V:
-        return of(other) * self
-
-    def __truediv__(self, other: Term) -> V:
-        return _joined(self, "/", of(other), _MULTIPLIED, lambda a, b: a / b)
-
-    def __rtruediv__(self, other: Term) -> V:
-        return of(other) / self
-
-    def __pow__(self, other: Term) -> V:
-        return _joined(self, "^", of(other), _RAISED, lambda a, b: a**b)
+    __add__ = _operator("+", _ADDED, operator.add)
+    __radd__ = _operator("+", _ADDED, operator.add, turned=True)
+    __sub__ = _operator("-", _ADDED, operator.sub)
+    __rsub__ = _operator("-", _ADDED, operator.sub, turned=True)
+    __mul__ = _operator("*", _MULTIPLIED, operator.mul)
+    __rmul__ = _operator("*", _MULTIPLIED, operator.mul, turned=True)
+    __truediv__ = _operator("/", _MULTIPLIED, operator.truediv)
+    __rtruediv__ = _operator("/", _MULTIPLIED, operator.truediv, turned=True)
+    __pow__ = _operator("^", _RAISED, operator.pow)
+    __lt__ = _operator("<", _COMPARED, operator.lt)
+    __le__ = _operator("<=", _COMPARED, operator.le)
+    __gt__ = _operator(">", _COMPARED, operator.gt)
+    __ge__ = _operator(">=", _COMPARED, operator.ge)
 
     def __neg__(self) -> V:
         text = self.text if self.binds in (_MULTIPLIED, WHOLE) else f"({self.text})"
-        return V(_computed(lambda a: -a, self), f"-{text}", _ADDED)
-
-    def __lt__(self, other: Term) -> V:
-        return _compared(self, "<", of(other), lambda a, b: a < b)
-
-    def __le__(self, other: Term) -> V:
-        return _compared(self, "<=", of(other), lambda a, b: a <= b)
-
-    def __gt__(self, other: Term) -> V:
-        return _compared(self, ">", of(other), lambda a, b: a > b)
-
-    def __ge__(self, other: Term) -> V:
-        return _compared(self, ">=", of(other), lambda a, b: a >= b)
+        return V(_computed(operator.neg, self), f"-{text}", _ADDED)
 
 
 Term = V | Scalar
@@ -119,25 +105,35 @@ def of(value: Term) -> V:
     return V(value, f"{value:.15g}", WHOLE if value >= 0 else _ADDED)
 
 
-def _numeric(part: V) -> float | Fault:
-    if part.value is None:
-        return 0.0
-    if isinstance(part.value, (str, Fault)):
-        return FAULT
-    return part.value
+def constant(value: float) -> V:
+    """A number as a term of a formula, as a cell keeps it."""
+    return of(float(f"{value:.15g}"))
 
 
 def _computed(work: Callable[..., float], *parts: V) -> float | Fault:
     """The result of a calculation; a fault where a part is missing."""
-    numbers = [_numeric(part) for part in parts]
-    known = [number for number in numbers if not isinstance(number, Fault)]
-    if len(known) < len(numbers):
-        return FAULT
+    numbers: list[float] = []
+    for part in parts:
+        if isinstance(part.value, (str, Fault)):
+            return FAULT
+        numbers.append(0.0 if part.value is None else part.value)
     try:
-        result = work(*known)
+        result = work(*numbers)
     except (ZeroDivisionError, OverflowError, ValueError):
         return FAULT
     return FAULT if isinstance(result, complex) or not math.isfinite(result) else result
+
+
+def _compared(work: Callable[..., float], one: V, other: V) -> float | Fault:
+    """A comparison; Excel takes a text for greater than any number."""
+    if isinstance(one.value, Fault) or isinstance(other.value, Fault):
+        return FAULT
+    return work(
+        *(
+            (isinstance(part.value, str), 0.0 if part.value is None else part.value)
+            for part in (one, other)
+        )
+    )
 
 
 def _texts(one: V, sign: str, other: V, binds: int) -> str:
@@ -146,39 +142,15 @@ def _texts(one: V, sign: str, other: V, binds: int) -> str:
     return f"{left}{sign}{right}"
 
 
-def _joined(one: V, sign: str, other: V, binds: int, work: Callable[..., float]) -> V:
-    return V(_computed(work, one, other), _texts(one, sign, other, binds), binds)
-
-
-def _compared(one: V, sign: str, other: V, work: Callable[..., bool]) -> V:
-    """A comparison; Excel takes a text for greater than any number."""
-    text = _texts(one, sign, other, _COMPARED)
-    a, b = ((0.0 if part.value is None else part.value) for part in (one, other))
-    if isinstance(a, Fault) or isinstance(b, Fault):
-        return V(FAULT, text, _COMPARED)
-    keys = [(isinstance(each, str), each) for each in (a, b)]
-    if keys[0][0] == keys[1][0]:
-        return V(work(a, b), text, _COMPARED)
-    return V(work(keys[0][0], keys[1][0]), text, _COMPARED)
-
-
-def same(one: Term, other: Term) -> V:
-    """Whether two cells hold the same; a blank one holds 0 and the empty text."""
+def differs(one: Term, other: Term) -> V:
+    """Whether two cells hold something else; a blank one holds 0 and the empty text."""
     a, b = of(one), of(other)
-    text = _texts(a, "=", b, _COMPARED)
+    text = _texts(a, "<>", b, _COMPARED)
     if isinstance(a.value, Fault) or isinstance(b.value, Fault):
         return V(FAULT, text, _COMPARED)
     empty = ("", 0, None)
-    if a.value is None or b.value is None:
-        return V(a.value in empty and b.value in empty, text, _COMPARED)
-    return V(a.value == b.value, text, _COMPARED)
-
-
-def differs(one: Term, other: Term) -> V:
-    """Whether two cells hold something else."""
-    equal = same(one, other)
-    value = FAULT if isinstance(equal.value, Fault) else not equal.value
-    return V(value, _texts(of(one), "<>", of(other), _COMPARED), _COMPARED)
+    blank = None in (a.value, b.value) and a.value in empty and b.value in empty
+    return V(not blank and a.value != b.value, text, _COMPARED)
 
 
 def if_(test: V, yes: Term, no: Term) -> V:
@@ -252,29 +224,14 @@ def ln(value: V) -> V:
     return _call("LN", math.log, value)
 
 
-def and_(*tests: V) -> V:
-    """Whether all tests hold."""
-    known = all(isinstance(test.value, bool) for test in tests)
-    text = f"AND({','.join(test.text for test in tests)})"
-    return V(all(test.value for test in tests) if known else FAULT, text)
-
-
-def sum_(cells: Iterable[V], span: str) -> V:
-    """The sum of cells that stand in a range; texts among them count for nothing.
-
-    Args:
-        span: the range that holds exactly these cells, and blanks.
-    """
-    values = [cell.value for cell in cells]
-    if any(isinstance(value, Fault) for value in values):
-        return V(FAULT, f"SUM({span})")
+def sum_(values: Iterable[Shown], span: str) -> V:
+    """The sum of the values in a range; texts among them count for nothing."""
     return V(math.fsum(v for v in values if isinstance(v, (int, float))), f"SUM({span})")
 
 
-def count_if(cells: Iterable[V], span: str, text: str) -> V:
-    """The number of cells of a range with a text."""
-    found = sum(cell.value == text for cell in cells)
-    return V(found, f'COUNTIF({span},"{text}")')
+def sum_of(parts: Sequence[V]) -> V:
+    """The sum of some cells, term by term."""
+    return sum(parts[1:], parts[0]) if parts else of(0)
 
 
 def join(*parts: Term) -> V:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.report import scope
 from planner.report.words import MW_FROM_KW, product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
@@ -25,15 +24,27 @@ from planner.workbook.book import (
     Book,
     Fact,
     Given,
-    Kind,
     Meaning,
     Sheet,
-    constant,
     height,
     write_figures,
 )
-from planner.workbook.live import Term, V, exp, if_, int_, is_number, ln, max_, min_, of, or_na
-from planner.workbook.quote import Bill, Row
+from planner.workbook.live import (
+    Term,
+    V,
+    constant,
+    exp,
+    if_,
+    int_,
+    is_number,
+    ln,
+    max_,
+    min_,
+    of,
+    or_na,
+    sum_of,
+)
+from planner.workbook.quote import Bill
 
 NAME = "Performance"
 _WIDTHS = (42, 17, 17, 62)
@@ -42,14 +53,12 @@ _SERIES_BELOW = 1e-4
 """Below this z = interval / MTTI the closed form of the rework factor loses its digits."""
 _NO_LIMIT = 1e9
 """GB/s: clients that can take as much limit nothing."""
-_POLICIES = {
-    "optimal": "best interval, as planned",
-    "fixed": "given by the problem",
-}
+_POLICIES = {"optimal": "best interval, as planned", "fixed": "given by the problem"}
 _GOODPUT = (
     "(1 - stall / interval) x exp(-(drain + restart + restore) / MTTI) x z / (exp(z) - 1), "
     "z = interval / MTTI"
 )
+Facts = Iterator[Fact]
 
 
 class Performance(dict[str, V]):
@@ -61,38 +70,22 @@ class Performance(dict[str, V]):
         self.job: JobPlan = plan.jobs[0]
         self.sheet = Sheet(book, NAME, _WIDTHS)
         self.factors: dict[str, V] = {}
-        types = self.job.gpu_types
-        self.types = [
-            row for row in bill.rows if row.line.sku in types and row.line.working and row.line.gpus
-        ]
+        rows = [row for row in bill.rows if row.line.working]
+        self.types = [r for r in rows if r.line.sku in self.job.gpu_types and r.line.gpus]
         """The lines of the GPU systems that the job uses."""
-        stores = [row for row in bill.rows if row.line.section == "Storage"]
-        self.stores = [row for row in stores if row.line.working]
+        self.stores = [row for row in rows if row.line.section == "Storage"]
 
-    def systems(self, sku: str) -> int:
-        """The systems of a type that the job uses, as planned."""
-        alone = {self.job.gpu_type: self.job.systems_used}  # a plan made by hand may not say
-        return (self.job.systems_by_type or alone).get(sku, 0)
-
-    def write_inputs(self) -> None:
-        """Write the inputs of the job."""
+    def write(self) -> None:
+        """Write the inputs of the job, its operation and its lost time."""
         title = " ".join(f"How the job {self.job.name} runs".split())
         self.sheet.head(title, "Yellow cells may be edited, everything follows.")
-        self._part("Inputs", self._inputs())
-
-    def write_results(self) -> None:
-        """Write the operation of the job, and its lost time."""
+        self._part("Inputs", self._inputs(), self._training())
         self._part("GPUs and bandwidth", self._gpus(), self._bandwidth())
         self._part("Checkpoint and restore", self._checkpoint(), self._restore(), self._degraded())
         self._part("Goodput", self._goodput(), self._work())
         first = self.sheet.at + 1
         self._part("Lost time (1 - goodput), by cause", self._losses())
         self._chart(first, self.sheet.at - 2)
-
-    def finish(self) -> None:
-        """End the sheet: what is printed, on one page."""
-        self.sheet.area(0, self.sheet.at - 1)
-        self.sheet.page.fit_to_pages(1, 1)
 
     def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
         self.sheet.heading(title)
@@ -120,8 +113,8 @@ class Performance(dict[str, V]):
             yield Given("hardware_share", job.repair.hardware_share, "", SHARE)
             yield Given("swap_s", job.repair.swap_s, "on top of the restart")
         for row in self.types:
-            sku, how = row.line.sku, "in place, not used by the job"
-            idle = row.line.working - self.systems(sku)
+            sku, idle = row.line.sku, row.line.working - self._systems(row.line.sku)
+            how = "in place, not used by the job"
             yield Given(f"hot_spares.{sku}", idle, how, COUNT, product(row.line))
         yield Given("delivered_fraction_write", site.delivered_fraction_write, "derating", _PART)
         yield Given("delivered_fraction_read", site.delivered_fraction_read, "derating", _PART)
@@ -130,31 +123,32 @@ class Performance(dict[str, V]):
             ("read", job.client_read_limit_gb_per_s, job.reading_systems),
         ):
             if limit < _NO_LIMIT and systems:
-                name = f"client_{kind}_gb_per_s"
-                yield Fact(name, limit / systems, "per GPU system")
+                yield Fact(f"client_{kind}_gb_per_s", limit / systems, "per GPU system")
         yield Given("fill_limit", site.fill_limit, "", _PART)
-        yield from self._training()
+
+    def _systems(self, sku: str) -> int:
+        """The systems of a type that the job uses, as planned."""
+        alone = {self.job.gpu_type: self.job.systems_used}  # a plan made by hand may not say
+        return (self.job.systems_by_type or alone).get(sku, 0)
 
     def _training(self) -> Iterator[Given | Fact]:
         job = self.job
         if job.useful_pflops is None or job.mfu is None:
             return
-        if job.rate_share == 1.0 and not job.ways:
-            yield Fact("tflops_per_gpu", job.tflops_per_gpu)
         yield Given("mfu", job.mfu, "", _PART)
         if job.tokens is not None and job.active_parameters is not None:
             yield Given("tokens_trillion", job.tokens / 1e12, "", _POSITIVE)
             yield Given("active_parameters_billion", job.active_parameters / 1e9, "", _POSITIVE)
 
-    def _gpus(self) -> Iterator[Fact]:
+    def _gpus(self) -> Facts:
         job, used, gpus, most = self.job, [], [], 0
         for row in self.types:
             sku = row.line.sku
             systems = max_(0, row.working - self[f"hot_spares.{sku}"])
             used.append(systems)
             gpus.append(systems * job.usable_gpus_by_type[sku])
-            most += self.systems(sku) * job.usable_gpus_by_type[sku]
-        yield Fact("systems_used", sum_of(used), "in place, less hot spares")
+            most += self._systems(sku) * job.usable_gpus_by_type[sku]
+        yield Fact("systems_ready", sum_of(used), "in place, less hot spares")
         total, how = sum_of(gpus), "systems in use x GPUs that a replica can fill"
         if job.whole_replicas and job.replica_gpus:
             total = int_(total / job.replica_gpus) * job.replica_gpus
@@ -163,25 +157,24 @@ class Performance(dict[str, V]):
         rest = most - job.gpus_used
         yield Fact("gpus_used", max_(0, total - rest) if rest else total, how)
 
-    def _bandwidth(self) -> Iterator[Fact]:
-        job = self.job
-        gain, burst = 1.0, job.burst
-        if burst is not None:
-            gain = job.delivered_write_gb_per_s / burst.sustained_gb_per_s
+    def _bandwidth(self) -> Facts:
+        job, gain = self.job, 1.0
+        if job.burst is not None:
+            gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
             ("read", job.reading_systems, job.readers, job.read_limited_by),
         ):
-            bursts = kind == "write" and burst is not None
             nameplate = self._per_unit(f"{kind}_gb_per_s")
             yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")
             reached = self[f"nameplate_{kind}"] * self[f"delivered_fraction_{kind}"]
-            reached = reached * constant(gain) if bursts else reached
+            how = "nameplate x delivered share"
+            if kind == "write" and gain != 1.0:
+                reached, how = reached * constant(gain), f"{how}, and bursts as planned"
             if f"client_{kind}_gb_per_s" in self:
-                systems: Term = self["systems_used"] if role == "all" else acting
+                systems: Term = self["systems_ready"] if role == "all" else acting
                 self[f"clients_{kind}"] = of(systems) * self[f"client_{kind}_gb_per_s"]
                 reached = min_(reached, self[f"clients_{kind}"])
-            how = "nameplate x delivered share" + (", and bursts as planned" if bursts else "")
             how = how if limited == "appliances" else "client limit"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
@@ -190,7 +183,7 @@ class Performance(dict[str, V]):
         rated = [(row, getattr(row.line, figure) / row.line.working) for row in self.stores]
         return sum_of([row.working * constant(each) for row, each in rated])
 
-    def _checkpoint(self) -> Iterator[Fact]:
+    def _checkpoint(self) -> Facts:
         job, how = self.job, "checkpoint size / delivered write bandwidth"
         transfer = self["checkpoint_gb"] / self["delivered_write_gb_per_s"]
         if job.mode == "sync":
@@ -200,12 +193,11 @@ class Performance(dict[str, V]):
             self.setdefault("stall_s", self.get("async_stall_s", of(0)))
             yield Fact("drain_s", transfer, how)
         every = 1 if job.local is None else job.local.every
-        interval = self["interval_s"] * every if every > 1 else self["interval_s"]
-        self["to_storage_s"] = interval
-        yield Fact("overlap", self["drain_s"] / interval, "drain / interval")
+        self["to_storage_s"] = self["interval_s"] * every if every > 1 else self["interval_s"]
+        yield Fact("overlap", self["drain_s"] / self["to_storage_s"], "drain / interval")
         yield Fact("blocking", self["stall_s"] / self["interval_s"], "stall / interval")
 
-    def _restore(self) -> Iterator[Fact]:
+    def _restore(self) -> Facts:
         job, read = self.job, self["checkpoint_gb"]
         how = "checkpoint size / delivered read bandwidth"
         if job.fan_out != 1.0:
@@ -224,13 +216,13 @@ class Performance(dict[str, V]):
             how = "storage units x usable capacity of one"
             yield Fact("usable_tb", self._per_unit("usable_tb"), how)
 
-    def _degraded(self) -> Iterator[Fact]:
+    def _degraded(self) -> Facts:
         """Yield bandwidth and times with storage units down, as the limits count them."""
         job, down = self.job, f"with {self.job.tolerate_down} storage units down"
         if not job.tolerate_down:
             return
         for kind in ("write", "read"):
-            left = max_(0, self[f"nameplate_{kind}"] - constant(_lost_nameplate(self.plan, kind)))
+            left = max_(0, self[f"nameplate_{kind}"] - constant(self._lost(kind)))
             reached = left * self[f"delivered_fraction_{kind}"]
             if f"clients_{kind}" in self:
                 reached = min_(reached, self[f"clients_{kind}"])
@@ -240,15 +232,29 @@ class Performance(dict[str, V]):
         read = self["checkpoint_gb"] * constant(job.fan_out)
         yield Fact("degraded_restore_s", read / self["degraded_read_gb_per_s"], down)
 
-    def _goodput(self) -> Iterator[Fact]:
+    def _lost(self, kind: str) -> float:
+        """The nameplate bandwidth behind the plan's degraded one, GB/s.
+
+        Where the clients limit that, it is hidden: at most that of the whole units down.
+        """
+        job, lines = self.job, [row.line for row in self.stores]
+        left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
+        rates = {line.sku: getattr(line, f"{kind}_gb_per_s") for line in lines}
+        lost: float = sum(rates.values()) - left / self[f"delivered_fraction_{kind}"].number
+        if left < getattr(job, f"client_{kind}_limit_gb_per_s") * (1 - 1e-12):
+            return lost
+        shares = [rates[line.sku] * min(1.0, job.tolerate_down / line.working) for line in lines]
+        return max(0.0, min(lost, max(shares, default=0.0)))
+
+    def _goodput(self) -> Facts:
         job = self.job
         if job.repair is not None:
             how = "as planned: spares, failures and repair time"
             yield Fact("waiting", 1.0 - job.repair.availability, how)
         kept, how = of(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
         if job.local is None:
-            kept, how = self._kept(), _GOODPUT
-            how += "" if job.repair is None else ", x replacements x (1 - waiting)"
+            more = "" if job.repair is None else ", x replacements x (1 - waiting)"
+            kept, how = self._kept(), f"{_GOODPUT}{more}"
         if "lost_time" in self:
             kept, how = kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
         yield Fact("goodput", kept, how)
@@ -265,26 +271,24 @@ class Performance(dict[str, V]):
         if self.job.repair is not None:
             share = self["hardware_share"]
             swaps = 1 - share + share * exp(-self["swap_s"] / self["mtti_s"])
-            self.factors["swaps"] = swaps
+            self.factors |= {"swaps": swaps, "waiting": 1 - self["waiting"]}
             result = result * swaps * (1 - self["waiting"])
         return result
 
-    def _work(self) -> Iterator[Fact]:
+    def _work(self) -> Facts:
         job = self.job
         yield Fact("useful_gpus", self["gpus_used"] * self["goodput"], "GPUs in use x goodput")
-        if job.useful_pflops is None or job.mfu is None:
+        if "mfu" not in self:
             return
-        rate = self.get("tflops_per_gpu", constant(job.tflops_per_gpu * job.rate_share))
-        how = "effective GPUs x dense peak x MFU"
-        if "tflops_per_gpu" not in self:
-            how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
+        rate = constant(job.tflops_per_gpu * job.rate_share)
+        how = f"effective GPUs x {rate.number:,.5g} TFLOP/s x MFU"
         yield Fact("useful_pflops", self["useful_gpus"] * rate * self["mfu"] / 1000, how)
         if "tokens_trillion" in self:
             run = 6 * self["active_parameters_billion"] * self["tokens_trillion"] * 1e6 / 86400
             how = "6 x active parameters x tokens / useful work"
             yield Fact("days_to_train", run / self["useful_pflops"], how)
 
-    def _losses(self) -> Iterator[Fact]:
+    def _losses(self) -> Facts:
         kept = self["goodput"]
         kept = kept / (1 - self["lost_time"]) if "lost_time" in self else kept
         for name, share in self.job.losses.items():
@@ -294,15 +298,11 @@ class Performance(dict[str, V]):
     def _loss(self, name: str, kept: V) -> V:
         """A cause's share of the lost time: by the logarithm of its factor of goodput."""
         factors = self.factors
-        if name in factors:
-            log = -ln(factors[name])
-        elif name == "waiting":
-            log = -ln(1 - self["waiting"])
-        elif name == "other":
+        if name == "other":
             return of(0)
-        else:
-            log = self[f"{name}_s"] / self["mtti_s"]
-            log = log - ln(factors["swaps"]) if name == "restart" and "swaps" in factors else log
+        log = -ln(factors[name]) if name in factors else self[f"{name}_s"] / self["mtti_s"]
+        if name == "restart" and "swaps" in factors:
+            log = log - ln(factors["swaps"])
         return log * ((1 - kept) / -ln(kept))
 
     def _chart(self, first: int, last: int) -> None:
@@ -328,33 +328,10 @@ class Performance(dict[str, V]):
         self.sheet.page.insert_chart(first, NOTE, chart, {"object_position": 2})
 
 
-def sum_of(parts: Sequence[V]) -> V:
-    """The sum of some cells, term by term."""
-    return sum(parts[1:], parts[0]) if parts else of(0)
-
-
 def _rework(z: V) -> V:
     """Z / (exp(z) - 1), by its series for small z."""
     series = exp(-(z / 2) - z**2 / 24)
     return if_(z < _SERIES_BELOW, series, z * exp(-z) / (1 - exp(-z)))
-
-
-def _lost_nameplate(plan: Plan, kind: str) -> float:
-    """The nameplate bandwidth, GB/s, behind the plan's degraded one.
-
-    Where the clients limit it even so, the plan does not state the loss: then it is that of whole
-    units, or the most that leaves the clients the limit.
-    """
-    job, stores = plan.jobs[0], scope.decided_lines(plan, "Storage")
-    rates = [(getattr(line, f"{kind}_gb_per_s"), line.working) for line in stores]
-    left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
-    clients = getattr(job, f"client_{kind}_limit_gb_per_s")
-    share = getattr(plan.site, f"delivered_fraction_{kind}")
-    most: float = sum(rate for rate, _ in rates) - left / share
-    if left < clients * (1 - 1e-12):
-        return most
-    units = [rate / count * min(job.tolerate_down, count) for rate, count in rates]
-    return max(0.0, min(most, max(units, default=0.0)))
 
 
 # The limits: reached and allowed, with bars of the share used.
@@ -363,38 +340,29 @@ _REACHED, _ALLOWED, _USED = range(1, 4)
 _OVER = 1 + 1e-6
 _OF_JOB = {"overlap": "max_overlap", "blocking": "max_blocking", "restore_time": "max_restore_s"}
 """Limits that are fields of the job, by the key of their edit."""
-_OF_CELLS = {
-    "gpus_min": "gpus_used",
-    "gpus_max": "gpus_used",
-    "min_gpus": "gpus_used",
-    "replica_fits": "gpus_used",
-    "min_goodput": "goodput",
-    "min_useful_gpus": "useful_gpus",
-    "min_useful_pflops": "useful_pflops",
-    "max_days_to_train": "days_to_train",
-}
-_OF_LEVELS = ("restore_time", "capacity")
-"""Limits of checkpoints that the sheet follows with a local level, too."""
+_FOLLOWS = {"capacity": "capacity_needed_tb", "drain_fits": "to_storage_s"}
+"""The cells of the allowed values that follow from the job."""
 
 
 def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
     """Write the limits below the figures of the job; ``totals`` are sums over the bill by name."""
-    sheet, limits = found.sheet, found.plan.limits
-    if not limits:
-        return
-    sheet.heading("Limits", titles={_REACHED: "Reached", _ALLOWED: "Allowed"})
-    style = found.book.look(bold=True, font_size=9, font_color=GREY, bottom=2, bottom_color=INK)
-    sheet.put(sheet.at - 1, _USED, "Used", style)
-    first = sheet.at
-    for limit in limits:
-        _write_limit(found, limit, reached(found, totals, limit))
-    page, last = sheet.page, sheet.at - 1
-    bold = found.book.file.add_format({"font_color": RED, "bold": True})
-    over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
-    page.conditional_format(first, _USED, last, _USED, over)
-    ends = {"min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}
-    bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
-    page.conditional_format(first, _USED, last, _USED, bars | ends)
+    sheet, limits, book = found.sheet, found.plan.limits, found.book
+    if limits:
+        sheet.heading("Limits", titles={_REACHED: "Reached", _ALLOWED: "Allowed"})
+        style = book.look(bold=True, font_size=9, font_color=GREY, bottom=2, bottom_color=INK)
+        sheet.put(sheet.at - 1, _USED, "Used", style)
+        first = sheet.at
+        for limit in limits:
+            _write_limit(found, limit, reached(found, totals, limit))
+        page, last = sheet.page, sheet.at - 1
+        bold = book.file.add_format({"font_color": RED, "bold": True})
+        over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
+        page.conditional_format(first, _USED, last, _USED, over)
+        ends = {"min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}
+        bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
+        page.conditional_format(first, _USED, last, _USED, bars | ends)
+    sheet.area(0, sheet.at - 1)
+    sheet.page.fit_to_pages(1, 1)
 
 
 def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None:
@@ -413,16 +381,14 @@ def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
     cell = cell / size if cell is not None and size != 1.0 else cell
     value = sheet.put(at, _REACHED, limit.value / size if cell is None else or_na(cell), right)
-    follows = {"capacity": "capacity_needed_tb", "drain_fits": "to_storage_s"}.get(limit.name, "")
-    opened = _opened(found, limit)
-    if follows in found or opened is None:
-        bound = found.get(follows, constant(limit.limit / size))
-        allowed = sheet.put(at, _ALLOWED, bound if follows in found else limit.limit / size, right)
+    follows = found.get(_FOLLOWS.get(limit.name, ""))
+    opened = None if follows is not None else _opened(limit, unit)
+    if opened is None:
+        bound: Term = limit.limit / size if follows is None else follows
+        allowed = sheet.put(at, _ALLOWED, bound, right)
     else:
-        kind, key, takes = opened
-        meaning = Meaning(kind, key, f"limit on {limit.label}", unit)
         name = f"limit.{limit.name}"
-        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, takes, meaning, name)
+        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, opened, name)
     used = value / allowed if limit.sense == "<=" else allowed / value
     share = or_na(if_(is_number(allowed), used, "no limit"))
     sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
@@ -436,61 +402,53 @@ def _look(limit: LimitReport, unit: str) -> str:
         return "n4"
     if unit == "MW":
         return "fine"
-    if "USD" in unit:
-        return "usd"
     whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
-    return "n0" if whole else "n1"
+    return "usd" if "USD" in unit else "n0" if whole else "n1"
 
 
-def _opened(found: Performance, limit: LimitReport) -> tuple[Kind, str, Allowed] | None:
+def _opened(limit: LimitReport, unit: str) -> Meaning | None:
     """As which input a limit may be edited, None where it follows from something else."""
-    row = known(limit.name)
-    if row is None:
-        return None
+    row, label = known(limit.name), f"limit on {limit.label}"
+    highest = 1.0 if limit.unit == "share" else 1e15
     if limit.name in _OF_JOB:
-        highest = 1.0 if limit.unit == "share" else 1e15
-        return "figure", _OF_JOB[limit.name], Allowed(1e-9, highest)
-    if not row.editable:
+        return Meaning("figure", _OF_JOB[limit.name], label, unit, Allowed(1e-9, highest))
+    if row is None or not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
     zero = (whole or limit.unit in ("USD", "USD/year", "kW")) and not limit.name.startswith("per_")
-    highest = 1.0 if limit.unit == "share" else 1e15
-    return "limit", limit.name, Allowed(0.0 if zero else 1e-9, highest, whole, blank=True)
+    allowed = Allowed(0.0 if zero else 1e-9, highest, whole, blank=True)
+    return Meaning("limit", limit.name, label, unit, allowed)
 
 
 def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:
     """The cell of a limit's value; None where it stands as planned."""
-    row, name = known(limit.name), limit.name
+    row, name, job = known(limit.name), limit.name, found.job
     if row is None:
         return None
     if row.group in ("supply", "ratio"):
         return totals.get(row.figure)
-    if name in _OF_CELLS:
-        return found.get(_OF_CELLS[name])
     if row.group == "count":
         return _counted(found, name.split("."), row.figure)
-    if found.job.local is not None and name not in _OF_LEVELS:
+    if job.local is not None and name in ("overlap", "blocking", "drain_fits"):
         return None
     down = "degraded_drain_s" in found
-    drain, stall = of(found["degraded_drain_s" if down else "drain_s"]), found["stall_s"]
-    if down and found.job.mode == "sync":
-        stall, drain = drain, of(0)
-    of_job: dict[str, V | None] = {
+    drain, stall = found["degraded_drain_s" if down else "drain_s"], found["stall_s"]
+    if down and job.mode == "sync":
+        drain, stall = of(0), drain
+    cells = {
+        **found,
         "overlap": drain / found["to_storage_s"],
         "blocking": stall / found["interval_s"],
-        "drain_fits": stall + drain,
-        "restore_time": found["degraded_restore_s" if down else "restore_s"],
-        "capacity": found.get("usable_tb"),
+        "stall_and_drain_s": stall + drain,
+        "restore_s": found["degraded_restore_s" if down else "restore_s"],
     }
-    return of_job.get(name)
+    return cells.get(row.figure)
 
 
 def _counted(found: Performance, parts: Sequence[str], figure: str) -> V | None:
-    rows: dict[str, Row] = {row.line.sku: row for row in found.bill.rows}
-    row = rows.get(parts[1]) if len(parts) > 1 else None
+    row = {row.line.sku: row for row in found.bill.rows}.get(parts[1]) if parts[1:] else None
     if row is None:
         return None
     if figure == "idle":
         return found.get(f"hot_spares.{parts[1]}")
-    cells = {"quantity": row.cells["quantity"], "purchased": row.cells["order"]}
-    return row.working if figure == "working" else cells.get(figure)
+    return {"quantity": row.quantity, "purchased": row.order, "working": row.working}.get(figure)

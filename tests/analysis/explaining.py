@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.analysis.explain import Best, Prober, base_of, marginals
+from planner.analysis.explain import Best, Prober, marginals
 from planner.api import Options
 from planner.inputs import Inputs
 from planner.schema.explanation import Marginal
@@ -11,7 +11,5 @@ from planner.schema.plan import Plan
 
 def worths(inputs: Inputs, plan: Plan) -> tuple[Best, tuple[Marginal, ...]]:
     """Return the best there is, and what a step of each limit is worth."""
-    prober = Prober(inputs, Options())
-    base = base_of(prober, plan)
-    assert base is not None
-    return base, marginals(prober, base, plan, {})
+    prober = Prober(inputs, Options(), plan)
+    return prober.base, marginals(prober, plan, {})

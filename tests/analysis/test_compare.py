@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from planner import api, cli
+from planner import cli
 from planner.analysis.compare import compare, read_sides
 from planner.inputs import inputs_to_text
+from planner.loader import load
 from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views.comparison import view
@@ -35,14 +36,14 @@ def edited(source: Made, path: Path, edits: dict[tuple[str, str], float]) -> Pat
     if not edits:
         path.write_bytes(source.content)
         return path
-    typed = {(cell.sheet, cell.cell): value for cell, value in cells.items()}
+    typed = {cell.place: value for cell, value in cells.items()}
     return saved_with(source.content, path, typed)
 
 
 def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     """Write a solved plan as `planner solve` does."""
     path = folder / f"{name}.plan.json"
-    inputs = api.load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
     path.write_bytes(plan_json.to_bytes(solved(problem, *settings), inputs_to_text(inputs)))
     return path
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from planner.analysis.explain import step_of
-from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.schema.explanation import Marginal, Moved
 from tests.analysis.explaining import worths
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
+from tests.world.solved import solve
 
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)
 CLOSE = 2e-5
@@ -50,7 +50,7 @@ def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
     inputs = drawn(seed)
     base = truth(inputs)
     assert base is not None, "the seed has no plan"
-    plan = solve_inputs(inputs)
+    plan = solve(inputs)
     found, rows = worths(inputs, plan)
     assert found.value == pytest.approx(base, rel=CLOSE)
     known = {lever.path: lever for lever in levers(inputs)}

@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from planner.analysis.variants import Best
-from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.model import read
@@ -15,13 +14,14 @@ from planner.schema.explanation import Marginal, NextStep
 from tests.analysis.explaining import worths
 from tests.analysis.test_marginal import truth
 from tests.infeasible.plant import drawn
+from tests.world.solved import solve
 
 CLOSE = 2e-5
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)
 
 
 def explained(inputs: Inputs) -> tuple[Best, list[Marginal]]:
-    base, rows = worths(inputs, solve_inputs(inputs))
+    base, rows = worths(inputs, solve(inputs))
     return base, [row for row in rows if row.next_step is not None]
 
 

@@ -8,23 +8,25 @@ import pytest
 
 from planner import api
 from planner.analysis import frontier, tornado, uncertain
+from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
-from planner.analysis.rules import rules_table
 from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
 from planner.analysis.uncertain import Draw
 from planner.analysis.variants import Scenario
 from planner.case import resolve
+from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.shipped import problem_files
+from tests.world.solved import solve
 
 SAME = 2e-6
 
 
 def test_commands_state_one_value_of_the_best_plan() -> None:
-    inputs = api.load(Path(problem_files()["gpt3_octet"]))
-    plan = api.solve_inputs(inputs)
+    inputs = load(Path(problem_files()["gpt3_octet"]))
+    plan = solve(inputs)
     goal, value = plan.objective, plan.objective.value
     assert value is not None
 
@@ -37,9 +39,9 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert bought == {sku: row[f"{COUNT_PREFIX}{sku}"] for sku in bought}
 
     compared = rules_table(inputs, plan, api.Options())
-    own = next(each for each in compared.rows if each.own and each.outcome is not None)
-    assert own.outcome is not None
-    assert own.outcome.objective_value == pytest.approx(value, rel=SAME)
+    own = next(each for each in compared.rows if each.own and each.plan is not None)
+    assert own.plan is not None
+    assert own.plan.objective.value == pytest.approx(value, rel=SAME)
 
     explained = explain(inputs, api.Options(), plan=plan)
     assert explained.plan.objective.value == value
@@ -51,8 +53,8 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
 
 
 def test_studies_state_the_optimum_of_the_unchanged_problem() -> None:
-    inputs = api.load(Path(problem_files()["light_rule"]))
-    plan = api.solve_inputs(inputs)
+    inputs = load(Path(problem_files()["light_rule"]))
+    plan = solve(inputs)
     options = SweepOptions(jobs=1)
     swings = tornado.study(inputs, ("site.pue=1.2:1.3",), options)
     curve = frontier.study(inputs, options, "cost", points=3)

@@ -21,12 +21,12 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.analysis import pool, tornado
 from planner.analysis.pool import Lost, all_results, results
 from planner.analysis.request import SweepOptions
 from planner.errors import Finding, InputError, PlannerError, VerificationError
 from planner.inputs import Inputs
+from planner.loader import load
 
 LARGE = os.urandom(300_000)
 """More than a pipe between processes holds, as the inputs of a real problem are."""
@@ -197,7 +197,7 @@ def scheduler() -> Iterator[str]:
 def test_processes_and_a_cluster_answer_as_one_process(
     small: str, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inputs = api.load(Path(small))
+    inputs = load(Path(small))
     one = _tornado(inputs, 1, None)
     assert _tornado(inputs, 1, scheduler) == one
     monkeypatch.setattr(pool.results, "__kwdefaults__", {"jobs": 0, "dask": None, "alone_s": 0.0})
@@ -206,7 +206,7 @@ def test_processes_and_a_cluster_answer_as_one_process(
 
 def test_a_missing_scheduler_is_one_line(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "SECONDS_TO_CONNECT", 0.5)
-    inputs = api.load(Path(small))
+    inputs = load(Path(small))
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -123,7 +123,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
          "a repair takes 365 days at most"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
          "does not go with repair"),
-        ("term.years=3", ["term.support_level=none,golden"], "no price has a level"),
     ],
 )  # fmt: skip
 def test_one_value_that_contradicts_another_refuses_no_other(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.analysis import sweep
 from planner.analysis import variants as solving
 from planner.analysis.request import SweepOptions
@@ -16,6 +16,7 @@ from planner.case.resolve import limit_at, limits_of
 from planner.errors import VerificationError
 from planner.inputs import Change, Inputs, changed
 from planner.limits import SUPPLIES
+from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
@@ -53,7 +54,7 @@ def best(inputs: Inputs, *, drawn: bool) -> Plan:
 
 @pytest.mark.parametrize("name", ["10MW", "full_bill", "local_level", "space_limited"])
 def test_a_plan_in_figures_has_those_of_the_whole_plan(name: str) -> None:
-    inputs = api.load(shipped.problem_files()[name])
+    inputs = load(shipped.problem_files()[name])
     whole, figures = best(inputs, drawn=True), best(inputs, drawn=False)
     verify(inputs, whole)
     assert confirms(inputs, figures)
@@ -64,7 +65,7 @@ def test_a_plan_in_figures_has_those_of_the_whole_plan(name: str) -> None:
 
 @pytest.mark.parametrize("part", ["totals", "jobs", "limits", "lines"])
 def test_a_wrong_figure_is_not_confirmed(part: str) -> None:
-    inputs = api.load(shipped.problem_files()["full_bill"])
+    inputs = load(shipped.problem_files()["full_bill"])
     plan, found = best(inputs, drawn=False), 0
     figures = {
         "totals": (("it_power_kw", "facility_power_kw", "racks", "capex_usd", "opex_usd_per_year",
@@ -118,12 +119,12 @@ def test_racks_that_first_fit_does_not_reach_are_drawn(monkeypatch: pytest.Monke
     for group in placed.racks:
         fewer = tuple(each for each in placed.racks if each is not group)
         assert not confirms(inputs, placed.model_copy(update={"racks": fewer}))
-    rows_of(api.load(shipped.problem_files()["10MW"]), [Scenario(0, ())], SweepOptions(GAP))
+    rows_of(load(shipped.problem_files()["10MW"]), [Scenario(0, ())], SweepOptions(GAP))
     assert not drawn
 
 
 def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = api.load(shipped.problem_files()["10MW"])
+    inputs = load(shipped.problem_files()["10MW"])
     case = resolve(inputs)
     found = optimise(case, gap=GAP, ties=False)
     assert found.operation is not None and found.value is not None
@@ -134,7 +135,7 @@ def test_a_wrong_row_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
-    inputs, path = api.load(shipped.problem_files()["10MW"]), "site.facility_power"
+    inputs, path = load(shipped.problem_files()["10MW"]), "site.facility_power"
     powers_kw = (9000.0, 8000.0, 10000.0)
     (group,) = solving.groups(
         Scenario(n, (Change(path, power_kw, ""),)) for n, power_kw in enumerate(powers_kw)

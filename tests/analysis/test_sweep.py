@@ -14,11 +14,12 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
-from planner import api, atomic_files
+from planner import atomic_files
 from planner.analysis import variants
 from planner.report import table_files
 from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
+from tests.world.solved import solve
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
 PIECES = "site.pue=1.1:1.5:lin:40"
@@ -45,7 +46,7 @@ def test_the_table_says_what_went_in_and_what_came_out(small: str, tmp_path: Pat
     done = swept(small, tmp_path, *feeds, "--gap", "2e-6", "--set", best)
     assert done.code == 0
     low, high = table(tmp_path)
-    plan = api.solve(small, settings=("site.facility_power=300 kW", best))
+    plan = solve(small, settings=("site.facility_power=300 kW", best))
     assert low["site.facility_power [kW]"] == 300.0 and high["site.facility_power [kW]"] == 1000.0
     assert low["status"] == "optimal" and low["certificate"] in ("search", "reused")
     assert low["objective"] == pytest.approx(plan.objective.value, rel=4e-6)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from planner import api, shipped
+from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
-from planner.analysis.rules import rules_table
-from planner.api import Options, load
+from planner.api import Options
+from planner.loader import load
 from planner.optimizer.search import Answer, Search
 from planner.report.screen import show
 from planner.report.views.explain import view
@@ -90,9 +91,8 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
 
 
 def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, computed = [100.0], [0.0]
+    now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "process_time", lambda: computed[0])
     options = Options(time_limit_s=40.0).started()
     now[0] = 110.0
     assert options.started().deadline == 140.0
@@ -101,11 +101,6 @@ def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.turn(3).deadline == 120.0
     assert options.searching(0.95).deadline == pytest.approx(138.5)
     assert options.searching(0.5).deadline == 125.0
-    computed[0] = 2.0  # a fifth of a processor: what comes afterwards takes five times as long
-    assert options.searching(0.95).deadline == pytest.approx(140.0 - 5 * 0.75)
-    computed[0] = 0.1  # a hundredth: no more than a quarter is kept
-    assert options.searching(0.95).deadline == pytest.approx(132.5)
-    computed[0] = 10.0
     short = replace(options, deadline=112.0)
     assert short.searching(0.95).deadline == pytest.approx(111.5)
     assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import planner.analysis.verification as study
-from planner import api
 from planner.analysis.verification import read_plan
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
+from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.second_proof import SecondProof
 from planner.plan import assemble
@@ -197,7 +197,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     file: Path, folder: Path, tmp_path: Path
 ) -> None:
     """A plan made from other prices under the name, and the digest, of the files beside it."""
-    inputs = api.load(folder / "problem.yaml")
+    inputs = load(folder / "problem.yaml")
     carried = json.loads(inputs_to_text(inputs))
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
@@ -210,8 +210,8 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
 
 def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) -> None:
     """Every figure agrees, the checksums too: a worse plan under a bound that nobody proved."""
-    inputs = api.load(folder / "problem.yaml")
-    less = api.load(folder / "problem.yaml", settings=("items.gpu_box.max=32",))
+    inputs = load(folder / "problem.yaml")
+    less = load(folder / "problem.yaml", settings=("items.gpu_box.max=32",))
     worse = optimise(resolve(less))
     forged = Certificate("optimal", worse.operation, worse.value, worse.value, 0.0, 1, 0.0, False)
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)

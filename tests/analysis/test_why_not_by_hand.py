@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.analysis import explain
 from planner.analysis.why_not import why_not
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
+from tests.world.solved import solve
 
 ROOT = Path(__file__).resolve().parents[2]
 ASKED = "netapp_aff_a90"
@@ -22,7 +25,7 @@ ASKED = "netapp_aff_a90"
 
 @cache
 def solved() -> tuple[Inputs, Plan]:
-    inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml")
+    inputs = load(ROOT / "problems" / "enterprise_1MW.yaml")
     cheaper = Discount(item=ASKED, discount=0.2)
     prices = {**inputs.prices}
     prices[ASKED] = prices[ASKED].model_copy(update={"list_usd": 300_000.0})
@@ -50,10 +53,10 @@ def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
 
 def test_a_forced_plan_is_what_its_settings_give() -> None:
     (weka,) = [row for row in answered().forced if row.key == "WEKA"]
-    assert weka.certificate is not None
+    assert weka.value is not None
     problem = ROOT / "problems" / "enterprise_1MW.yaml"
-    plan = api.solve(problem, settings=weka.setting)
-    assert plan.objective.value == pytest.approx(weka.certificate.value, rel=1e-4)
+    plan = solve(problem, settings=weka.setting)
+    assert plan.objective.value == pytest.approx(weka.value, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +73,11 @@ def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
     with pytest.raises(InputError, match="why-not") as refused:
         why_not(inputs, plan, api.Options(), asked=(name,))
     assert told in str(refused.value)
+
+
+def test_an_unknown_item_is_refused_before_anything_is_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(explain, "solve_with", None)
+    with pytest.raises(InputError, match="did you mean 'netapp_aff_a90'"):
+        explain.explain(solved()[0], api.Options(), asked=("netapp_aff_a9",))

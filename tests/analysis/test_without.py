@@ -11,6 +11,7 @@ from planner import api
 from planner.analysis.explain import explain
 from planner.case import resolve
 from planner.inputs import Inputs, changed
+from planner.loader import load
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.report.screen import show
@@ -32,7 +33,7 @@ def loaded(folder: Path, text: str) -> Inputs:
     catalog = CATALOG.replace("    model: Box 8\n", "    model: Box 8\n" + CURVE, 1)
     for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": text}.items():
         (folder / name).write_text(content, encoding="utf-8")
-    return api.load(folder / "problem.yaml")
+    return load(folder / "problem.yaml")
 
 
 @pytest.fixture(scope="module")

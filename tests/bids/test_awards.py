@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.inputs import Inputs
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity
 from tests.bids.material import plain, problem
 from tests.bids.test_bids import judged
+from tests.world.solved import solve
 
 PARTS = {"gpu_box": "BX-8-100", "quick_store": "QK-1-PRO", "slow_store": "SL-1-ECO",
          "helper": "HP-220-X"}  # fmt: skip
@@ -95,7 +95,7 @@ def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> f
     rules = {sku: Quantity(fixed=counts[sku]) if sku in counts else Quantity(max=0)
              for sku in LOTS}  # fmt: skip
     off = tuple(Discount(discount="0 %", item=sku) for sku in asked)
-    plan = api.solve_inputs(
+    plan = solve(
         replace(
             inputs,
             prices=prices,

@@ -5,15 +5,15 @@ It shares no code with what is tested.
 
 from __future__ import annotations
 
-from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.plant import Planted, has_plan
+from tests.world.solved import solve
 
 
 def explained(planted: Planted) -> Infeasibility:
-    plan = solve_inputs(planted.inputs)
+    plan = solve(planted.inputs)
     assert plan.status == "infeasible"
     assert plan.infeasibility is not None
     assert not plan.infeasibility.undecided

@@ -16,7 +16,6 @@ import pytest
 import rich.console
 
 import planner
-from planner import api
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import yaml12
@@ -25,6 +24,7 @@ from planner.loader.overrides import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
+from tests.world.solved import solve
 from tests.world.traces import write_trace
 
 POWER = {"site.facility_power": "1.5 MW"}
@@ -139,7 +139,7 @@ def test_a_plan_in_memory_is_as_good_as_its_file(here: Path) -> None:
     assert planner.verify(changed, solve_again=False).result == "fails"
     with pytest.raises(planner.InputError, match="the plan does not hold: objective"):
         planner.simulate(changed)
-    bare = api.solve("small.yaml")
+    bare = solve("small.yaml")
     with pytest.raises(planner.InputError, match="does not carry what it was made from"):
         planner.verify(bare)
 
@@ -157,7 +157,7 @@ def test_a_price_that_leaves_its_range_is_carried(here: Path) -> None:
             )
         },
     )
-    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").point(0).changes)
+    asked = checked(ranged, values(ranged, f"prices.{item}.list=10 USD").points[0].changes)
     again = inputs_from_text(inputs_to_text(asked)).prices[item]
     assert (
         again == asked.prices[item] and again.low_usd is not None and again.list_usd < again.low_usd

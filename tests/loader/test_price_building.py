@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import load, solve
 from planner.commands.catalog import check
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text
+from planner.loader import load
 from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.schema.prices import Price
 from tests.world.files import FILES
+from tests.world.solved import solve
 
 STORE = "    family: quick_fs\n"
 MEDIA = (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import api, shipped
-from planner.errors import InputError
+from planner import shipped
 from planner.inputs import Inputs
-from planner.loader import load, load_with_findings
+from planner.loader import load
 from planner.schema.prices import SupportMoney, SupportShare
 from tests.world.files import FILES, PROBLEM, changed
+from tests.world.solved import solve
 
 STATED = 'list: 310000 USD, date: "2026-10", source: ours, confidence: high'
 BOOK = changed(
@@ -19,12 +19,6 @@ BOOK = changed(
     "    support_per_year: 8 %\n",
     "    support_per_year: 8 %\n    support_included_years: 1\n    lead_time: 12 weeks\n"
     "    pack: 2\n    min_order: 4\n    stock: 90\n    per_year: 700 USD\n",
-)
-LEVELS = changed(
-    BOOK,
-    "    support_per_year: 8 %\n    support_included_years: 1\n",
-    "    support_levels: {basic: {per_year: 5 %}, gold: {per_year: 9 %}}\n"
-    "    support_level: basic\n",
 )
 
 
@@ -59,17 +53,12 @@ def test_terms_that_are_not_stated_are_kept(tmp_path: Path) -> None:
 
 def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
     path = laid(tmp_path, ", note: ours")
-    plan = api.solve(path, options=api.Options(explain=False))
+    plan = solve(path, explain=False)
     line = next(line for line in plan.lines if line.sku == "gpu_box")
     assert line.support_share == 0.08
     assert line.price is not None and line.price.note is not None
     assert line.price.note.startswith("ours; support, subscription, lead time, ")
     assert line.price.note.endswith("as in 'Own prices'")
-    (warning,) = [each for each in plan.warnings if "keeps terms" in each]
-    assert "gpu_box (support" in warning
-    _, findings = load_with_findings(path)
-    (finding,) = [each for each in findings if each.code == "kept-terms"]
-    assert (finding.file or "").endswith("ours_0.yaml") and finding.line == 4
 
 
 @pytest.mark.parametrize(
@@ -80,9 +69,7 @@ def test_plan_names_the_terms_that_are_kept(tmp_path: Path) -> None:
         (", support_per_year: 900 USD", 900.0),
         (", support_per_year: none", 0.0),
         (", support_per_year: 0 %", 0.0),
-        (", support_level: none", 0.0),
         (", support_included_years: 4", 0.0),
-        (", support_level: gold", 24_800.0),  # it names what the book below has
     ],
 )
 def test_stated_support_takes_the_place_of_the_one_below(
@@ -92,19 +79,7 @@ def test_stated_support_takes_the_place_of_the_one_below(
     price = load(path).prices["gpu_box"]
     assert price.support_usd_per_year(price.list_usd) == pytest.approx(usd_per_year)
     assert price.lead_time == "12 weeks"
-    assert api.solve(path, options=api.Options(explain=False)).status == "optimal"
-
-
-def test_level_alone_chooses_among_those_below(tmp_path: Path) -> None:
-    for entry, share in (("", 0.05), (", support_level: gold", 0.09)):
-        price = loaded(tmp_path, entry, book=LEVELS).prices["gpu_box"]
-        assert price.support_per_year == SupportShare.model_construct(share=share)
-    assert (
-        loaded(tmp_path, ", support_level: none", book=LEVELS).prices["gpu_box"].support_per_year
-        is None
-    )
-    with pytest.raises(InputError, match=r"ours_0.yaml:4.*no level 'silver'.*basic, gold"):
-        loaded(tmp_path, ", support_level: silver", book=LEVELS)
+    assert solve(path, explain=False).status == "optimal"
 
 
 def test_each_stated_term_counts_alone(tmp_path: Path) -> None:
@@ -121,8 +96,6 @@ def test_terms_are_kept_over_several_books(tmp_path: Path) -> None:
     assert price.support_per_year == SupportMoney.model_construct(usd=500.0)
     assert (price.lead_time, price.stock) == ("2 weeks", 90)
     assert "support, subscription, lead time" in str(price.note)
-    for book in ("'ours_0'", "'ours_1'", "'Own prices'"):
-        assert book in str(price.note)
     sources = inputs.price_sources["gpu_box"]
     assert sources[price.source].title == "list of ours_2.yaml"
 

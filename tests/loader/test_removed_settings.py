@@ -11,14 +11,19 @@ import yaml
 from planner.errors import InputError
 from planner.loader import load
 from planner.removed import SETTINGS
-from tests.world.files import CATALOG, FILES, PROBLEM
+from tests.world.files import BOOK, CATALOG, FILES, PROBLEM
 
 AROUND: dict[str, Any] = {
     "rule": {"read": "1 GB/s", "write": "1 GB/s"},
     "split": [{"category": "storage", "max_share": 0.5}],
     "scale": {"exponent": 0.1, "reference": 512},
     "compute": {"switches": ["any"]},
+    "storage": {"switch": "any"},
+    "in_band": {"switch": "any"},
+    "power_points": [{"gpu_cap": 0.5}],
+    "service": {"per": "order"},
 }
+OF_PROBLEM = ("items.support_level", "items.support_years", "items.public_note")
 
 
 def put(data: dict[str, Any], path: str) -> None:
@@ -33,10 +38,15 @@ def put(data: dict[str, Any], path: str) -> None:
 
 @pytest.mark.parametrize("path", SETTINGS)
 def test_a_removed_setting_is_refused_with_its_successor(path: str, tmp_path: Path) -> None:
-    problem, catalog = yaml.safe_load(PROBLEM), yaml.safe_load(CATALOG)
-    put(catalog if path.startswith("items.") else problem, path)
-    files = {**FILES, "own.yaml": yaml.safe_dump(catalog), "problem.yaml": yaml.safe_dump(problem)}
-    for name, text in files.items():
+    problem, catalog, book = (yaml.safe_load(text) for text in (PROBLEM, CATALOG, BOOK))
+    if path in OF_PROBLEM:
+        problem.setdefault("items", {}).setdefault("gpu_box", {})[path.split(".")[1]] = 1
+    elif path.startswith("prices."):
+        book["prices"]["gpu_box"][path.split(".")[1]] = 1
+    else:
+        put(catalog if path.startswith("items.") else problem, path)
+    files = {"own.yaml": catalog, "book.yaml": book, "problem.yaml": problem}
+    for name, text in {**FILES, **{n: yaml.safe_dump(data) for n, data in files.items()}}.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refused:
         load(tmp_path / "problem.yaml")

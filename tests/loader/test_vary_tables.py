@@ -46,7 +46,7 @@ def test_each_row_is_a_scenario_and_empty_cells_are_as_they_stand(inputs: Inputs
         'mapped,null,"{read: 1 GB/s, write: 2 GB/s}",10\n'
         ",3 MW,light,null\n",
     )
-    points = [rows.point(index) for index in range(rows.count)]
+    points = list(rows.points)
     assert [point.name for point in points] == ["base", "half", "mapped", ""]
     assert [point.refused for point in points] == ["", "", "", ""]
     assert [column.path for column in rows.inputs] == [
@@ -77,7 +77,7 @@ def test_a_bad_cell_spoils_its_row_alone(inputs: Inputs) -> None:
         "-20 %,\n"
         '"4 MW",\n',
     )
-    points = [rows.point(index) for index in range(rows.count)]
+    points = list(rows.points)
     said = [point.refused for point in points]
     assert [bool(one) for one in said] == [False, True, True, True, True, True, False]
     assert said[1].startswith("table.csv:3: site.facility_power: 'GB' in '1 GB' is not a unit")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from planner import api
 from planner.case import resolve
+from planner.loader import load
 from planner.optimizer.optimise import optimise
 from planner.shipped import problem_files
 
@@ -14,7 +14,7 @@ from planner.shipped import problem_files
 def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
     """Owned GPU systems cost nothing, and so their number alone tells nothing of storage."""
     rule = ("storage.rule=light", "storage.max_families=2", "budget.capex=4.36 MUSD")
-    case = resolve(api.load(Path(problem_files()["gpt3_octet"]), settings=rule))
+    case = resolve(load(Path(problem_files()["gpt3_octet"]), settings=rule))
     case = case.under(case.limits.with_values(facility_power_kw=None, racks=None))
     case = replace(case, objective="power", job=replace(case.job, max_types=4)).billed_as(case)
     answer = optimise(case, ties=False)
@@ -23,7 +23,7 @@ def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
 
 
 def test_least_write_bandwidth_counts_switches_and_systems() -> None:
-    case = resolve(api.load(Path(problem_files()["10MW"])))
+    case = resolve(load(Path(problem_files()["10MW"])))
     best = optimise(case, ties=False)
     assert best.operation is not None
     work = 0.999 * best.operation.useful_pflops(case.job.mfu or 0.0)

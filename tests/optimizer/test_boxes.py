@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner import api
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.optimizer import search
@@ -24,6 +23,7 @@ from tests.test_all_levers import together
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 SIDE = 400
 """Boxes hold no more than so many of anything: of the rest the same is said."""
@@ -191,7 +191,7 @@ def test_fewest_replicas_are_of_all_types_together() -> None:
         "gpus": {"max_types": 2},
     }
     request.more["items"] = {"gpu": {"max": 1}, "twin": {"max": 1}}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16
     assert len(plan.jobs[0].gpu_types) == 2
@@ -207,7 +207,7 @@ def test_what_is_owned_works_where_it_takes_no_more() -> None:
         "gpus": {"min": 16, "max": 16},
     }
     request.more["items"] = {"gpu": {"installed": 4, "max": 4}, "box": {"fixed": 2}}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     working = next(line.working for line in plan.lines if line.sku == "gpu")
     assert working == 4
@@ -221,6 +221,6 @@ def test_ten_million_systems_may_be_bought() -> None:
     request.job["failures"] = {"per_gpu_day": 1.0}
     request.more["items"] = {"gpu": {"max": 10_000_000}}
     request.more["targets"] = {"min_gpus": 16}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16

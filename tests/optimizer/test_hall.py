@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
 from planner.case import resolve
 from planner.schema.plan import Plan
 from tests.optimizer.cases import companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ def test_feeds_leave_what_their_redundancy_leaves(
     request = Request(maximize="gpus")
     feeds = {"count": count, "power": "50 kW", "redundancy": redundancy}
     request.site = {"pue": 1.25, "feeds": feeds}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     limit = next(limit for limit in plan.limits if limit.name == "facility_power")
     assert limit.limit == limit_kw
     assert plan.jobs[0].gpus_used == 8 * int((limit_kw / 1.25 - 10) // 10)
     request.site["facility_power"] = "45 kW"  # the lesser of the two counts
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert next(x for x in plan.limits if x.name == "facility_power").limit == 45
 
 
@@ -36,7 +36,7 @@ def cooled(liquid_share: float, **site: Raw) -> Plan:
     request = Request(maximize="gpus")
     request.items[0]["consumes"]["liquid_share"] = figure(liquid_share)
     request.site = {"pue": {"air": 1.5, "liquid": 1.1}, **site}
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 def test_pue_follows_the_heat() -> None:
@@ -80,7 +80,7 @@ def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxe
     request.storage["tolerate_down"] = tolerate
     request.more["targets"] = {"min_gpus": 16}
     inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 2, "box": boxes}
     job, left = plan.jobs[0], 4 * (boxes - tolerate / fail_units)
     assert job.delivered_read_gb_per_s == pytest.approx(min(16, 4 * boxes))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner import api
 from planner.case import resolve
 from planner.case.figures import discount, support_usd_per_year, unit_net_usd
 from planner.case.model import Case
@@ -20,6 +19,7 @@ from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, gpu_system, price
+from tests.world.solved import solve
 
 ITEM = Item.model_validate(gpu_system("gpu", 8, "10 kW"))
 
@@ -83,7 +83,7 @@ def test_installed_units_cost_energy_only() -> None:
         "term": {"years": 3, "electricity": "0.1 USD/kWh"},
     }
     inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     check_money(resolve(inputs), plan)
     assert plan.totals is not None
     assert plan.totals.capex_usd == pytest.approx(100_000.01 + 2 * 10_000)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from planner import api
 from planner.case import resolve
 from planner.case.items import System
 from planner.case.job import Mode
@@ -20,6 +19,7 @@ from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 SEEDS = range(100, 160)
 
@@ -37,7 +37,7 @@ class Solved:
 def runs() -> Iterator[Solved]:
     for seed in SEEDS:
         inputs = inputs_of(random_case(seed))
-        plan = api.solve_inputs(inputs, explain=False)
+        plan = solve(inputs, explain=False)
         if plan.status == "optimal":
             bill = {line.sku: line.working for line in plan.lines if line.parent is None}
             case = resolve(inputs)

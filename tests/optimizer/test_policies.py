@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.case import resolve
 from planner.errors import InputError
 from planner.optimizer.checks import largest_share
@@ -17,6 +16,7 @@ from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw
 from tests.world.requests import Request, gpu_system, price, store
+from tests.world.solved import solve
 
 
 def rivals(**objective: str) -> Request:
@@ -31,7 +31,7 @@ def rivals(**objective: str) -> Request:
 
 
 def plan_of(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()))
+    return solve(inputs_of(request.case()))
 
 
 def bill(plan: Plan) -> dict[str, int]:
@@ -165,7 +165,7 @@ def every_purchase() -> tuple[Plan, ...]:
         for box in range(1, 4):
             request = ratio_request(gpu={"fixed": gpu}, box={"fixed": box})
             request.more["objective"] = {"maximize": "useful_gpus"}
-            plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+            plan = solve(inputs_of(request.case()), explain=False)
             if plan.status == "optimal":
                 found.append(plan)
     assert len(found) > 10

@@ -10,7 +10,7 @@ from typing import Any
 import pulp
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.case import Case, resolve
 from planner.errors import InputError, SolverError, VerificationError
 from planner.loader import load
@@ -58,7 +58,7 @@ def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.Monk
         return solve(problem, *given, **named)
 
     monkeypatch.setattr(solvers, "solve", noting)
-    plan = api.solve(shipped.problem_files()[name], options=api.Options(rivals=False))
+    plan = solve(shipped.problem_files()[name], rivals=False)
     found, goal = plan.objective.program, plan.objective
     assert asked and all(isinstance(each, pulp.LpProblem) and each.isMIP() for each in asked)
     assert found is not None and goal.best is not None and plan.totals is not None

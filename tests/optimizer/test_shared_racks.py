@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from planner import api
 from planner.errors import PlannerError
 from planner.schema.plan import Plan
 from tests.oracle.enumerate import best
@@ -15,6 +14,7 @@ from tests.test_exactness import disagreements
 from tests.world.bills import Bill, companion
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
+from tests.world.solved import solve
 
 SEEDS = (7016, 7021, 7039, 7056, 7062, 7078, 7085, 7123)
 
@@ -46,7 +46,7 @@ def of_three_sizes() -> Bill:
 def test_no_plan_in_fewer_racks_than_its_devices_take(racks: int, gpus: int) -> None:
     request = of_three_sizes()
     request.site["racks"] = racks
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert (plan.status, plan.objective.value) == ("optimal", gpus)
     assert plan.objective.bound == pytest.approx(gpus)
     assert in_shared_racks(plan) == racks - 2
@@ -57,13 +57,13 @@ def test_six_systems_need_a_rack_more_than_their_devices_are_worth() -> None:
     request = of_three_sizes()
     request.more["items"] = {"gpu": {"fixed": 6}}
     request.more["objective"] = {"minimize": "cost"}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "infeasible"
     request.site["racks"] = 5
     frame = companion("frame", "rack")
     request.add(frame, "1000")
     request.site["rack"]["item"] = "frame"
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal" and in_shared_racks(plan) == 3
     assert plan.objective.value == pytest.approx(600_000 + 2 * 10_000 + 11 * 10 + 5 * 1000)
     assert request.plan().capex_usd == pytest.approx(plan.objective.value)
@@ -85,7 +85,7 @@ def scarce(seed: int) -> Case | None:
     site["rack_classes"] = {**site.get("rack_classes", {}), "network": own}
     site.pop("racks", None)
     try:
-        plan = api.solve_inputs(inputs_of(read(documents)), explain=False)
+        plan = solve(inputs_of(read(documents)), explain=False)
     except PlannerError:  # a device may not fit
         return None
     if plan.totals is None or plan.totals.racks is None or not in_shared_racks(plan):
@@ -99,6 +99,6 @@ def test_scarce_racks_against_enumeration(seed: int) -> None:
     case = scarce(seed)
     assert case is not None
     truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
+    plan = solve(inputs_of(case), explain=False)
     assert not disagreements(case, plan, truth)
     assert all(group.devices for group in plan.racks)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.case.figures import support_factor, support_span
 from planner.case.items import BillItem, System
 from planner.case.job import Way
@@ -15,6 +14,7 @@ from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.sizing.facility import discounted_years
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 NOTHING: dict[str, Any] = dict.fromkeys((field.name for field in fields(BillItem)), 0.0)
@@ -79,7 +79,7 @@ def test_a_plan_buys_in_packs_with_spares() -> None:
         "items": {"box": {"installed": 1}},
     }
     request.prices["gpu"]["pack"] = 2
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     lines = {line.sku: line for line in plan.lines}
     gpu, box = lines["gpu"], lines["box"]
     assert (gpu.quantity, gpu.spares, gpu.pack, gpu.purchased) == (3, 1, 2, 4)
@@ -93,7 +93,7 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
     request = Request(maximize="gpus")
     request.more["items"] = {"gpu": {"stock": 3}}
     request.prices["gpu"]["pack"] = 2
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert {line.sku: line.purchased for line in plan.lines}["gpu"] == 2
     assert {limit.name: limit.value for limit in plan.limits}["stock.gpu"] == 2
 
@@ -102,26 +102,23 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "term_years", "included", "span"),
+    ("term_years", "included", "span"),
     [
-        (None, None, None, (0.0, 4.0)),
-        (None, 3, None, (0.0, 3.0)),
-        (2.5, 3, None, (0.0, 2.5)),
-        (0, 3, None, (0.0, 0.0)),
-        (9, None, None, (0.0, 4.0)),  # never beyond the term
-        (None, 3, 1.5, (1.5, 3.0)),
-        (None, 3, 5.0, (5.0, 3.0)),  # all of it is in the price
+        (None, None, (0.0, 4.0)),
+        (3, None, (0.0, 3.0)),
+        (0, None, (0.0, 0.0)),
+        (9, None, (0.0, 4.0)),  # never beyond the term
+        (3, 1.5, (1.5, 3.0)),
+        (3, 5.0, (5.0, 3.0)),  # all of it is in the price
     ],
 )
 def test_support_years(
-    own: float | None, term_years: float | None, included: float | None, span: tuple[float, float]
+    term_years: float | None, included: float | None, span: tuple[float, float]
 ) -> None:
     request = Request(minimize="tco")
     request.more["term"] = TERM | {"discount_rate": 0.1}
     request.more["targets"] = {"min_gpus": 8}
     request.prices["gpu"]["support_per_year"] = "10 %"
-    if own is not None:
-        request.more["items"] = {"gpu": {"support_years": own}}
     if term_years is not None:
         request.more["term"]["support_years"] = term_years
     if included is not None:
@@ -131,7 +128,7 @@ def test_support_years(
     assert support_span(gpu, inputs) == span
     paid = sum(max(0.0, min(t, span[1]) - max(t - 1, span[0])) / 1.1**t for t in range(1, 5))
     assert support_factor(gpu, inputs) == pytest.approx(paid)
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     line = next(line for line in plan.lines if line.sku == "gpu")
     assert line.support_years == pytest.approx(max(0.0, span[1] - span[0]))
     assert plan.totals is not None
@@ -152,7 +149,7 @@ def test_hot_spares_are_bought_and_run_idle(hot: int | str, systems: int) -> Non
     request.site["it_power"] = "100 kW"
     request.job["gpus"] = {"hot_spares": hot}
     request.more["targets"] = {"min_gpus": 40}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": systems, "box": 2}
     job = plan.jobs[0]
     assert (job.gpus_used, job.hot_spare_systems) == (40, systems - 5)
@@ -175,7 +172,7 @@ def test_lead_times_have_a_limit(lead_time: str, most: str, bought: bool) -> Non
     request.prices["gpu"]["lead_time"] = lead_time
     request.more["targets"] = {"max_lead_time": most}
     request.more["items"] = {"gpu": {"installed": 1}}
-    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    plan = solve(inputs_of(request.case()), explain=False)
     assert plan.jobs[0].gpus_used == (32 if bought else 8)
     assert plan.totals is not None
     assert plan.totals.critical_skus == (("gpu",) if bought else ())

@@ -156,10 +156,6 @@ class Companions:
         parts = np.zeros(bill.rows, dtype=np.int64)
         ports = defaultdict[tuple[int, str], Whole | int](int)
         links: dict[tuple[int, str], Link | None] = {}
-        if wanted.edge is not None:
-            speed: dict[str, Any] = {"speed_gbit_per_s": wanted.edge.speed_gbit_per_s}
-            beyond = Port.model_construct(**speed, count=wanted.edge.ports)
-            devices = [*devices, (beyond, np.ones(bill.rows, dtype=np.int64))]
         for port, units in devices:
             parts = parts + edge.parts(port) * units
             group, link = edge.served(port) or (edge.groups[-1], None)
@@ -167,7 +163,7 @@ class Companions:
             ports[group.count, form] = ports[group.count, form] + port.count * units
             links[group.count, form] = link
             end = (None if form else port.transceiver) or (link.system_end if link else None)
-            if end is not None and (wanted.edge is None or port is not beyond):
+            if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
         _pull(bill, links, ports)
         switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
@@ -344,20 +340,17 @@ class Companions:
             kinds = [n for n in before if self.catalog[n].category == service.per]
             counted = sum((before[n] for n in kinds), np.zeros(bill.rows, dtype=np.int64))
             if service.per == "hardware":
-                counted = -(-self._hardware_cents(service.of, before, counts) // 10_000)
+                counted = -(-self._hardware_cents(before, counts) // 10_000)
             bill.add(name, counted)
 
-    def _hardware_cents(
-        self, of: tuple[str, ...] | None, before: dict[str, Whole], counts: Whole
-    ) -> Whole:
+    def _hardware_cents(self, before: dict[str, Whole], counts: Whole) -> Whole:
         """Return what the hardware in place costs in cents, without what is owned."""
         total = np.zeros(counts.shape[0], dtype=np.int64)
         columns = zip(self.items, counts.T, strict=True)
         placed = [(item, self.market.in_place(item, units)) for item, units in columns]
         placed += [(self.catalog[name], units) for name, units in before.items()]
         for item, units in placed:
-            hard = item.category not in ("software", "service")
-            if hard if of is None else item.category in of:
+            if item.category not in ("software", "service"):
                 each = round(100 * self.market.unit_net_usd(item))
                 total += each * np.maximum(0, units - self.market.owned(item))
         return total

@@ -73,7 +73,7 @@ def worth_of(job: Job, choice: Compute, times: Times) -> Array:
     """Return the goodput at times without repairs: waiting, swaps and fewer replicas added."""
     states = choice.mended.states
     if job.repair is not None:
-        share = job.repair.hardware_share
+        share = job.repair.share
         times = replace(times, swapped=share, swap_s=job.repair.swap_s, waits=choice.mended.waits)
         if states is not None:
             waits = states.lost(times, share, choice.mtti_s)[0]
@@ -101,12 +101,11 @@ def _writers(job: Job, choice: Compute) -> int:
     return job.parallelism.replica_gpus
 
 
-def _near(problem: Problem, choice: Compute) -> tuple[dict[str, Any], float] | None:
-    """Return times of the local level and the shortest interval of its drives, None where the
-    rules forbid it."""
+def _near(problem: Problem, choice: Compute) -> dict[str, Any] | None:
+    """Return times of the local level, None where the rules forbid it."""
     job, local = problem.job, problem.job.checkpoint.local
     assert local is not None and job.restart.local_s is not None
-    drains, worn, writers = [], [0.0], _writers(job, choice)
+    drains, writers = [], _writers(job, choice)
     for item in choice.items:
         drives = item.local
         if drives.write is None or drives.capacity is None:
@@ -116,14 +115,12 @@ def _near(problem: Problem, choice: Compute) -> tuple[dict[str, Any], float] | N
         if local.keep * part_tb > drives.capacity.value * (1.0 + ROUNDING):
             return None
         drains.append(part_tb * 1000.0 / drives.write.value)
-        worn += [part_tb * DAY_S / drives.endurance.value] if drives.endurance else []
     swap_s = 0.0 if job.repair is None else job.repair.swap_s
     if max(drains) + job.restart.local_s + swap_s > choice.mtti_s * (1.0 + ROUNDING):
         return None
     survived = {"yes"} | ({"peer"} if local.copies > 1 else set())
     far = sum(s for n, s in job.failure_shares.items() if local.recovers[n] not in survived)
-    own = {"near_drain_s": max(drains), "near_restart_s": job.restart.local_s, "far": far}
-    return own | {"drain_restarts": local.drain == "restarts"}, max(worn)
+    return {"near_drain_s": max(drains), "near_restart_s": job.restart.local_s, "far": far}
 
 
 # The best interval.
@@ -142,7 +139,7 @@ def run(
     ``drains`` are the seconds to write a checkpoint, now and with appliances down.
     """
     job, checkpoint, (write_s, down_s) = problem.job, problem.job.checkpoint, drains
-    local: tuple[dict[str, Any], float] | None = ({}, 0.0)
+    local: dict[str, Any] | None = {}
     every: Any = 0
     if mode == "local":
         local, asked = _near(problem, choice), checkpoint.local
@@ -159,8 +156,8 @@ def run(
         stop_s, demand = stall_s(problem, choice), problem.storage.rule == "demand"
         stopped_s, drain_s = stop_s + checkpoint.drain_slowdown * write_s / steps, write_s
         low = np.maximum(low, down_s / (checkpoint.max_overlap if demand else 1.0))
-        fits_s = stop_s + (local[0]["near_drain_s"] if mode == "local" else down_s)
-        low = np.maximum(np.maximum(low / steps, fits_s), local[1])
+        fits_s = stop_s + (local["near_drain_s"] if mode == "local" else down_s)
+        low = np.maximum(low / steps, fits_s)
     low = np.maximum(low, stopped_s / MOST_STALLED)
     policy = checkpoint.interval
     if isinstance(policy, FixedInterval):
@@ -169,7 +166,7 @@ def run(
         bottom, high = policy.min_s, policy.max_s
     allowed, low = low <= high * (1.0 + ROUNDING), np.clip(low, bottom, high)
     times = Times(low, stopped_s, drain_s, job.restart_s, restore_s, choice.mtti_s, every=every)
-    times = replace(times, idle=job.lost_share, **local[0])
+    times = replace(times, idle=job.lost_share, **local)
 
     def worth(interval_s: Array) -> Array:
         return worth_of(job, choice, replace(times, interval_s=interval_s))

@@ -126,8 +126,8 @@ def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float)
         return Mended()
     assert item.provides.gpus is not None
     usable, unit = usable_gpus(job, item), unit_of(item, job)
-    load, each = rate * gpus / DAY_S * repair.out_s, item.provides.gpus.value // unit
-    share, swap_s = repair.hardware_share, repair.swap_s
+    share, swap_s, each = repair.share, repair.swap_s, item.provides.gpus.value // unit
+    load = rate * gpus / DAY_S * share * repair.time_s
     if swap_s > 0.0 and not _provable(share, swap_s * rate * gpus / DAY_S):
         return None
     if not is_pooled(item, job):
@@ -145,7 +145,7 @@ def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float)
     holds, size = usable if each == 1 else unit, job.parallelism.replica_gpus
     replicas = (least_replicas(item, job) or 1, gpus // size)
     units, per_replica = math.ceil(gpus / holds) + left, load * size / gpus
-    states = States.of(units, holds / size, replicas, per_replica, repair.out_s / share)
+    states = States.of(units, holds / size, replicas, per_replica, repair.time_s)
     return Mended(0.0, states)
 
 

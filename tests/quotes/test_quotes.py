@@ -10,7 +10,6 @@ import openpyxl
 import pytest
 from typer.testing import CliRunner
 
-from planner import api
 from planner.case.figures import discount
 from planner.cli import app
 from planner.errors import InputError
@@ -21,6 +20,7 @@ from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount
 from tests.world.files import FILES
+from tests.world.solved import solve
 
 TEN_PERCENT_OF_ALL = (Discount(discount="10 %", category="storage"),)
 
@@ -272,7 +272,7 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     assert again.prices[storage.id].per_year_usd == 4_000.0
     assert f"subscriptions not quoted, and kept as in the price book: {storage.id}" in said
     assert discount(storage, (*again.discounts, *TEN_PERCENT_OF_ALL)) == 0.0
-    assert api.solve(problem).status == "optimal"
+    assert solve(problem).status == "optimal"
     kept = json.loads((tmp_path / "acme.quote.json").read_text("utf-8"))
     assert kept["lines"][0]["cells"]["unit_net"] == "Sheet!E4"
     assert "NEW-1" in (tmp_path / "acme.catalog.yaml").read_text("utf-8")

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 from planner import api
 from planner.cli import app
 from planner.commands.quote import inquiry, two_figures
+from planner.loader import load
 from planner.quotes.products import QUESTIONS
 from planner.schema.plan import Plan
 from tests.world.files import FILES
+from tests.world.solved import solve
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plan(folder: Path) -> Plan:
-    return api.solve(folder / "problem.yaml")
+    return solve(folder / "problem.yaml")
 
 
 def cells(sheet: Worksheet) -> list[str]:
@@ -57,7 +59,7 @@ def test_it_says_what_is_needed_and_nothing_else(folder: Path, plan: Plan) -> No
 
 def asked_for(folder: Path, *settings: str) -> str:
     """Return what a request says of the small problem with other settings."""
-    inputs = api.load(folder / "problem.yaml", settings=settings)
+    inputs = load(folder / "problem.yaml", settings=settings)
     plan = api.solve_with(inputs, api.Options())
     made = inquiry(inputs, plan, plan.jobs[0])
     lines = [f"{name}: {value}" for name, value in made.facts]
@@ -145,7 +147,7 @@ def test_an_answer_comes_back_without_a_mapping(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     text = text.replace("  - book.yaml\n", "  - book.yaml\n  - answer.prices.yaml\n")
     (folder / "again.yaml").write_text(text, "utf-8")
-    best = api.solve(folder / "again.yaml")
+    best = solve(folder / "again.yaml")
     fast = [line for line in best.lines if line.sku == "fast_fast_7"]
     assert best.status == "optimal"
     assert [line.unit_list_usd for line in fast] == [80_000.0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
 from planner.case.resolve import resolve
+from planner.inputs import Inputs
 from planner.report.audience import for_audience
 from planner.report.views.plan import binding_text, reached, render
 from planner.report.words import duration, size, years
@@ -15,6 +15,7 @@ from tests.world.random_cases import inputs_of
 from tests.world.requests import Request
 from tests.world.shown import CASES
 from tests.world.shown import plan as made
+from tests.world.solved import solve
 
 PAGE = 45
 """Lines that a terminal of a laptop shows at once."""
@@ -28,9 +29,9 @@ def hall(**site: str) -> Request:
     return request
 
 
-def solved(request: Request) -> tuple[api.Inputs, Plan]:
+def solved(request: Request) -> tuple[Inputs, Plan]:
     inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     assert plan.status == "optimal", plan.message
     return inputs, plan
 

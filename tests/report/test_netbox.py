@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner import api, shipped
+from planner import shipped
 from planner.loader import load
 from planner.plan.cables import cable_schedule
 from planner.report import netbox
@@ -18,7 +18,7 @@ from planner.schema.layout import CableSchedule
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
-from tests.world.solved import solved
+from tests.world.solved import solve, solved
 
 FORMS = {
     # netbox-community/netbox @016a533, netbox/dcim/forms/bulk_import.py: Meta.fields of each form
@@ -139,7 +139,7 @@ def test_shipped_plans_are_taken_in(problem: str) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_plans_are_taken_in(seed: int) -> None:
     inputs = inputs_of(random_case(seed))
-    plan = api.solve_inputs(inputs, explain=False)
+    plan = solve(inputs, explain=False)
     if plan.lines and plan.racks:
         taken_in(tables(plan, cable_schedule(inputs, plan)))
 

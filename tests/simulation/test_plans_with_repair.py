@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.analysis.simulation import SimulationOptions, study
 from planner.schema.operation import Repair
 from planner.schema.plan import Plan
@@ -16,13 +15,14 @@ from tests.test_repair import asked
 from tests.world.random_cases import inputs_of
 from tests.world.random_repair import repaired_case
 from tests.world.requests import Request
+from tests.world.solved import solve
 
 DAY_S = 86_400.0
 REPAIR: dict[str, Any] = {"share": 0.8, "time": "48 h", "swap": "5 min", "spares": 1}
 
 
 def planned(request: Request) -> Plan:
-    return api.solve_inputs(inputs_of(request.case()), explain=False)
+    return solve(inputs_of(request.case()), explain=False)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     case = repaired_case(seed, wide=False)
-    plan = api.solve_inputs(inputs_of(case), explain=False)
+    plan = solve(inputs_of(case), explain=False)
     if not plan.jobs or plan.jobs[0].repair is None:
         return
     found = simulated(plan, replications=200, length_s=300 * DAY_S).jobs[0]

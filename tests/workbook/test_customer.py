@@ -39,10 +39,9 @@ def models(base: type[PlanModel] = PlanModel) -> Iterator[type[PlanModel]]:
 
 
 NAMES = {
-    "Plan.problem", "Plan.public_notes", "Line.public_notes", "Line.vendor", "Line.model",
+    "Plan.problem", "Line.vendor", "Line.model",
     "Line.part_number", "Line.description", "Line.unit", "Line.lead_time", "Line.sku",
-    "Line.site", "Line.parent", "Line.category", "Line.country_of_origin", "Line.hs_code",
-    "Line.export_class",
+    "Line.site", "Line.parent", "Line.category",
     "Totals.critical_skus", "Device.sku", "FabricReport.switch_sku",
     "FabricReport.serves", "WayPlan.id", "WayPlan.gpu_type", "JobPlan.gpu_type",
     "JobPlan.gpu_types", "JobPlan.storage_family", "JobPlan.storage_families",
@@ -51,7 +50,7 @@ NAMES = {
     "ShownIn.code", "Plan.not_counted",
     "Line.role",
 }  # fmt: skip
-"""Fields of text that leave the house: names of products, ids, and what is called public."""
+"""Fields of text that leave the house: names of products and ids."""
 
 
 def has_text(kind: Any) -> bool:
@@ -67,7 +66,7 @@ def is_dict(kind: Any) -> bool:
     return get_origin(kind) is dict
 
 
-def test_no_free_text_leaves_but_names_and_public_notes() -> None:
+def test_no_free_text_leaves_but_names() -> None:
     texts = {
         f"{model.__name__}.{name}"
         for model in models()

@@ -15,7 +15,7 @@ from planner.workbook.book import Book, Sheet
 from planner.workbook.live import (
     FAULT,
     V,
-    and_,
+    differs,
     exp,
     grouped,
     if_,
@@ -29,7 +29,6 @@ from planner.workbook.live import (
     or_na,
     round_,
     round_up,
-    same,
 )
 from tests.workbook.excel import Excel, cached
 
@@ -59,9 +58,8 @@ def tree(draw: random.Random, cells: list[V], depth: int) -> V:
         lambda: round_up(one),
         lambda: exp(one / 1e6),
         lambda: or_na(ln(one)),
-        lambda: if_(same(one, two), one, -two),
+        lambda: if_(differs(one, two), one, -two),
         lambda: if_(is_number(one), one, 0),
-        lambda: if_(and_(one < two, two > 0), two, one),
     ]
     return draw.choice(kinds)()
 

@@ -36,7 +36,8 @@ def replace_formula(text: str) -> Change:
 def type_into(kind: str, key: str, value: object) -> Change:
     def change(source: Made, book: Workbook) -> None:
         entry = source.input(kind, key)
-        book[entry.sheet][entry.cell] = value
+        sheet, address = entry.place
+        book[sheet][address] = value
 
     return change
 
@@ -57,7 +58,7 @@ def delete_sheet(book: Workbook, name: str) -> None:
 def number_under_a_line(source: Made, book: Workbook) -> None:
     """Type a number into a blank cell of a column that is summed."""
     own = source.input("own_line", "Own lines|1|model")
-    row = int(re.sub(r"\D", "", own.cell))
+    row = int(re.sub(r"\D", "", own.place[1]))
     column = next(c.column_letter for c in book["Quote"][12] if "Support" in str(c.value))
     book["Quote"][f"{column}{row}"] = 1_000_000
 
@@ -138,11 +139,6 @@ def test_workbooks_of_others_are_refused(tmp_path: Path) -> None:
     book.save(tmp_path / "theirs.xlsx")
     with pytest.raises(InputError, match="planner did not write this workbook"):
         audit(tmp_path / "theirs.xlsx")
-    for name in ("BOM", "About", "Checkpoint"):
-        book.create_sheet(name)
-    book.save(tmp_path / "old.xlsx")
-    with pytest.raises(InputError, match="earlier version"):
-        audit(tmp_path / "old.xlsx")
 
 
 def test_a_sheet_of_ones_own_is_no_edit(tmp_path: Path) -> None:

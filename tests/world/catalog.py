@@ -254,7 +254,7 @@ def problem(**changes: Any) -> dict[str, Any]:
             "colocation": "100 USD/kW/month", "discount_rate": "7 %", "support_years": 3.0,
         },
         "items": {
-            "weave": {"installed": 3, "support_years": 2.5},
+            "weave": {"installed": 3},
             "box": {"installed": 1, "stock": 90},
             "gpu_a": {"max": 40},
         },

@@ -193,7 +193,7 @@ policy:
         "items:\n  gpu_box: {max: 64}\n",
         """\
 items:
-  gpu_box: {max: 64, installed: 1, stock: 63, support_years: 2.5}
+  gpu_box: {max: 64, installed: 1, stock: 63}
   weave: {installed: 2}
 """,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from planner.api import solve_inputs
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from tests.world.catalog import ITEMS, inputs_of
+from tests.world.solved import solve
 
 STORAGE = {"delivered_fraction": {"read": 0.8, "write": 0.8}}
 RACK = {"height": "48 RU", "power": "45 kW"}
@@ -22,7 +22,7 @@ class Known(NamedTuple):
 
 
 def _solved(inputs: Inputs) -> Known:
-    plan = solve_inputs(inputs)
+    plan = solve(inputs)
     assert plan.status == "optimal"
     return Known(inputs, plan)
 

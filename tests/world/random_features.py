@@ -198,8 +198,6 @@ def _time(draft: Draft) -> None:
     for name in draft.hardware.prices:
         if random.random() < 0.25:
             draft.hardware.prices[name]["support_included_years"] = random.choice((1, 1.5, 3))
-        if name in draft.problem["items"] and random.random() < 0.2:
-            draft.problem["items"][name]["support_years"] = random.choice((0, 1, 2.5, 4))
 
 
 def _budgets(draft: Draft) -> None:

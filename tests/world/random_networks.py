@@ -150,12 +150,6 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     wanted: Raw = {"switch": name, "min_switches": random.choice((1, 2))}
     if random.random() < 0.3:
         wanted["oversubscription"] = random.choice((1.5, 2))
-    apart = Random(repr(wanted))
-    if apart.random() < 0.3:
-        wanted["edge"] = {
-            "ports": apart.randint(1, 4),
-            "speed": apart.choice(("50 Gb/s", "200 Gb/s")),
-        }
     return wanted
 
 
@@ -215,8 +209,6 @@ def service(hardware: Hardware, random: Random, name: str, racks: bool) -> str:
     item["service"] = {"per": per}
     if per == "hardware":
         hardware.prices[name]["list"] = f"{spread(random, 0.2, 12):.2f} USD"
-        if random.random() < 0.4:
-            item["service"]["of"] = ["gpu_system", random.choice(("storage", "switch"))]
     if random.random() < 0.3:
         hardware.prices[name]["per_year"] = f"{spread(random, 5, 60):.2f} USD"
     return name

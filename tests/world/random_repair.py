@@ -1,4 +1,4 @@
-"""Random problems whose hardware is mended: spares, trays, classes of failures, swaps."""
+"""Random problems whose hardware is mended: spares, trays, swaps."""
 
 from __future__ import annotations
 
@@ -31,13 +31,8 @@ def repaired_case(seed: int, case: Case | None = None, *, wide: bool = False) ->
 
 def _repair(random: Random) -> Raw:
     """Return a repair whose load on small clusters of failing GPUs is next to nothing, or large."""
-    repair: Raw = {}
-    if random.random() < 0.75:
-        share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
-        repair |= {"share": share, "time": _time(random)}
-    else:
-        shares = [round(random.uniform(0.05, 0.45), 2) for _ in range(random.randint(1, 2))]
-        repair["classes"] = [{"share": each, "time": _time(random)} for each in shares]
+    share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
+    repair: Raw = {"share": share, "time": _time(random)}
     if random.random() < 0.5:
         repair["unit"] = "tray"
     if random.random() < 0.4:

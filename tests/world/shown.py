@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from planner.api import solve_inputs
 from planner.schema.plan import Plan
 from tests.world import known_plans
 from tests.world.known_plans import Known
+from tests.world.solved import solve
 from tests.world.tampering import put
 
 Solved = Callable[[], Known]
@@ -29,4 +29,4 @@ def infeasible() -> Plan:
     """Return the answer to a problem without a plan."""
     inputs = known_plans.limited().inputs
     asked = put(inputs.problem, ("site", "facility_power_kw"), 1.0)
-    return solve_inputs(replace(inputs, problem=asked))
+    return solve(replace(inputs, problem=asked))

@@ -14,6 +14,7 @@ from planner import api, shipped
 from planner.analysis.request import ignore
 from planner.api import Options
 from planner.inputs import Inputs, inputs_to_text
+from planner.loader import load
 from planner.report import plan_json
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
@@ -23,6 +24,20 @@ DENSE_HALL = Path(__file__).parents[1] / "data" / "hall_10MW.yaml"
 FILES = {**shipped.problem_files(), "hall_10MW": DENSE_HALL}
 FOLDER = "PLANNER_TESTS_SOLVED"
 """Names the folder in which the processes of a run keep plans for one another."""
+
+
+def solve(
+    problem: Inputs | Path | str,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    **options: Any,
+) -> Plan:
+    """Return the verified plan of a problem file, or of inputs made in memory."""
+    if isinstance(problem, Inputs):
+        return api.solve_with(problem, Options(**options))
+    inputs = load(Path(problem), settings=settings, scenario=scenario)
+    return api.solve_with(inputs, Options(**options), read_back=True)
 
 
 @cache
@@ -36,12 +51,7 @@ def solved(problem: str, *settings: str, scenario: str | None = None, explain: b
     if kept.exists():
         plan: Plan = pickle.loads(kept.read_bytes())
         return plan
-    plan = api.solve(
-        FILES[problem],
-        settings=settings,
-        scenario=scenario,
-        options=api.Options(explain=explain),
-    )
+    plan = solve(FILES[problem], settings=settings, scenario=scenario, explain=explain)
     _keep(kept, plan)
     return plan
 
@@ -74,7 +84,7 @@ def explained_once(explain: Callable[..., Explanation]) -> Callable[..., Explana
 
 def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     """Solve a problem file and write the plan to ``path`` as `planner solve` does; return it."""
-    inputs = api.load(Path(problem), settings=settings)
+    inputs = load(Path(problem), settings=settings)
     plan = api.solve_with(inputs, api.Options())
     path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     return plan

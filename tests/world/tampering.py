@@ -30,7 +30,6 @@ FREE |= {
 }
 # Other forms of figures that are judged.
 FREE |= {"daly_s", "goodput_first_order", "goodput_understated"}
-FREE |= {"support_level", "public_notes"}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
 DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}

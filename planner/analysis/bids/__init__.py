@@ -9,63 +9,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, product
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from planner.analysis.bids.evaluation import Evaluated, Evaluator, figures_of, offered_prices
 from planner.analysis.bids.offers import (
     LETTERS,
     LOTS,
+    Charges,
+    Counts,
     Offer,
+    Prices,
     lot_counts,
+    objections,
     offer_of,
     price_of,
     read_bids,
+    with_offers,
 )
 from planner.analysis.request import PROBLEMS, Request, head_of
+from planner.api import Options
+from planner.case import resolve
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
+from planner.currency import Currency
 from planner.errors import Finding, InputError
-from planner.limits import known
+from planner.figures import OBJECTIVES
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers
+from planner.optimizer.optimise import optimise
+from planner.paths import job_path
+from planner.plan import assemble
 from planner.quotes.lines import is_total
-from planner.schema.bill import Award, Bid, BidLine, Bids, BidState, BreakEven, Mix, Quote
-from planner.schema.plan import Plan
-
-__all__ = ["evaluate", "run"]
-
-
-class Score(NamedTuple):
-    """A bid's value in the measure, and its money."""
-
-    value: float
-    usd: float
-
-
-@dataclass
-class Entry:
-    """A bid while it is evaluated; ``at`` keeps its plans by share of its prices."""
-
-    offer: Offer
-    evaluated: Evaluated | None = None
-    lines: Sequence[BidLine] = ()
-    rank: int | None = None
-    at: dict[float, Evaluated] = field(default_factory=dict)
-
-    def plan_at(self, evaluator: Evaluator, share: float) -> Evaluated:
-        """The bid planned at a share of its prices."""
-        if share not in self.at:
-            offer = self.offer.at(share)
-            lots = {
-                category: lot_counts(offer, category, evaluator.inputs)
-                for category in LOTS
-                if offer.lot(category)
-            }
-            prices = offered_prices(evaluator, (offer,), lots, {})
-            found = evaluator.evaluate((offer,), prices, lots, pay_surplus=True)
-            self.at[share] = found
-            if share == 1.0 and found.plan is not None:
-                self.lines = evaluator.lines(found, prices)
-        return self.at[share]
+from planner.report.words import product as product_name
+from planner.schema.bill import (
+    Award,
+    Bid,
+    BidCharge,
+    BidFigures,
+    BidMeasure,
+    Bids,
+    BidState,
+    BreakEven,
+    Lack,
+    LackKind,
+    Mix,
+    Quote,
+)
+from planner.schema.catalog import Item
+from planner.schema.explanation import Breach, breaches_of
+from planner.schema.plan import Line, Plan
+from planner.schema.prices import Discount, Price
+from planner.schema.problem import Objective
+from planner.sizing.facility import discounted_years
+from planner.verifier import verify
+from planner.workbook.audit import Draft, NothingRunsError, evaluate_draft
 
 
 def run(
@@ -97,8 +95,7 @@ def run(
     given = {"vendor": vendor, "mapping": mapping, "date": date, "currency": currency}
     read = read_bids(files, request.inputs, **given, rate=rate)
     evaluator = Evaluator(request.inputs, request.options())
-    found, _ = evaluate(evaluator, read, progress=request.progress)
-    return found
+    return evaluate(evaluator, read, progress=request.progress)
 
 
 def evaluate(
@@ -106,8 +103,8 @@ def evaluate(
     quotes: Sequence[Quote],
     *,
     progress: Callable[[int, int], None] = lambda done, asked: None,
-) -> tuple[Bids, Plan | None]:
-    """The evaluation of bids, and the plan of the best of them.
+) -> Bids:
+    """Plan quotes, rank them, and find the best mix and the break-even prices.
 
     Args:
         evaluator: the problem.
@@ -124,20 +121,16 @@ def evaluate(
             entry.evaluated = entry.plan_at(evaluator, 1.0)
         progress(done, parts)
     ranked = _rank(evaluator, entries)
-    best = ranked[0].evaluated if ranked else None
     mix, remark = None, "no bid can be evaluated"
     closed = [entry.offer for entry in entries if entry.evaluated is not None]
     if closed:
-        mix, remark = best_mix(evaluator, closed, best)
+        mix, remark = best_mix(evaluator, closed)
     records = []
     for done, entry in enumerate(entries, len(entries) + 2):
         records.append(_record(evaluator, entry, ranked))
         progress(done, parts)
-    base, bound = evaluator.base
-    found = Bids(
+    return Bids(
         **head_of(evaluator.inputs, evaluator.options.gap),
-        base=None if base is None else base.objective.value,
-        base_bound=bound,
         measure=evaluator.measure,
         money=evaluator.money,
         bids=tuple(records),
@@ -146,18 +139,337 @@ def evaluate(
         message=None if ranked else "no bid meets every limit",
         status="optimal" if ranked else "infeasible",
     )
-    planned = (each.evaluated for each in entries if each.evaluated and each.evaluated.plan)
-    shown = best or next(planned, None)
-    return found, None if shown is None else shown.plan
+
+
+# Offers planned on the problem
+
+_OF_JOB = ("jobs.", "storage.")
+_FACTS = (
+    "storage.client_limit",
+    "storage.tolerate_down",
+    *map(job_path, ("checkpoint.stall", "checkpoint.local", "restore.restart", "restart.")),
+    *map(job_path, ("repair", "parallelism", "gpus.hot_spares", "gpus.per_system")),
+    job_path("gpus.max_types"),
+)
+"""Levers that define the job rather than limit it."""
+_LATE = "the search ended before a plan was found"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The result of offers on the problem, ``inputs`` with them.
+
+    ``plan`` is the best one, or one that breaks limits (``breaches``) or rules (``against``);
+    ``why``: there is none; ``proven``: to the gap asked for, or to have no plan.
+    """
+
+    inputs: Inputs
+    prices: Prices
+    charges: Charges
+    plan: Plan | None = None
+    breaches: tuple[Breach, ...] = ()
+    against: tuple[str, ...] = ()
+    why: str = ""
+    proven: bool = True
+
+    @property
+    def meets(self) -> bool:
+        """Whether every limit and rule holds."""
+        return self.plan is not None and not self.breaches and not self.against
+
+    @property
+    def lines(self) -> list[Line]:
+        """Purchased products of the plan, without parts of others."""
+        lines = () if self.plan is None else self.plan.lines
+        return [line for line in lines if line.parent is None and line.purchased]
+
+
+@dataclass
+class Evaluator:
+    """Plans offers on a problem, and values their plans."""
+
+    inputs: Inputs
+    options: Options
+
+    @property
+    def shown_in(self) -> Currency:
+        """The problem's currency; prices are rounded to its smallest unit."""
+        return self.inputs.problem.shown_in
+
+    @property
+    def money(self) -> Literal["tco", "capex"]:
+        """The money that counts: over the term where there is one and capex is not the goal."""
+        problem = self.inputs.problem
+        capex = problem.term is None or problem.objective.minimize == "cost"
+        return "capex" if capex else "tco"
+
+    @property
+    def measure(self) -> BidMeasure:
+        """The measure of the ranking: the problem's objective.
+
+        Most work is ranked by money per work: a larger bid is no better.
+        """
+        goal = self.inputs.problem.objective
+        if goal.maximize is None:
+            row = OBJECTIVES[goal.name]
+            return BidMeasure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
+        money = "TCO" if self.money == "tco" else "capex"
+        flops = goal.maximize == "goodput"
+        work = "useful PFLOP/s" if flops else "useful GPU"
+        return BidMeasure(
+            name=f"{self.money}_per_useful_{'pflops' if flops else 'gpu'}",
+            label=f"{money} per {work}",
+            unit=f"USD per {work}",
+            sense="minimize",
+        )
+
+    @property
+    def in_money(self) -> bool:
+        """Whether the measure is money, or money per work."""
+        own = OBJECTIVES.get(self.measure.name)
+        return own is None or own.figure.money
+
+    def score(self, plan: Plan) -> Score:
+        """A plan's value in the measure, and its money that counts."""
+        totals, job = plan.totals, plan.jobs[0]
+        assert totals is not None
+        usd = (totals.tco_usd if self.money == "tco" else totals.capex_usd) or 0.0
+        if self.measure.name in OBJECTIVES:
+            assert plan.objective.value is not None
+            return Score(plan.objective.value, usd)
+        flops = self.measure.name.endswith("pflops")
+        return Score(usd / ((job.useful_pflops if flops else job.useful_gpus) or math.nan), usd)
+
+    def evaluate(
+        self,
+        offers: Sequence[Offer],
+        owners: Mapping[str, Offer],
+        *,
+        whole: bool,
+    ) -> Evaluated:
+        """The best plan of offers, or the limits that they break.
+
+        Args:
+            offers: bids that are awarded, whose charges count.
+            owners: the bid of each lot, by category.
+            whole: whether all quoted units are paid, and broken limits are looked for.
+        """
+        lots = {lot: lot_counts(offer, lot, self.inputs) for lot, offer in owners.items()}
+        prices = self._lowest_prices(offers, owners)
+        charges = [(offer, charge) for offer in offers for charge in offer.charges]
+        found = self._evaluate(prices, lots, charges, show_broken=whole)
+        if found.plan is None:
+            return found
+        settled, surplus = self._settle(found, pay_surplus=whole)
+        if settled == prices and not surplus:
+            return found
+        return self._evaluate(settled, lots, [*charges, *surplus], show_broken=whole)
+
+    def _lowest_prices(self, offers: Sequence[Offer], owners: Mapping[str, Offer]) -> Prices:
+        """The offered price of each product: of a lot its owner's, of others the lowest."""
+        found: dict[str, tuple[Price, Offer]] = {}
+        for offer in offers:
+            for id_, each in offer.products.items():
+                category = each.item.category
+                if category in LOTS and owners.get(category) is not offer:
+                    continue
+                price = price_of(each, offer, self.inputs)
+                usd = self.unit_usd(each.item, price, ())
+                if id_ not in found or usd < self.unit_usd(each.item, found[id_][0], ()):
+                    found[id_] = price, offer
+        return found
+
+    def _settle(self, found: Evaluated, *, pay_surplus: bool) -> tuple[Prices, Charges]:
+        """Prices for the counts of a plan, and charges for surplus units.
+
+        Units included in another price are free; those beyond them cost as in the book.
+        """
+        settled, surplus = dict(found.prices), []
+        bought = {line.sku: line.purchased for line in found.lines}
+        for id_, (price, offer) in found.prices.items():
+            each, need = offer.products[id_], bought.get(id_, 0)
+            book = self.inputs.prices.get(id_)
+            if each.included and need > each.units and book is not None:
+                net = unit_net_usd(each.item, book, self.inputs.discounts, self.shown_in)
+                usd = net * (need - each.units) / need
+                settled[id_] = price.model_copy(update={"list_usd": usd}), offer
+            over = each.units - need
+            if pay_surplus and over > 1e-9 and each.unit_usd:
+                label = f"{over:g} {each.item.model} more than are needed"
+                usd = over * each.unit_usd
+                charge = BidCharge(kind="surplus", label=label, usd=usd, cells=each.cells)
+                surplus.append((offer, charge))
+        return settled, surplus
+
+    def _evaluate(
+        self, prices: Prices, lots: Counts, charges: Charges, *, show_broken: bool
+    ) -> Evaluated:
+        inputs = with_offers(self.inputs, prices, lots, charges)
+        bare = Evaluated(inputs, prices, charges, against=tuple(objections(self.inputs, lots)))
+        if bare.against:
+            return bare
+        plan, why = self._plan(inputs)
+        if plan is not None:
+            return replace(bare, plan=plan, proven=plan.status == "optimal")
+        if why == _LATE or not show_broken:
+            return replace(bare, why=why, proven=why != _LATE)
+        return self._broken(bare, lots, why)
+
+    def _plan(self, inputs: Inputs) -> tuple[Plan | None, str]:
+        """The best plan of inputs, or the reason why there is none."""
+        try:
+            case = resolve(inputs)
+            answer = optimise(case, gap=self.options.gap, effort=self.options.effort)
+            if answer.operation is None:
+                late = answer.status == "no_solution"
+                return None, _LATE if late else "no plan meets every limit"
+            solver, gap = self.options.solver, self.options.gap
+            plan = assemble(inputs, case, answer, solver=solver, gap=gap)
+        except InputError as error:
+            return None, error.findings[0].message
+        verify(inputs, plan)
+        return plan, ""
+
+    def _broken(self, bare: Evaluated, lots: Counts, why: str) -> Evaluated:
+        """The most useful work of offers without a plan, and the limits that it breaks.
+
+        Limits of site, money and targets are lifted first, then those of the job.
+        """
+        if any(lot not in lots for lot in LOTS):
+            # without a bid on a lot, its count decides which limits break
+            return replace(bare, against=(f"{why} with its products in any numbers",))
+        sold = {item.id for item in bare.inputs.items if item.category in LOTS}
+        every = [
+            lever
+            for lever in levers(bare.inputs)
+            if not lever.path.startswith(_FACTS)
+            and not (lever.path.startswith("items.") and lever.path.split(".")[1] in sold)
+        ]
+        outer = [lever for lever in every if not lever.path.startswith(_OF_JOB)]
+        compared = self._without(bare, outer) or self._without(bare, every)
+        return compared or replace(bare, why=why, against=("the job cannot run on it as quoted",))
+
+    def _without(self, bare: Evaluated, lifted: Sequence[Lever]) -> Evaluated | None:
+        """The most useful work without some limits, compared with all of them; None where nothing
+        runs."""
+        loose = applied(bare.inputs, [change for lever in lifted for change in lever.off])
+        goal = loose.problem.objective
+        goal = Objective(maximize="useful_gpus") if goal.maximize is None else goal
+        most = {"objective": goal.model_copy(update={"indifference": 0.0})}
+        loose = replace(loose, problem=loose.problem.model_copy(update=most))
+        plan, _ = self._plan(loose)
+        if plan is None:
+            return None
+        counts = {line.sku: line.quantity for line in plan.lines if line.parent is None}
+        draft = Draft(bare.inputs, plan, counts, interval_s=plan.jobs[0].interval_s)
+        try:
+            broken, checked = evaluate_draft(draft)
+        except (InputError, NothingRunsError):
+            return None
+        reported = {limit.name for limit in broken.limits}
+        return replace(
+            bare,
+            plan=broken,
+            breaches=breaches_of(broken.limits, {name for name, _ in checked.breaches}),
+            against=tuple(text for name, text in checked.breaches if name not in reported),
+        )
+
+    # Money of products
+
+    def unit_usd(self, item: Item, price: Price, off: Sequence[Discount]) -> float:
+        """Cost of a unit with support and subscription where they count."""
+        return unit_net_usd(item, price, off, self.shown_in) + sum(self._term_usd(item, price, off))
+
+    def _term_usd(self, item: Item, price: Price, off: Sequence[Discount]) -> tuple[float, float]:
+        """Support and subscription of a unit over the term, where that counts."""
+        term = self.inputs.problem.term
+        if term is None or self.money == "capex":
+            return 0.0, 0.0
+        support = support_usd_per_year(item, price, off, self.shown_in)
+        support *= support_factor(item, replace(self.inputs, prices={item.id: price}))
+        yearly = self.shown_in.rounded_usd(
+            (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
+        )
+        return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
+
+    def lacks(self, found: Evaluated) -> Iterator[Lack]:
+        """Yield needed products and services that are not quoted, at their cost."""
+        own = {item.id for item in self.inputs.items}
+        for line in found.lines:
+            if line.sku in own:
+                for kind, units, (usd, low, high) in self._lacks_of(found, line):
+                    yield Lack(
+                        sku=line.sku, product=product_name(line), kind=kind,
+                        units=units, usd=usd, low_usd=low, high_usd=high,
+                    )  # fmt: skip
+
+    def _lacks_of(self, found: Evaluated, line: Line) -> Iterator[_Lacking]:
+        """Yield the missing units, support and subscription of one product."""
+        count, at_once = line.purchased, line.extended_net_usd or 0.0
+        price, item = found.inputs.prices.get(line.sku), found.inputs.item(line.sku)
+        off = found.inputs.discounts
+        if price is None:
+            yield "units", count, (at_once, 0.0, 0.0)
+            return
+        support, yearly = (count * each for each in self._term_usd(item, price, off))
+        ends = [
+            price.model_copy(
+                update={
+                    "list_usd": price.range_usd[at],
+                    "per_year_usd": price.per_year_usd and price.per_year_range_usd[at],
+                }
+            )
+            for at in (0, 1)
+        ]
+        if line.sku not in found.prices:
+            low, high = (count * self.unit_usd(item, end, off) for end in ends)
+            yield "units", count, (at_once + support + yearly, low, high)
+            return
+        more = count - found.prices[line.sku][1].products[line.sku].units
+        if more > 1e-9:
+            usd = at_once if line.unit_net_usd is None else more * line.unit_net_usd
+            yield "more_units", more, (usd, usd, usd)
+        if support and price.support_source != "quote":
+            yield "support", count, (support, support, support)
+        if yearly:
+            low, high = (count * self._term_usd(item, end, off)[1] for end in ends)
+            yield "subscription", count, (yearly, low, high)
+
+
+class Score(NamedTuple):
+    """A plan's value in the measure, and its money."""
+
+    value: float
+    usd: float
+
+
+_Lacking = tuple[LackKind, float, tuple[float, float, float]]
+"""Kind and units of what is not quoted; its cost, and the cost at both ends of the book."""
 
 
 # Records
 
 
+@dataclass
+class Entry:
+    """A bid while it is evaluated; ``at`` keeps its plans by share of its prices."""
+
+    offer: Offer
+    evaluated: Evaluated | None = None
+    rank: int | None = None
+    at: dict[float, Evaluated] = field(default_factory=dict)
+
+    def plan_at(self, evaluator: Evaluator, share: float) -> Evaluated:
+        """The bid planned at a share of its prices."""
+        if share not in self.at:
+            offer = self.offer.at(share)
+            owners = {lot: offer for lot in LOTS if offer.lot(lot)}
+            self.at[share] = evaluator.evaluate((offer,), owners, whole=True)
+        return self.at[share]
+
+
 def _record(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> Bid:
-    offer, evaluated = entry.offer, entry.evaluated
-    quote, lines = offer.quote, entry.lines
-    stated = [each.stated for each in quote.sums]
+    offer, evaluated, quote = entry.offer, entry.evaluated, entry.offer.quote
     found = Bid(
         key=offer.key,
         vendor=quote.vendor,
@@ -167,7 +479,6 @@ def _record(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> Bid:
         currency=quote.currency,
         usd_per_unit=quote.usd_per_unit,
         quoted_usd=offer.quoted_usd,
-        stated_usd=stated[-1] * quote.usd_per_unit if stated else None,
         rebate=offer.rebate,
         state="open",
         charges=offer.charges,
@@ -186,17 +497,29 @@ def _record(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> Bid:
         "rank": entry.rank,
     }
     if evaluated.plan is not None:
-        lacks = tuple(evaluator.lacks(evaluated, lines))
+        lacks = tuple(evaluator.lacks(evaluated))
         update |= {
-            "measured": evaluator.value(evaluated.plan),
-            "figures": figures_of(evaluated.plan),
-            "lines": tuple(lines),
+            "measured": evaluator.score(evaluated.plan).value,
+            "figures": _figures(evaluated.plan),
             "charges": tuple(charge for _, charge in evaluated.charges),
             "lacks": lacks,
             "lacks_usd": math.fsum(lack.usd for lack in lacks),
             "break_even": break_even(evaluator, entry, ranked),
         }
     return found.model_copy(update=update)
+
+
+def _figures(plan: Plan) -> BidFigures:
+    totals, job = plan.totals, plan.jobs[0]
+    assert totals is not None
+    return BidFigures(
+        capex_usd=totals.capex_usd or 0.0,
+        tco_usd=totals.tco_usd,
+        useful_gpus=job.useful_gpus,
+        useful_pflops=job.useful_pflops,
+        goodput=job.goodput,
+        usd_per_useful_gpu_hour=totals.usd_per_useful_gpu_hour,
+    )
 
 
 def _unread_cells(quote: Quote) -> Iterator[str]:
@@ -210,29 +533,27 @@ def _unread_cells(quote: Quote) -> Iterator[str]:
 # Ranks
 
 
-def score_of(evaluator: Evaluator, plan: Plan) -> Score:
-    """Score of a plan."""
-    return Score(evaluator.value(plan), evaluator.usd(plan))
-
-
 def order_scores(evaluator: Evaluator, scores: Sequence[Score]) -> list[int]:
-    """Places of scores, the best first; within the tolerance the cheapest is first."""
+    """Places of scores, the best first; within the tolerance the cheapest is first.
+
+    In money there is no tolerance.
+    """
     sign = 1.0 if evaluator.measure.sense == "minimize" else -1.0
+    tolerance = 0.0 if evaluator.in_money else evaluator.inputs.problem.objective.indifferent
     left, found = list(range(len(scores))), []
     while left:
         best = min(left, key=lambda at: sign * scores[at].value)
-        room = evaluator.tolerance * abs(scores[best].value)
+        room = tolerance * abs(scores[best].value)
         near = [at for at in left if sign * (scores[at].value - scores[best].value) <= room]
-        first = min(near, key=lambda at: scores[at].usd) if evaluator.tolerance else best
-        found.append(first)
-        left.remove(first)
+        found.append(min(near, key=lambda at: scores[at].usd) if tolerance else best)
+        left.remove(found[-1])
     return found
 
 
 def _rank(evaluator: Evaluator, entries: Sequence[Entry]) -> list[Entry]:
     """The bids that meet every limit, the best first."""
     meeting = [
-        (entry, score_of(evaluator, entry.evaluated.plan))
+        (entry, evaluator.score(entry.evaluated.plan))
         for entry in entries
         if entry.evaluated is not None and entry.evaluated.meets and entry.evaluated.plan
     ]
@@ -246,7 +567,7 @@ def _rank(evaluator: Evaluator, entries: Sequence[Entry]) -> list[Entry]:
 # The best mix
 
 _MOST_AWARDS = 600
-"""Of more awards only those without a bid beside the owners of the lots are planned."""
+"""Of more awards the first are planned, those of the fewest bids."""
 
 
 class Choice(NamedTuple):
@@ -256,67 +577,37 @@ class Choice(NamedTuple):
     owners: Mapping[str, Offer]
 
 
-def best_mix(
-    evaluator: Evaluator, offers: Sequence[Offer], best: Evaluated | None
-) -> tuple[Mix | None, str]:
-    """The best award of lots, and a remark where there is none or not all were planned.
-
-    Args:
-        evaluator: the problem.
-        offers: the bids.
-        best: the best single bid that meets every limit.
-    """
-    found: list[tuple[Choice, Evaluated]] = []
-    choices: list[Choice] = []
-    remark, proven = "", True
+def best_mix(evaluator: Evaluator, offers: Sequence[Offer]) -> tuple[Mix | None, str]:
+    """The best award of lots, or the reason why there is none."""
+    found: list[tuple[Choice, Plan]] = []
+    tried = 0
     for book in (False, True):  # a lot may have to be bought at the book's prices
-        choices = list(_choices(evaluator, offers, book=book))
-        if len(choices) > _MOST_AWARDS:
-            choices = list(_choices(evaluator, offers, book=book, beside=False))
-            remark = "too many awards: only those in which every bid has a lot were planned"
-        evaluated = [(choice, _plan_award(evaluator, choice)) for choice in choices]
-        proven = not remark and all(each.proven for _, each in evaluated)
-        found = [(choice, each) for choice, each in evaluated if each.meets]
+        choices = list(islice(_choices(evaluator, offers, book=book), _MOST_AWARDS + 1))
+        proven, tried = len(choices) <= _MOST_AWARDS, min(len(choices), _MOST_AWARDS)
+        for choice in choices[:_MOST_AWARDS]:
+            each = evaluator.evaluate(choice.bids, choice.owners, whole=False)
+            proven = proven and each.proven
+            if each.plan is not None and each.meets:
+                found.append((choice, each.plan))
         if found:
             break
     else:
-        return None, f"none of {len(choices)} awards of lots meets every limit"
-    found.sort(key=lambda entry: len(entry[0].bids))  # of equal ones that of fewer bids
-    plans = [each.plan for _, each in found if each.plan is not None]
-    at = order_scores(evaluator, [score_of(evaluator, plan) for plan in plans])[0]
-    (choice, chosen), plan = found[at], plans[at]
-    value, least = evaluator.value(plan), evaluator.measure.sense == "minimize"
-    bounds = [each.bound for _, each in found if each.bound is not None]
-    bounded = evaluator.measure.name == plan.objective.name and len(bounds) == len(found)
-    saves = better = None
-    if best is not None and best.plan is not None:
-        was = evaluator.value(best.plan)
-        saves = evaluator.usd(best.plan) - evaluator.usd(plan)
-        better = (was - value if least else value - was) / abs(was) if was else None
+        return None, f"none of {tried} awards of lots meets every limit"
+    scores = [evaluator.score(plan) for _, plan in found]
+    at = order_scores(evaluator, scores)[0]
+    choice, plan = found[at]
     return Mix(
-        awards=tuple(_awards(choice, chosen)),
+        awards=tuple(_awards(choice, plan)),
         bids=tuple(offer.key for offer in choice.bids),
-        measured=value,
-        bound=(min if least else max)(bounds) if bounded else None,
+        measured=scores[at].value,
         proven=proven,
-        figures=figures_of(plan),
-        tried=len(choices),
-        possible=len(found),
-        saves_usd=saves,
-        better=better,
-    ), remark
+        figures=_figures(plan),
+        tried=tried,
+    ), ""
 
 
-def _plan_award(evaluator: Evaluator, choice: Choice) -> Evaluated:
-    lots = {lot: lot_counts(each, lot, evaluator.inputs) for lot, each in choice.owners.items()}
-    prices = offered_prices(evaluator, choice.bids, lots, choice.owners)
-    return evaluator.evaluate(choice.bids, prices, lots, pay_surplus=False, show_broken=False)
-
-
-def _choices(
-    evaluator: Evaluator, offers: Sequence[Offer], *, book: bool, beside: bool = True
-) -> Iterator[Choice]:
-    """Yield each award of the lots, alone and with bids ``beside`` that are cheaper in the rest.
+def _choices(evaluator: Evaluator, offers: Sequence[Offer], *, book: bool) -> Iterator[Choice]:
+    """Yield each award of the lots, alone, then with bids beside that are cheaper in the rest.
 
     Args:
         book: whether a lot with bids may be bought at the book's prices.
@@ -325,43 +616,37 @@ def _choices(
     for lot in LOTS:
         bidders: list[Offer | None] = [offer for offer in offers if offer.lot(lot)]
         having.append([*bidders, None] if book or not bidders else bidders)
-    for pair in product(*having):
+    for count, pair in product(range(len(offers) + 1), list(product(*having))):
         owners = {lot: offer for lot, offer in zip(LOTS, pair, strict=True) if offer is not None}
-        main = [offer for offer in offers if offer in owners.values()]
-        others = [offer for offer in offers if beside and _is_cheaper(evaluator, offer, main)]
-        for count in range(len(others) + 1):
-            for more in combinations(others, count):
-                if main or more:
-                    bids = tuple(offer for offer in offers if offer in (*main, *more))
-                    yield Choice(bids, owners)
+        main = list(owners.values())
+        cheaper = [each for each in offers if _is_cheaper(evaluator, each, main)]
+        for beside in combinations(cheaper, count):
+            if main or beside:
+                yield Choice(tuple(each for each in offers if each in (*main, *beside)), owners)
 
 
 def _is_cheaper(evaluator: Evaluator, offer: Offer, main: Sequence[Offer]) -> bool:
     """Whether a bid is cheaper in any product outside the lots than the main bids, or the book."""
-    if offer in main:
-        return False
+    inputs, off = evaluator.inputs, evaluator.inputs.discounts
     for id_, own in offer.products.items():
-        if own.item.category in LOTS or own.included:
+        if offer in main or own.item.category in LOTS or own.included:
             continue
-        book = evaluator.inputs.prices.get(id_)
         price, *others = (
-            evaluator.unit_usd(
-                own.item, price_of(bid.products[id_], bid, evaluator.inputs), discounted=False
-            )
+            evaluator.unit_usd(own.item, price_of(bid.products[id_], bid, inputs), ())
             for bid in (offer, *main)
             if id_ in bid.products
         )
-        others = others or [math.inf if book is None else evaluator.unit_usd(own.item, book)]
-        if price < min(others):
+        if not others and id_ in inputs.prices:
+            others = [evaluator.unit_usd(own.item, inputs.prices[id_], off)]
+        if price < min(others, default=math.inf):
             return True
     return False
 
 
-def _awards(choice: Choice, evaluated: Evaluated) -> Iterator[Award]:
+def _awards(choice: Choice, plan: Plan) -> Iterator[Award]:
     """Yield an award for each lot and one for all else, with its bids and purchased units."""
-    assert evaluated.plan is not None
-    lines = [line for line in evaluated.plan.lines if line.parent is None and line.purchased]
-    for lot in ("gpu_system", "storage"):
+    lines = [line for line in plan.lines if line.parent is None and line.purchased]
+    for lot in LOTS:
         counts = {line.sku: line.purchased for line in lines if line.category == lot}
         owner = choice.owners.get(lot)
         yield Award(lot=lot, bids=() if owner is None else (owner.key,), counts=counts)
@@ -394,11 +679,11 @@ def break_even(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> B
     """
     found = entry.evaluated
     plans = [each.evaluated.plan for each in ranked if each is not entry and each.evaluated]
-    others = [score_of(evaluator, plan) for plan in plans if plan is not None]
+    others = [evaluator.score(plan) for plan in plans if plan is not None]
 
     def score(share: float) -> Score | None:
         at = entry.plan_at(evaluator, share)
-        return score_of(evaluator, at.plan) if at.meets and at.plan is not None else None
+        return evaluator.score(at.plan) if at.meets and at.plan is not None else None
 
     def is_first(share: float) -> bool:
         own = score(share)
@@ -407,14 +692,14 @@ def break_even(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> B
     def none(reason: str) -> BreakEven:
         return BreakEven(share=None, usd=None, not_at=None, reason=reason)
 
-    if found is None or found.plan is None or not (found.meets or _is_money_alone(found)):
-        return none("no price helps: it breaks other limits than those on money")
-    if not others:
+    if found is None or found.plan is None or not others:
         return none("no other bid meets every limit")
-    wins, loses = (1.0, _MOST) if is_first(1.0) else (_LEAST, 1.0)
-    end, whether = (_LEAST, True) if wins == _LEAST else (_MOST, False)
-    if is_first(end) != whether:
-        return none("at no price" if whether else "at any price up to four times its own")
+    first = is_first(1.0)
+    wins, loses = (1.0, _MOST) if first else (_LEAST, 1.0)
+    if first and is_first(_MOST):
+        return none("at any price up to four times its own")
+    if not first and not is_first(_LEAST):
+        return none("at no price")
     while loses - wins > _STEP:
         ends = (wins, score(wins)), (loses, score(loses))
         tried = _on_line(ends, others[0].value) if evaluator.in_money else ()
@@ -431,11 +716,3 @@ def _on_line(ends: Sequence[tuple[float, Score | None]], target: float) -> tuple
         return ()
     share = low + (target - first.value) / (last.value - first.value) * (high - low)
     return share - 0.45 * _STEP, share + 0.45 * _STEP
-
-
-def _is_money_alone(found: Evaluated) -> bool:
-    """Whether only limits on money are broken, which a lower price may keep."""
-    rows = [known(breach.name) for breach in found.breaches]
-    return not found.against and all(
-        row is not None and row.path.startswith("budget.") for row in rows
-    )

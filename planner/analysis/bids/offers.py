@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.case.figures import unit_net_usd
-from planner.case.resolve import why_not_wanted
+from planner.case.resolve import missing_figure, why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader import yaml12
@@ -55,10 +54,6 @@ def _wrong(code: str, message: str, fix: str | None = None, file: str | None = N
 def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
     """Layout of a vendor's quotes, an empty one without a file.
 
-    Args:
-        path: the file of the mapping.
-        items: the known items by id.
-
     Raises:
         InputError: no mapping, or an unknown item in it.
     """
@@ -78,38 +73,24 @@ def read_mapping(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
 
 
 def parse_date(given: str | None) -> str | None:
-    """Date of the command line, YYYY-MM-DD.
-
-    Raises:
-        InputError: no date.
-    """
+    """Date of the command line, YYYY-MM-DD; InputError where it is none."""
     try:
-        if given is not None and datetime.date.fromisoformat(given).isoformat() == given:
+        if given is None or datetime.date.fromisoformat(given).isoformat() == given:
             return given
     except ValueError:
         pass
-    if given is None:
-        return None
     raise _wrong("option", f"'{given}' is no date of --date", "write it as 2026-11-20")
 
 
 def parse_currency(given: str | None) -> str | None:
-    """Code of a currency of the command line.
-
-    Raises:
-        InputError: no code of a currency.
-    """
+    """Code of a currency of the command line; InputError where it is none."""
     if given is not None and not re.fullmatch(r"[A-Z]{3}", given):
         raise _wrong("option", f"'{given}' is no currency of --currency", "write it as EUR")
     return given
 
 
 def parse_rates(given: Sequence[str]) -> dict[str, float]:
-    """Exchange rates of the command line, USD per unit of a currency.
-
-    Raises:
-        InputError: no rate.
-    """
+    """Exchange rates of the command line, USD per unit of a currency."""
     found = {}
     for text in given:
         match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
@@ -153,14 +134,9 @@ def read_bids(
     currency: Sequence[str] = (),
     rate: Sequence[str] = (),
 ) -> tuple[Quote, ...]:
-    """Quotes in the order of their files.
+    """Quotes in the order of their XLSX and CSV files; arguments as those of ``run``.
 
-    Args:
-        files: XLSX and CSV files.
-        inputs: the problem.
-        vendor, mapping, date, currency: FILE=VALUE, or a value for all; a vendor is called after
-            its file otherwise.
-        rate: exchange rates, as ``EUR=1.08``; before those of the problem.
+    A vendor without a name is called after its file.
 
     Raises:
         InputError: a file or an option is wrong.
@@ -206,7 +182,8 @@ def read_bids(
 class OfferedProduct:
     """A catalog item as offered: units at a price, USD.
 
-    ``included``: all units are held in the price of another product; ``partly_included``: some.
+    ``included``: all units are held in the price of another product. ``support_usd`` a year and
+    ``support_years`` included are None where no support is quoted.
     """
 
     item: Item
@@ -215,8 +192,8 @@ class OfferedProduct:
     cells: tuple[str, ...]
     included: bool = False
     partly_included: bool = False
-    support_usd_per_year: float | None = None
-    support_included_years: float | None = None
+    support_usd: float | None = None
+    support_years: float | None = None
     lead_time: str | None = None
 
 
@@ -261,12 +238,14 @@ class Offer:
 
     def at(self, share: float) -> Offer:
         """The same bid at a share of all its prices."""
-        products = {}
-        for id_, each in self.products.items():
-            support = each.support_usd_per_year
-            support = None if support is None else support * share
-            unit_usd = each.unit_usd * share
-            products[id_] = replace(each, unit_usd=unit_usd, support_usd_per_year=support)
+        products = {
+            id_: replace(
+                each,
+                unit_usd=each.unit_usd * share,
+                support_usd=None if each.support_usd is None else each.support_usd * share,
+            )
+            for id_, each in self.products.items()
+        }
         charges = tuple(c.model_copy(update={"usd": c.usd * share}) for c in self.charges)
         return replace(self, products=products, charges=charges)
 
@@ -300,7 +279,7 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
         and not (line.amount < 0.0 and rebate)  # taken off every price
     )
     offer = Offer(key, quote, products, charges, rebate)
-    return replace(offer, open=tuple(_open_reasons(offer)))
+    return replace(offer, open=tuple(_open_reasons(offer, inputs)))
 
 
 def _products(quote: Quote, items: Mapping[str, Item], share: float) -> dict[str, OfferedProduct]:
@@ -322,8 +301,8 @@ def _products(quote: Quote, items: Mapping[str, Item], share: float) -> dict[str
             price.net_usd * part,
             (*price.cells, *map(place_of, free)),
             partly_included=bool(free),
-            support_usd_per_year=None if support is None else support * part,
-            support_included_years=price.support_included_years,
+            support_usd=None if support is None else support * part,
+            support_years=price.support_included_years,
             lead_time=price.lead_time,
         )
     for id_, lines in included.items():
@@ -338,7 +317,7 @@ def place_of(line: QuoteLine) -> str:
     return line.cells.get("amount") or line.cells.get("unit_net") or f"row {line.row}"
 
 
-def _open_reasons(offer: Offer) -> Iterator[str]:
+def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
     unknown = [
         each for each in offer.quote.asked if each.category in LOTS and not offer.lot(each.category)
     ]
@@ -352,6 +331,9 @@ def _open_reasons(offer: Offer) -> Iterator[str]:
     for each in (each for lot in LOTS for each in offer.lot(lot).values()):
         if abs(each.units - round(each.units)) > 1e-9 or each.units < 0.5:
             yield f"{each.units:g} units of {each.item.model} are no whole number"
+        figure = missing_figure(each.item, inputs)
+        if figure is not None:
+            yield f"{each.item.model}: {figure}"
     if not offer.products and not unknown:
         yield "no product of it is in a catalog of the problem"
 
@@ -361,36 +343,29 @@ def price_of(product: OfferedProduct, offer: Offer, inputs: Inputs) -> Price:
 
     Support that is not quoted, and subscriptions, are the book's.
     """
-    book = inputs.prices.get(product.item.id)
-    names = ["per_year_usd", "per_year_low_usd", "per_year_high_usd", "lead_time"]
-    yearly, included = product.support_usd_per_year, product.support_included_years
-    quoted = yearly is not None or included is not None
-    kept = not quoted and book is not None and not offer.supports(product.item)
-    if kept:
-        names += ["support_per_year", "support_included_years", "support_source"]
-        names += ["support_confidence"]
-    more: dict[str, Any] = {} if book is None else {name: getattr(book, name) for name in names}
-    if quoted:
+    book, item = inputs.prices.get(product.item.id), product.item
+    yearly, included = product.support_usd, product.support_years
+    more: dict[str, Any] = {}
+    if book is not None:
+        names = ("per_year_usd", "per_year_low_usd", "per_year_high_usd", "lead_time")
+        more = {name: getattr(book, name) for name in names}
+    if yearly is not None or included is not None:
         if yearly is not None:
             more["support_per_year"] = SupportMoney.model_construct(usd=yearly)
         more |= {"support_included_years": included or 0.0, "support_source": "quote"}
         more["support_confidence"] = "high"
-    elif kept and book is not None and (product.included or product.partly_included):
-        # a share of nothing is nothing
-        net = unit_net_usd(product.item, book, inputs.discounts, inputs.problem.shown_in)
-        usd = book.support_usd_per_year(net)
-        more["support_per_year"] = SupportMoney.model_construct(usd=usd)
+    elif book is not None and not offer.supports(item):
+        for name in ("per_year", "included_years", "source", "confidence"):
+            more[f"support_{name}"] = getattr(book, f"support_{name}")
+        if product.included or product.partly_included:  # a share of nothing is nothing
+            net = unit_net_usd(item, book, inputs.discounts, inputs.problem.shown_in)
+            usd = book.support_usd_per_year(net)
+            more["support_per_year"] = SupportMoney.model_construct(usd=usd)
     if product.lead_time is not None:
         more["lead_time"] = product.lead_time
-    return Price.model_construct(
-        list_usd=product.unit_usd,
-        date=offer.quote.date or "0000",
-        source="quote",
-        confidence="high",
-        note=f"bid {offer.key}, {offer.quote.file}: {', '.join(product.cells)}"[:1000],
-        valid_until=offer.quote.valid_until or None,
-        **more,
-    )
+    cells = ", ".join(product.cells)
+    more["note"] = f"bid {offer.key}, {offer.quote.file}: {cells}"[:1000]
+    return _price(product.unit_usd, offer, valid_until=offer.quote.valid_until or None, **more)
 
 
 # The problem with offers as its supply
@@ -418,14 +393,7 @@ def lot_counts(offer: Offer, category: str, inputs: Inputs) -> dict[str, int]:
 
 
 def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) -> Inputs:
-    """The problem with offers as its supply.
-
-    Args:
-        inputs: the problem.
-        prices: offered prices.
-        lots: counts of the offered lots; other lots stay as they are.
-        charges: charges on the order, each a service.
-    """
+    """The problem with offers as its supply; charges are services of the order."""
     problem = inputs.problem
     rules = dict(problem.items)
     for item in inputs.items:
@@ -435,13 +403,11 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     titles = {id_: offer.title for id_, (_, offer) in prices.items()}
     services = []
     for number, (offer, charge) in enumerate(charges, 1):
-        fields = {"vendor": offer.quote.vendor, "model": charge.label or charge.kind}
-        fields |= {"id": f"bid_{offer.key.lower()}_{number}", "category": "service"}
+        id_ = f"bid_{offer.key.lower()}_{number}"
+        fields = {"id": id_, "vendor": offer.quote.vendor, "model": charge.label or charge.kind}
+        fields |= {"category": "service"}
         services.append(Item.model_validate({**fields, "service": {"per": "order"}}))
-        id_, date = services[-1].id, offer.quote.date or "0000"
-        sold[id_] = Price.model_construct(
-            list_usd=charge.usd, date=date, source="quote", confidence="high"
-        )
+        sold[id_] = _price(charge.usd, offer)
         titles[id_] = offer.title
     net = (
         Discount.model_construct(discount=0.0, item=id_, vendor=None, category=None) for id_ in sold
@@ -462,6 +428,11 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
     )
 
 
+def _price(usd: float, offer: Offer, **more: Any) -> Price:
+    date = offer.quote.date or "0000"
+    return Price.model_construct(list_usd=usd, date=date, source="quote", confidence="high", **more)
+
+
 def _rule(rule: Quantity, id_: str, lot: Mapping[str, int]) -> Quantity:
     """The problem's rule of an item under a lot: its count fixed, or none bought."""
     if id_ not in lot:
@@ -479,14 +450,11 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
         unwanted = why_not_wanted(item, problem)
         if unwanted is not None:
             yield f"{item.model}: {unwanted}"
-        spares = " beside spares" if problem.spare_share(id_, item.category) else ""
-        least, most = item.min_units, item.max_units
-        for words, value, violates in (
-            ("the vendor sells at least", None if least is None else least.value, operator.lt),
-            ("the vendor's limit is", None if most is None else most.value, operator.gt),
-            (f"items.{id_}.min asks for", rule.min, operator.lt),
-            (f"items.{id_}.max allows", rule.max, operator.gt),
-            (f"items.{id_}.fixed asks for", rule.fixed, operator.ne),
+        ends = [None if end is None else end.value for end in (item.min_units, item.max_units)]
+        for words, (low, high) in (
+            ("the vendor sells", ends),
+            (f"items.{id_} allows", (rule.fixed or rule.min, rule.fixed or rule.max)),
         ):
-            if value is not None and violates(count, value):
-                yield f"{count:,} {item.model}{spares}, and {words} {value:,}"
+            if not (low or 0) <= count <= (math.inf if high is None else high):
+                most = "any" if high is None else f"{high:,}"
+                yield f"{count:,} {item.model}, and {words} {low or 0:,} to {most}"

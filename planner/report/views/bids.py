@@ -124,10 +124,9 @@ def _mix(found: Bids) -> str:
     if mix is None:
         return f"none: {found.mix_reason}"
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
-    proof = f"best of {counted(mix.tried, 'award')} of lots, {mix.possible} within limits, {each}"
-    if mix.bound is not None:
-        proof += f"; bound {_value(found, mix.bound)}"
-    if mix.bids == tuple(bid.key for bid in found.bids if bid.rank == 1):
+    proof = f"best of {counted(mix.tried, 'award')} of lots, {each}"
+    first = next((bid for bid in found.bids if bid.rank == 1), None)
+    if first is not None and mix.bids == (first.key,):
         return f"no mix is better than the first bid alone ({proof})"
     awards = "; ".join(
         f"{_LOTS[award.lot]} {'of ' if award.bids else ''}"
@@ -137,11 +136,13 @@ def _mix(found: Bids) -> str:
         if award.counts
     )
     text = f"{awards}: {_value(found, mix.measured)}"
-    if mix.better is not None:
-        side = "behind" if mix.better < 0.0 else "better than"
-        text += f", {100.0 * abs(mix.better):.2f} % {side} the first bid"
-    if mix.saves_usd is not None:
-        text += f", {money(abs(mix.saves_usd))} {'less' if mix.saves_usd >= 0 else 'more'} to pay"
+    if first is not None and first.measured and first.figures is not None:
+        text += f", {100.0 * (mix.measured / first.measured - 1.0):+.2f} % against the first bid"
+        was, now = (
+            (of.tco_usd if found.money == "tco" else of.capex_usd) or 0.0
+            for of in (first.figures, mix.figures)
+        )
+        text += f", {money(abs(was - now))} {'less' if was >= now else 'more'} to pay"
     return f"{text} ({proof})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
@@ -20,6 +20,7 @@ from planner.report.blocks import (
     words,
 )
 from planner.report.charts.model import proven
+from planner.report.scope import own_lines
 from planner.report.views.plan import bought_text
 from planner.report.words import (
     LEAST_GIVEN_AWAY,
@@ -43,16 +44,14 @@ from planner.report.words import (
 from planner.schema.analysis import (
     Alternative,
     Alternatives,
-    Bought,
     Comparison,
-    Direction,
     FigureRow,
     LimitSide,
     LineRow,
-    Outcome,
     RulesTable,
     Side,
 )
+from planner.schema.plan import Line, Plan
 from planner.terminal import width
 
 _MAIN = (
@@ -66,7 +65,7 @@ _MAIN = (
     "facility_power_kw",
     "racks",
 )
-_FIRST_ROWS = 6
+_FIRST_ROWS, _FIRST_PLANS = 6, 8
 
 
 def view(found: Comparison, *, everything: bool = False) -> list[Block]:
@@ -180,72 +179,68 @@ def _reached(side: LimitSide | None, unit: str) -> str:
 
 # Storage rules side by side.
 
-_GROUPS = {"rule": "rule", "mode": "mode", "variant": "file system", "vendor": "vendor"}
-
 
 def rules(found: RulesTable) -> list[Block]:
     """A table of rules as blocks."""
-    own, measure = found.rows[0], found.measure
+    own = found.rows[0]
     text = f"no plan: {own.reason or 'none was found'}"
-    if (plan := own.outcome) is not None:
-        bought = ", ".join(f"{each.quantity:,} {each.model}" for each in plan.storage)
-        cost = f", {money(plan.capex_usd)} of capex" if plan.capex_usd is not None else ""
-        value = f"{valued(plan.measured or 0.0, measure.unit)} of {measure.label}"
-        text = f"{bought or 'no storage'}: {value}{cost}"
+    if own.plan is not None and own.plan.totals is not None:
+        value = f"{valued(own.measured or 0.0, found.measure.unit)} of {found.measure.label}"
+        capex_usd = own.plan.totals.capex_usd
+        cost = "" if capex_usd is None else f", {money(capex_usd)} of capex"
+        text = f"{_storage(own.plan, most=None)}: {value}{cost}"
+    gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
         Heading(f"{named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
         Text((_command(found),), "Command", detail=True),
-        proof_block((proven([row.outcome.gap for row in found.rows if row.outcome]),)),
+        proof_block((proven(gaps),)),
     ]
 
 
 def _rules_table(found: RulesTable) -> Table:
-    rows = found.rows
-    plans = [row.outcome for row in rows]
-    million = found.shown_in.large[1]
-
-    def column(label: str, write: Callable[[Outcome], str], *, detail: bool = False) -> Column:
-        return figures(label, plans, write, detail=detail)
-
+    rows, million = found.rows, found.shown_in.large[1]
+    plans = [row.plan for row in rows]
+    jobs = [None if plan is None else plan.jobs[0] for plan in plans]
+    totals = [None if plan is None else plan.totals for plan in plans]
     storage = (
-        f"no plan: {row.reason or 'none was found'}" if p is None else _storage(p.storage)
-        for row, p in zip(rows, plans, strict=True)
+        f"no plan: {row.reason or 'none was found'}" if row.plan is None else _storage(row.plan)
+        for row in rows
     )
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
-        words("kind", (_GROUPS.get(row.group, "") for row in rows), detail=True),
         words("storage", storage),
-        column("against", lambda p: signed(p.difference)),
-        column(f"capex, {million}", lambda p: millions(p.capex_usd)),
-        column("storage kW", lambda p: valued(p.storage_it_power_kw or 0.0, "")),
-        column("GPUs in use", lambda p: f"{p.gpus_used:,}", detail=True),
-        column(
-            FIGURES["useful_pflops"].label if found.measure.name == "useful_pflops"
-            else found.measure.label,
-            lambda p: valued(p.measured or 0.0, found.measure.unit),
-            detail=True,
+        figures("against", (row.difference for row in rows), signed),
+        figures(f"capex, {million}", values_of(totals, lambda t: t.capex_usd), millions),
+        figures("storage kW", map(_storage_kw, plans), lambda kw: valued(kw, "")),
+        figures("GPUs in use", values_of(jobs, lambda j: j.gpus_used), 0, detail=True),
+        figures(
+            found.measure.label, (row.measured for row in rows), found.measure.unit, detail=True
         ),
-        column(
-            "days to train",
-            lambda p: "-" if p.days_to_train is None else f"{p.days_to_train:,.1f}",
-            detail=True,
-        ),
-        column("interval", lambda p: duration(p.interval_s), detail=True),
-        column("goodput", lambda p: percent(p.goodput, 2), detail=True),
-    )  # fmt: skip
+        figures("days to train", values_of(jobs, lambda j: j.days_to_train), 1, detail=True),
+        figures("interval", values_of(jobs, lambda j: j.interval_s), duration, detail=True),
+        figures("goodput", values_of(jobs, lambda j: j.goodput), percent, detail=True),
+    )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
 
 
-def _storage(bought: Sequence[Bought]) -> str:
-    """The largest of several purchases, and the number of others."""
-    if not bought:
-        return "none"
-    first = max(bought, key=lambda each: each.quantity)
-    more = f", +{len(bought) - 1} more" if len(bought) > 1 else ""
-    return f"{first.quantity:,} {first.model}{more}"
+def _stores(plan: Plan) -> list[Line]:
+    return [line for line in own_lines(plan) if line.section == "Storage"]
+
+
+def _storage_kw(plan: Plan | None) -> float | None:
+    return None if plan is None else sum(line.it_power_kw or 0.0 for line in _stores(plan))
+
+
+def _storage(plan: Plan, most: int | None = 1) -> str:
+    """The largest purchases of storage, and the number of others."""
+    bought = sorted(_stores(plan), key=lambda line: -line.working)
+    bought = [line for line in bought if line.working]
+    texts = [f"{line.working:,} {line.model}" for line in bought[:most]]
+    texts += [f"+{len(bought) - len(texts)} more"] if len(bought) > len(texts) else []
+    return ", ".join(texts) or "no storage"
 
 
 def _command(found: RulesTable) -> str:
@@ -257,8 +252,6 @@ def _command(found: RulesTable) -> str:
 
 
 # Near-optimal plans.
-
-_OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}
 
 
 def alternatives(found: Alternatives) -> list[Block]:
@@ -274,8 +267,7 @@ def alternatives(found: Alternatives) -> list[Block]:
     facts = (
         ("Best", f"{bought_text(best.plan)}: {work}"),
         ("Found", f"{counted(len(others), 'other plan')} within {_tolerance(found)}"),
-        *_searched(found),
-        ("", found.message or ""),
+        ("Undecided", ", ".join(found.undecided)),
     )
     commands = tuple(filter(None, (_command_of(found, each) for each in found.alternatives)))
     assert found.bound is not None
@@ -309,37 +301,6 @@ def _command_of(found: Alternatives, alternative: Alternative) -> str:
     )
 
 
-def _searched(found: Alternatives) -> Iterator[tuple[str, str]]:
-    """Yield the result of the search in each direction."""
-    for name, label in _OTHERS.items():
-        mine = [each for each in found.directions if each.name == name]
-        yield f"Other {label}", "; ".join(_others(found, mine)) or "none on offer"
-    labels = [each.label for each in found.directions if each.ended == "not_found"]
-    yield "Undecided", ", ".join(labels)
-    near = [each.label for each in found.directions if each.ended == "within" and not each.proven]
-    yield "Not proven", ", ".join(near)
-    more = found.found - len(found.alternatives)
-    yield "Omitted", f"{counted(more, 'plan')} alike" if more > 0 else ""
-
-
-def _others(found: Alternatives, mine: Sequence[Direction]) -> Iterator[str]:
-    within = [
-        f"{each.detail} {relative(each.shortfall or 0.0)} behind"
-        for each in mine
-        if each.ended == "within"
-    ]
-    if within:
-        yield ", ".join(within)
-    if mine and mine[-1].ended == "no_plan":
-        yield f"no plan with any {'further one' if within else 'other'}"
-    elif mine and mine[-1].ended == "beyond":
-        last = mine[-1]
-        ends = (relative(last.at_least or 0.0), relative(last.shortfall or 0.0))
-        far = " to ".join(dict.fromkeys(ends))
-        proven = " (proven)" if last.proven else ""
-        yield f"none within {_tolerance(found)}: {last.detail} is {far} behind{proven}"
-
-
 def _plans(found: Alternatives) -> Table:
     rows = found.alternatives
     plans = [each.plan for each in rows]
@@ -364,4 +325,4 @@ def _plans(found: Alternatives) -> Table:
         figures("days to train", (job.days_to_train for job in jobs), 1, detail=True),
         words("extreme in", ways),
     )
-    return Table("Plans, that of solve first", columns)
+    return Table("Plans, that of solve first", columns, rows="plans", first=_FIRST_PLANS)

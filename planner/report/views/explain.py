@@ -54,7 +54,7 @@ def view(found: Explanation) -> list[Block]:
     if found.value is not None:
         blocks.append(_marginals(found))
     blocks += [_levers_table(found), idle, *storage_alternatives(plan, detail=True)]
-    if why is not None and why.plan is not None:
+    if why is not None and why.message is None:
         blocks.append(_items(why))
     elif why is not None:
         blocks.append(Text((why.message or "",)))
@@ -83,7 +83,7 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "Binding", _binding(found, binding)
         yield "Marginal", "; ".join(_gain(found, row) for row in also[:_MOST_GAINS])
         yield "Levers", _levers(found)
-    if why is not None and why.plan is not None:
+    if why is not None and why.message is None:
         yield "Instead", _instead(why)
     if plan.storage_options is not None:
         yield "Prices", storage_decided(plan, plan.storage_options)
@@ -235,7 +235,7 @@ def _difference(why: WhyNot, row: Forced) -> str:
 
 
 def _instead(why: WhyNot) -> str:
-    rows = [row for row in why.forced if row.figures is not None and row.loss is not None]
+    rows = [row for row in why.forced if row.loss is not None]
     alike = [row for row in rows if (row.loss or 0.0) <= why.tie]
     worse = sorted((row for row in rows if row not in alike), key=lambda row: row.loss or 0.0)
     texts = [f"tied {listed([row.label for row in alike])}"] if alike else []
@@ -303,7 +303,7 @@ def _items(why: WhyNot) -> Table:
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:
-    if why is None or why.plan is None:
+    if why is None or why.message is not None:
         return
     yield (
         "'At least' is a proven bound; other figures are of plans found and proven. Prices are per "

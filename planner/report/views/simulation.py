@@ -40,7 +40,6 @@ _LIMITS = {
     "max_blocking": "breaks max_blocking",
     "drain": "drain not done by the next checkpoint",
     "endurance": "exceeds the write endurance of the storage",
-    "local_endurance": "exceeds the write endurance of the local drives",
 }
 _MOST_CAUSES, _APART = 3, 0.17
 
