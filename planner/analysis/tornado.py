@@ -16,8 +16,7 @@ from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
-from planner.levers import levers
-from planner.levers.model import written
+from planner.levers import levers, written
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
@@ -60,7 +59,6 @@ def study(
     options = options or SweepOptions()
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
-    known = () if base.operation is None else (base.operation,)
     counts = base.operation.units if base.operation is not None else {}
     spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
     twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
@@ -68,7 +66,7 @@ def study(
         raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    found = answers(inputs, scenarios, options, progress)
     ends = list(map(_end, sides, found))
     swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
     status = _status(base, {end.status for end in ends})

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.errors import PlannerError
-from planner.optimizer.effort import Effort
+from planner.optimizer.search import Effort
 
 MOST_WAITING = 8
 """Pages that may wait for a solve."""

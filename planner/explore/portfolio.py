@@ -13,7 +13,7 @@ from planner.commands.deliver import created_today
 from planner.explore.explorer import AS_IT_IS, Asked, Explorer, Slider, go_on, tile
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
-from planner.optimizer.effort import Effort
+from planner.optimizer.search import Effort
 from planner.portfolio import api, views
 from planner.portfolio.inputs import load
 from planner.portfolio.schema import PortfolioPlan

@@ -17,16 +17,15 @@ from planner.errors import InputError
 from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, Slider, go_on, tile
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
-from planner.levers import levers
-from planner.levers.model import written
+from planner.levers import levers, written
 from planner.loader import load, with_settings
 from planner.loader.axes import Variable
 from planner.loader.overrides import checked
 from planner.loader.places import NoPlaceError, number_of
 from planner.loader.yaml12 import dump
-from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
+from planner.optimizer.search import Effort
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import scope, words

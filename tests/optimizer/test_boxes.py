@@ -13,10 +13,9 @@ import pytest
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.optimizer import search
-from planner.optimizer.columns import TIES, Columns
-from planner.optimizer.effort import Effort
+from planner.optimizer.objective import TIES, Columns
 from planner.optimizer.optimise import Question, for_work, optimise
-from planner.optimizer.search import Point, Search, Worth, as_team
+from planner.optimizer.search import Effort, Point, Search, Worth, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
 from tests.test_all_levers import together
