@@ -69,7 +69,6 @@ def _options(random: Random, first: Raw) -> list[Raw]:
 def _row(random: Random, cap: int) -> Raw:
     share = (cap / 100) ** random.uniform(0.2, 1.0)
     row: Raw = {"gpu_cap": f"{cap} %", "throughput": round(share, 4)}
-    row["power"] = round(1.0 - random.uniform(0.4, 0.9) * (1.0 - cap / 100), 4)
     if random.random() < 0.5:
         row |= {"low": round(share * 0.95, 4), "high": round(min(1.0, share * 1.03), 4)}
     return row

@@ -261,10 +261,10 @@ class Kernel:
         design = {
             f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
         }
-        names = [*dict.fromkeys(design.values()), None]
-        of_way = np.array([names.index(design.get(way.fabric)) for way in case.ways])
-        owner = np.repeat(np.arange(len(case.systems)), [len(s.ways) for s in case.systems])
+        names = [*dict.fromkeys(design.values()), ""]
         own = np.array([-1 if way.fabric is None else way.fabric for way in case.ways])
+        of_way = np.array([names.index(design.get(fabric, "")) for fabric in own.tolist()])
+        owner = np.repeat(np.arange(len(case.systems)), [len(s.ways) for s in case.systems])
         found = []
         for row, system in enumerate(case.systems):
             if len(system.fabrics) > 1:

@@ -285,6 +285,18 @@ class Question:
             hold.begin = search.kept_boxes()
         return answers
 
+    def points(self, runs: Iterable[Run]) -> list[Point]:
+        """The purchases of plans of other cases, each mode at the best number of GPUs."""
+        limits, found = self.columns.limits(self.case)[:, None], []
+        for run in runs:
+            for space in self.spaces:
+                box = space.box_of(run.units, run.ways) if run.mode == space.mode else None
+                if box is not None:
+                    search = Search([space], self.worth, limits, 0.0, effort=self.effort)
+                    search.look_at(space, box)
+                    found += [point for point in search.found if point is not None]
+        return found
+
     # Ties.
 
     def _settle(self, found: Sequence[Settled], hold: _Hold) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -274,6 +274,23 @@ class Space:
         boxes = boxes.at((low <= high).all(axis=0) & self._complete()[team])
         places = np.tile(np.arange(boxes.size), len(owners))
         return boxes.at(places)._replace(owner=np.repeat(owners, boxes.size))
+
+    def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
+        """Return one purchase, run in some ways, as a box; None where it is none of this space."""
+        places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
+        bought = {item.family for item in self.case.flash if units.get(item.id)}
+        groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
+        if tuple(places) not in self.work.teams or not groups:
+            return None
+        for offer in self.offers:  # what the case allows and demands of each
+            most = math.inf if offer.high is None else offer.high
+            least = max(offer.low, 1 if offer.id in self.case.must_use else 0)
+            if not least <= units.get(offer.id, 0) <= most:
+                return None
+        counts = np.array([[units.get(offer.id, 0)] for offer in self.offers], dtype=np.int64)
+        team, group = np.array([self.work.teams.index(tuple(places))]), np.array(groups[:1])
+        box = Boxes(team, group, counts, counts, np.full(1, np.inf), np.zeros(1, dtype=np.int64))
+        return box if self._complete()[team[0]] else None
 
     def boxes_like(self, box: Boxes) -> Boxes:
         """A purchase once for each team that has the same types."""
