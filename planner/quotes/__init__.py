@@ -100,7 +100,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     recognise_items(lines, items, mapping.items)
     settle_lines(lines)
     sums, wrong = check_sums(lines)
-    prices, doubtful = item_prices(lines, rate, items)
+    prices, doubtful = item_prices(lines, rate)
     return Quote(
         vendor=options.vendor,
         file=path.name,
@@ -115,7 +115,6 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         prices=prices,
         asked=unknown_products(lines, options.vendor, grid),
         findings=(
-            *_column_findings(tables, currency),
             *_tax_findings(notes),
             *wrong,
             *_line_findings(lines),
@@ -243,14 +242,6 @@ def _line_findings(lines: Iterable[Line]) -> Iterator[str]:
             )
         if line.row.hidden and line.kind not in ("subtotal", "total"):
             yield f"{where}: row {line.row.number} is hidden: {label}"
-
-
-def _column_findings(tables: Sequence[Table], currency: str) -> Iterator[str]:
-    for table in tables:
-        sheet = f"{table.sheet}!" if table.sheet else ""
-        for name, multiple in table.multiples.items():
-            text = table.texts[name]
-            yield f"{sheet}row {table.row}: {text}: in {multiple:,.0f} {currency}, as stated"
 
 
 def _tax_findings(notes: Iterable[Row]) -> Iterator[str]:

@@ -237,7 +237,7 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
     for name, column in table.fields.items():
         cell = row.cells.get(column)
         if cell is not None and name in _FIGURES:
-            _take_figure(line, name, cell, decimal, table.multiples.get(name, 1.0))
+            _take_figure(line, name, cell, decimal)
         elif cell is not None:
             line.texts[name] = cell.text
             line.cells[name] = cell.name
@@ -258,9 +258,7 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
 _TIME_UNIT = re.compile(r"\b(days?|tagen?|months?|monaten?|mths?|years?|yrs?|jahren?)\b", re.I)
 
 
-def _take_figure(
-    line: Line, name: QuoteField, cell: Cell, decimal: Decimal, multiple: float
-) -> None:
+def _take_figure(line: Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
     text = _COUNTED_IN.sub("", cell.text) if name == "quantity" else cell.text
     value = number(text, decimal) if isinstance(cell.value, str) else cell.value
     if isinstance(value, datetime.date):
@@ -269,7 +267,7 @@ def _take_figure(
         if name == "discount" and "%" in text:
             value /= 100.0
             line.in_percent = True
-        line.figures[name] = value * multiple
+        line.figures[name] = value
         line.cells[name] = cell.name
     elif text.lower().strip(" .") in INCLUDED or text in NOTHING:
         line.included = True

@@ -119,11 +119,8 @@ def test_an_answer_comes_back_without_a_mapping(folder: Path) -> None:
     assert "1 of 1 totals agree with the lines" in result.output
     assert "needed:" not in result.output  # everything that a plan needs is told
     catalog = (folder / "answer.catalog.yaml").read_text("utf-8")
-    assert (
-        'it_power: {value: 2.5 kW, source: quote, confidence: medium, note: "as quoted, cell '
-        in catalog
-    )
-    assert 'benchmark: "IOR, 8 clients"' in catalog
+    assert "it_power: {value: 2.5 kW, source: quote, confidence: medium" in catalog
+    assert "benchmark: 'IOR, 8 clients'" in catalog
     checked = CliRunner().invoke(app, ["catalog", "--check", str(folder / "answer.catalog.yaml")])
     assert checked.exit_code == 0, checked.output
     # with its mapping the product is known by its number, and has its price
