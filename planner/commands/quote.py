@@ -200,8 +200,6 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         "currency": quote.currency,
         "decimal": quote.decimal,
         "columns": dict(quote.columns),
-        "sheets": list(mapping.sheets),
-        "leave_out": list(mapping.leave_out),
         "quantities": dict(mapping.quantities),
         "items": items,
     }

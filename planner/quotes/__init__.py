@@ -11,7 +11,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import Finding, InputError, clip
@@ -41,15 +41,9 @@ NO_DATE = "no clear date of the quote in the file"
 
 @dataclass(frozen=True)
 class QuoteOptions:
-    """Statements of the user on a quote.
+    """Statements of the user on a quote: vendor, layout, date (YYYY-MM-DD), currency, USD per unit.
 
-    Attributes:
-        vendor: its name.
-        mapping: the layout of its files.
-        date: of the quote, YYYY-MM-DD.
-        currency: of its amounts.
-        rates: USD per unit of a currency.
-        dated: require a date; otherwise an unclear one is empty, with a finding.
+    ``dated``: require a date; otherwise an unclear one is empty, with a finding.
     """
 
     vendor: str
@@ -72,14 +66,13 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         InputError: an unreadable file, no table, no currency or rate, or no date.
     """
     mapping = options.mapping
-    grid = _mapped_sheets(read(path), mapping)
+    grid = read(path)
     tables = find_tables(grid, mapping.columns)
     decimal = mapping.decimal or find_decimal(grid, tables)
-    every = read_lines(grid, tables, decimal, mapping.quantities)
-    left_out = {*mapping.leave_out}
-    lines = [line for line in every if not {line.part, line.texts.get("description")} & left_out]
+    lines = read_lines(grid, tables, decimal, mapping.quantities)
     stated = options.currency or mapping.currency
-    currency = stated or _currency(grid, tables) or _commonest(line.currency for line in lines)
+    named = Counter(line.currency for line in lines if line.currency).most_common(1)
+    currency = stated or _currency(grid, tables) or (named[0][0] if named else None)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
@@ -93,7 +86,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     priced = {
         (line.row.sheet, line.row.number)
-        for line in every
+        for line in lines
         if line.figures.keys() & {"amount", "unit_net"}
     }
     notes = [row for row in grid.rows() if (row.sheet, row.number) not in priced]
@@ -125,25 +118,8 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
     )
 
 
-def _mapped_sheets(grid: Grid, mapping: QuoteMap) -> Grid:
-    missing = [name for name in mapping.sheets if name not in grid.sheets]
-    if missing:
-        message = f"there is no sheet '{missing[0]}'"
-        fix = "its sheets are: " + ", ".join(grid.sheets)
-        raise InputError(Finding("quote", message, grid.file, fix=fix))
-    names = mapping.sheets or grid.sheets
-    return replace(grid, sheets={name: grid.sheets[name] for name in names})
-
-
-# Currency.
-
-
 def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
-    """USD for one unit of a currency.
-
-    Raises:
-        InputError: no rate is given.
-    """
+    """USD for one unit of a currency; InputError without a rate."""
     rate = 1.0 if currency == "USD" else options.rates.get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
@@ -152,35 +128,25 @@ def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     return rate
 
 
-def _commonest(currencies: Iterable[str]) -> str | None:
-    named = Counter(filter(None, currencies))
-    return named.most_common(1)[0][0] if named else None
-
-
 def _currency(grid: Grid, tables: Sequence[Table]) -> str | None:
     """The one currency of headers and number formats; else of its column; else of the file."""
     cells = [(row.sheet, cell) for row in grid.rows() for cell in row.cells.values()]
-    amounts, columns = set(), set()
-    for table in tables:
-        if "currency" in table.fields:
-            columns.add((table.sheet, table.fields["currency"]))
-        else:
-            amounts |= {
-                (table.sheet, table.fields[each]) for each in AMOUNTS if each in table.fields
-            }
+    columns = {
+        (table.sheet, table.fields[each])
+        for table in tables
+        for each in (("currency",) if "currency" in table.fields else AMOUNTS)
+        if each in table.fields
+    }
+    own = [cell for sheet, cell in cells if (sheet, cell.column) in columns]
     for named in (
-        {table.currency for table in tables}
-        | {cell.currency for sheet, cell in cells if (sheet, cell.column) in amounts},
-        {currency_of(cell.text) for sheet, cell in cells if (sheet, cell.column) in columns},
+        {table.currency for table in tables} | {cell.currency for cell in own},
+        {currency_of(cell.text) for cell in own if isinstance(cell.value, str)},
         {currency_of(cell.text) for _, cell in cells if isinstance(cell.value, str)},
     ):
         known = named - {None}
         if known:
             return known.pop() if len(known) == 1 else None
     return None
-
-
-# Dates.
 
 
 def _date(grid: Grid, tables: Sequence[Table]) -> str | None:
@@ -225,9 +191,6 @@ def _last_day(cell: Cell, date: str | None) -> datetime.date | None:
         return cell.date
     days = (7 if length[2].lower().startswith("w") else 1) * int(length[1])
     return datetime.date.fromisoformat(date) + datetime.timedelta(days=days)
-
-
-# Findings.
 
 
 def _line_findings(lines: Iterable[Line]) -> Iterator[str]:

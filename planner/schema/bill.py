@@ -124,7 +124,7 @@ class QuoteMap(Model):
     """Layout of a vendor's quotes, given or as an import found it.
 
     ``columns``: headers in the file; ``items``: catalog item of a part number or description;
-    ``leave_out``: rows that are no lines; ``quantities``: of products priced without one.
+    ``quantities``: of products priced without one.
     """
 
     quote_map: Text
@@ -132,9 +132,7 @@ class QuoteMap(Model):
     currency: Currency | None = None
     decimal: Literal["point", "comma"] | None = None
     date: Day | None = None
-    sheets: tuple[Text, ...] = ()
     items: dict[Text, Identifier] = {}
-    leave_out: tuple[Text, ...] = ()
     quantities: dict[Text, PositiveWhole] = {}
 
 
