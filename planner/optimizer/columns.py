@@ -94,8 +94,6 @@ class Columns:
             "units": 1.0,
             "names": name_weight(offer.id),
             "disliked": float(offer.id in self.case.policy.disliked),
-            "storage_units": float(isinstance(offer, Storage) and not offer.is_bulk),
-            "gpu_systems": float(not stores),
         }
         return by_name[name]
 
@@ -121,8 +119,6 @@ def least_column(objective: str) -> str | None:
     of_questions = {
         "least_meter": "facility_power_kw",
         "least_write": WRITTEN,
-        "fewest_storage": "storage_units",
-        "fewest_systems": "gpu_systems",
     }
     if objective in of_questions:
         return of_questions[objective]

@@ -6,12 +6,11 @@ The search scales useful work and money per useful work as logarithms, other mon
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from planner.case import Case
 from planner.case.figures import SUMS
-from planner.case.items import Offer
 from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import MILLION
 from planner.optimizer.bill import bill
@@ -60,10 +59,6 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "usd_per_useful_gpu_hour": lambda o: math.log(_tco(case, o) / useful_hours(case, o)),
         "usd_per_million_tokens": lambda o: math.log(_tco(case, o) / million_tokens(case, o)),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
-        "fewest_storage": lambda o: _count(case.flash, o),
-        "most_storage": lambda o: -_count(case.flash, o),
-        "fewest_systems": lambda o: _count(case.systems, o),
-        "most_systems": lambda o: -float(sum(o.used.values())),
         "least_write": lambda o: bought_write_gb_per_s(case, o.units),
         "most_write": lambda o: -bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),
@@ -90,10 +85,6 @@ def work_of_ratio(case: Case, run: Run) -> float:
 
 def _tco(case: Case, run: Run) -> float:
     return max(bill(case, run.units, run.ways)["tco_usd"], LEAST_TCO_MUSD * MILLION)
-
-
-def _count(offers: Sequence[Offer], run: Run) -> float:
-    return float(sum(run.units[offer.id] for offer in offers))
 
 
 def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:

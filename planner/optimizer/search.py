@@ -20,11 +20,11 @@ from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
 from planner.optimizer.effort import MOST_BOXES, Effort
 from planner.optimizer.objective import LEAST_TCO_MUSD, floors
 from planner.optimizer.operate import Run, operate
-from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
+from planner.optimizer.space import WRITE, Boxes, Corner, Space
 from planner.optimizer.stores import stored
 from planner.optimizer.work import Uses
 
-Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
+Kind = Literal["work", "least", "ratio", "bought_write"]
 
 FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
@@ -32,8 +32,6 @@ LONG = 64
 """Searches of more rounds are long."""
 RAISES = 4
 """So often the range of GPU systems is halved for the fewest that the job needs."""
-OF_STORAGE = ("storage_units", "bought_write")
-"""Worths by which storage alone counts."""
 ROUNDING = 1e-9
 MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
@@ -44,8 +42,8 @@ class Worth(NamedTuple):
     and falls with what is taken.
 
     Attributes:
-        kind: "work" is the score of work, "least" a column, "ratio" work for money; the others
-            count storage units, write bandwidth and systems in use.
+        kind: "work" is the score of work, "least" a column, "ratio" work for money, the last
+            write bandwidth.
         column: the place of the column that is to be least, or of the TCO.
     """
 
@@ -59,12 +57,8 @@ class Worth(NamedTuple):
         if self.kind == "ratio":
             with np.errstate(invalid="ignore"):
                 return np.asarray(corner.score - np.log(self._money(corner.taken)))
-        found: dict[str, Numbers] = {
-            "storage_units": corner.goods[UNITS],
-            "bought_write": corner.goods[WRITE],
-            "systems_in_use": corner.systems,
-        }
-        value = -corner.taken[self.column] if self.kind == "least" else found[self.kind]
+        least = self.kind == "least"
+        value = -corner.taken[self.column] if least else corner.goods[WRITE]
         return np.where(np.isfinite(corner.score), value, -np.inf)
 
     def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
@@ -205,7 +199,7 @@ class Search:
     def _systems_first(self, space: Space) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
-        if self.worth.kind in OF_STORAGE:
+        if self.worth.kind == "bought_write":
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
@@ -287,7 +281,7 @@ class Search:
         room = most - taken + begun
         if boxes.size and self._is_least_of_storage(space):
             boxes = space.cut_systems(space.cut(boxes, room), most)
-        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind in OF_STORAGE):
+        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind == "bought_write"):
             boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
@@ -474,7 +468,7 @@ def as_team(point: Point) -> Point | None:
     def score(use: Uses) -> Numbers:
         cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
         found, _ = work.worth(replace(use, tco_usd=cost))
-        return np.where(np.isfinite(found), use.gpus, -np.inf) if space.in_use else found
+        return found
 
     stores = stored(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
@@ -490,7 +484,6 @@ def as_team(point: Point) -> Point | None:
     corner = point.corner._replace(
         score=np.array([score_of(case, run)]),
         gpus=np.array([run.gpus]),
-        systems=np.array([float(sum(run.used.values()))]),
     )
     return point._replace(corner=corner, run=run)
 

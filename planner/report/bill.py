@@ -139,7 +139,6 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
         "parent_line": parent,
         "manufacturer": _text(line.vendor),
         "notes": tuple(text for note in notes if (text := _text(note))),
-        "length_m": None,
         "category": line.category or None,
         "lifecycle": line.lifecycle or "available",
         **{name: _text(same[name]) for name in texts},

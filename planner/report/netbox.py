@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from planner.report.bill import harmless
 from planner.schema.catalog import NO_PART_NUMBER
-from planner.schema.layout import Cable, CableSchedule, RackGroup
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Cable, CableSchedule, Line, Plan, RackGroup
 
 SITE = "planned hall"
 PLANNED = "planned"

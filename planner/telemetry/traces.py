@@ -219,7 +219,7 @@ def _read_figures(cells: Cells, gb: float, options: ReadOptions, file: str) -> N
     if pd.api.types.is_bool_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells):
         raise refusal(file, f"column '{cells.name}' holds {cells.dtype}, not numbers")
     if pd.api.types.is_numeric_dtype(cells):
-        return cells.to_numpy(float, na_value=np.nan) * gb
+        return np.asarray(cells.to_numpy(float, na_value=np.nan) * gb)
     text = cells.astype("string").str.strip()
     text = text.mask(text.isin(EMPTY))
     if options.decimal is not None:
@@ -232,7 +232,7 @@ def _read_figures(cells: Cells, gb: float, options: ReadOptions, file: str) -> N
         fix = "write plain numbers, with the unit in the column's name or --unit"
         fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
         raise refusal(file, f"'{cell}' is not a number", fix, int(cells.index[wrong][0]))
-    return numbers.to_numpy(float, na_value=np.nan) * gb
+    return np.asarray(numbers.to_numpy(float, na_value=np.nan) * gb)
 
 
 # Columns

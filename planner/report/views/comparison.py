@@ -269,7 +269,7 @@ def alternatives(found: Alternatives) -> list[Block]:
         ("Found", f"{counted(len(others), 'other plan')} within {_tolerance(found)}"),
         ("Undecided", ", ".join(found.undecided)),
     )
-    commands = tuple(filter(None, (_command_of(found, each) for each in found.alternatives)))
+    commands = tuple(_command_of(found, each) for each in found.alternatives)
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
     label, bound = OBJECTIVES[found.objective].label, amount_of(found.objective, found.bound)
@@ -279,8 +279,8 @@ def alternatives(found: Alternatives) -> list[Block]:
         _plans(found),
         Text(commands, "Commands", detail=True),
         proof_block((
-            f"No plan has {label} of {better} than {bound}; 'behind' counts from there. Least and "
-            "most are among all plans within the tolerance.",
+            f"No plan has {label} of {better} than {bound}; 'behind' counts from there. Least is "
+            "among all plans within the tolerance.",
         )),
     ]  # fmt: skip
 
@@ -290,10 +290,8 @@ def _tolerance(found: Alternatives) -> str:
 
 
 def _command_of(found: Alternatives, alternative: Alternative) -> str:
-    """The command that solves a plan; empty where no problem file can ask for it."""
-    settings = next((way.setting for way in alternative.ways if way.setting is not None), None)
-    if settings is None:
-        return ""
+    """The command that solves a plan."""
+    settings = alternative.ways[0].setting
     scenario = [] if found.scenario is None else ["--scenario", found.scenario]
     options = [part for text in (*found.overrides, *settings) for part in ("--set", text)]
     return shlex.join(

@@ -150,7 +150,7 @@ def _signed(found: Explanation, change: float, *, unit: bool = True) -> str:
         return f"{sign}{money(abs(change))}"
     digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
     text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
-    named = objective.label if objective.figure.names_unit(objective.unit) else objective.unit
+    named = objective.label if objective.figure.names_unit else objective.unit
     return f"{text} {named}" if unit else text
 
 

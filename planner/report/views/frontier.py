@@ -67,7 +67,6 @@ def view(study: Frontier) -> list[Block]:
         ("", study.message or ""),
     )
     rules = tuple(f"{mark.label}: {_rule(study, mark)}" for mark in study.marks)
-    knee = f"Knee: {study.knee_rule}." if study.knee is not None and study.knee_rule else ""
     proof = f"Each point is the best plan for its {study.x_label}."
     return [
         Heading(title),
@@ -77,7 +76,6 @@ def view(study: Frontier) -> list[Block]:
         proof_block((
             proof,
             proven([point.gap for point in study.points]),
-            knee,
             as_it_stands(study),
         )),
     ]  # fmt: skip

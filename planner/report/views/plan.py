@@ -56,9 +56,19 @@ from planner.report.words import (
     valued,
     years,
 )
-from planner.schema.layout import FabricReport, StorageOption, StorageOptions
 from planner.schema.operation import JobPlan
-from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
+from planner.schema.plan import (
+    UNDECIDED,
+    FabricReport,
+    Infeasibility,
+    LimitReport,
+    Line,
+    Plan,
+    Step,
+    StorageOption,
+    StorageOptions,
+    Totals,
+)
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
@@ -586,7 +596,7 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield "Local level", text
 
 
-_UNTOLD = {"young_s", "daly_s", "exact_s", "goodput_first_order", "goodput_understated", "tokens"}
+_UNTOLD = {"goodput_understated", "tokens"}
 
 
 def _operation(job: JobPlan) -> Table:
