@@ -41,7 +41,7 @@ NO_DATE = "no clear date of the quote in the file"
 
 @dataclass(frozen=True)
 class QuoteOptions:
-    """Statements of the user on a quote: vendor, layout, date (YYYY-MM-DD), currency, USD per unit."""
+    """Statements of the user on a quote: vendor, layout, date, currency, USD per unit."""
 
     vendor: str
     mapping: QuoteMap
