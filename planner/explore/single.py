@@ -23,9 +23,9 @@ from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.plan import assemble
-from planner.report import scope, words
-from planner.report.restated import restated
-from planner.report.views.plan import reached, used_share
+from planner.report import edition, words
+from planner.report.edition import restated
+from planner.report.views.plan import reached, status, used_share
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.verifier import verify
 
@@ -107,7 +107,7 @@ class SingleExplorer(Explorer):
         """The objective by storage units, each point solved with exactly that number."""
         with self.turn(tab, CURVE_S) as effort:
             plan, case = self.solve(asked, effort)
-            lines = [line for line in scope.decided_lines(plan, "Storage") if not line.installed]
+            lines = [line for line in edition.decided_lines(plan, "Storage") if not line.installed]
             if plan.status != "optimal" or len(lines) != 1:
                 return {"points": []}
             line, points = lines[0], []
@@ -175,11 +175,11 @@ def page_data(plan: Plan, base: Plan) -> dict[str, Any]:
     cut = plan.status in ("feasible", "no_solution") or any(
         v.code == "search" for v in plan.verdict
     )
-    head = {"status": plan.status, "proving": cut, "proof": words.status(plan)}
+    head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}
     bought = [
-        words.so_many(line.working, words.product(line)) for line in scope.decided_lines(plan)
+        words.so_many(line.working, words.product(line)) for line in edition.decided_lines(plan)
     ]
     sections = plan.totals.capex_by_section_usd
     whole, amounts = sum(sections.values()) or 1.0, words.results(sections.values(), "USD")
@@ -194,7 +194,7 @@ def page_data(plan: Plan, base: Plan) -> dict[str, Any]:
                 "binding": limit.binding,
             }
             for limit in sorted(plan.limits, key=lambda each: not each.binding)
-            if scope.can_run_short(limit)
+            if edition.can_run_short(limit)
         ],
         "sections": [
             {"label": name, "share": usd / whole, "text": amounts.with_unit(usd)}
@@ -226,4 +226,4 @@ def _tiles(plan: Plan, base: Plan) -> Iterator[dict[str, Any]]:
 def _short(value: float, unit: str) -> str:
     """A figure with its unit, from 1,000 on without decimals."""
     bare = unit not in ("share", "s") and "USD" not in unit
-    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.valued(value, unit)
+    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.quantity(value, unit)
