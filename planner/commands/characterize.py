@@ -17,7 +17,7 @@ from planner.schema.telemetry import Characterization
 from planner.sources import File, file_path
 
 if TYPE_CHECKING:
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
     from planner.schema.telemetry import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
@@ -157,7 +157,7 @@ def _window(cluster: ClusterTrace) -> Window:
     """A stretch of a cluster's trace: of its largest job, around its longest gap."""
     import numpy as np
 
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
 
     length, centre = _MOST_WINDOW_S, cluster.record.start_s
     if cluster.jobs:
@@ -187,8 +187,7 @@ def _write(
     trace: Path,
 ) -> None:
     from planner.report import table_files as files
-    from planner.report.charts.telemetry import trace as trace_chart
-    from planner.report.views.telemetry import charts
+    from planner.report.views.telemetry import charts, trace_chart
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -25,7 +25,7 @@ from planner.loader.yaml12 import dump
 from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.products import catalog_text, one_line, unlikely_prices, yaml_text
 from planner.report.views.plan import of_limit
-from planner.report.words import clean, duration, listed, size, years
+from planner.report.words import clean, duration, listed, significant, years
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
@@ -284,7 +284,8 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
         yield "What it is for", f"{words}, in {_precisions(inputs)}"
     waits = "written while the job goes on" if job.mode == "async" else "the job waits"
-    each = f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}"
+    each = significant(job.checkpoint_gb, "GB")
+    each += f" each, to storage about every {duration(job.to_storage_s)}"
     yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
     limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]

@@ -30,9 +30,9 @@ from planner.portfolio.api import solve as solve_portfolio
 from planner.portfolio.inputs import load as load_portfolio
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
-from planner.report import scope, words
-from planner.report.restated import restated
-from planner.report.views.plan import reached, used_share
+from planner.report import edition, words
+from planner.report.edition import restated
+from planner.report.views.plan import reached, status, used_share
 from planner.schema.plan import DEFAULT_GAP, Plan
 from planner.sources import is_portfolio
 from planner.verifier import verify
@@ -133,7 +133,7 @@ class SingleExplorer(Explorer):
         """The objective by storage units, each point solved with exactly that number."""
         with self.turn(tab, CURVE_S) as effort:
             plan, case = self.solve(asked, effort)
-            lines = [line for line in scope.decided_lines(plan, "Storage") if not line.installed]
+            lines = [line for line in edition.decided_lines(plan, "Storage") if not line.installed]
             if plan.status != "optimal" or len(lines) != 1:
                 return {"points": []}
             line, points = lines[0], []
@@ -248,17 +248,17 @@ def _tile(label: str, value: float, unit: str, sense: int, before: float) -> dic
 def _short(value: float, unit: str) -> str:
     """A figure with its unit, from 1,000 on without decimals."""
     bare = unit not in ("share", "s") and "USD" not in unit
-    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.valued(value, unit)
+    return f"{value:,.0f} {unit}" if bare and abs(value) >= 1e3 else words.quantity(value, unit)
 
 
 def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
     cut = plan.status in ("feasible", "no_solution") or any(
         each.code == "search" for each in plan.verdict
     )
-    head = {"status": plan.status, "proving": cut, "proof": words.status(plan)}
+    head = {"status": plan.status, "proving": cut, "proof": status(plan)}
     if plan.totals is None or not plan.jobs:
         return head | {"message": plan.message or words.STATUS_WORDS[plan.status]}
-    lines = scope.decided_lines(plan)
+    lines = edition.decided_lines(plan)
     return _page(
         head,
         _single_figures(plan),
@@ -266,7 +266,7 @@ def _single_page(plan: Plan, base: Plan) -> dict[str, Any]:
         [
             (capital(limit.label), used_share(limit), reached(limit), limit.binding)
             for limit in plan.limits
-            if scope.can_run_short(limit)
+            if edition.can_run_short(limit)
         ],
         plan.totals.capex_by_section_usd,
         buys=words.listed([words.so_many(each.working, words.product(each)) for each in lines]),

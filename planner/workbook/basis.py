@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from planner.report import scope
+from planner.report import edition
 from planner.report.blocks import Column, Table, Value
 from planner.report.words import NETWORKS, product, proof
 from planner.schema.plan import FabricReport, Line, Plan, RackGroup
@@ -91,7 +91,7 @@ def _parts(plan: Plan) -> Iterator[tuple[str, Sequence[str]]]:
     yield "Installed units that stay idle", idle
     yield (
         "Notes on lines",
-        [f"{product(line)}: {note}" for line in scope.own_lines(plan) for note in line.notes],
+        [f"{product(line)}: {note}" for line in edition.own_lines(plan) for note in line.notes],
     )
 
 
@@ -112,7 +112,7 @@ def _assumptions(plan: Plan) -> Iterator[tuple[Value, ...]]:
 
 
 def _prices(plan: Plan) -> Iterator[tuple[Value, ...]]:
-    for line in scope.own_lines(plan):
+    for line in edition.own_lines(plan):
         if (price := line.price) is not None:
             source = f"{price.source} ({price.book})" if price.book else price.source
             rest = (source, price.date, price.confidence, price.note)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from xlsxwriter.worksheet import Worksheet
 
-from planner.report.restated import restated
+from planner.report.edition import restated
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book
