@@ -17,7 +17,7 @@ from planner.errors import PlannerError
 from planner.figures import capital
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
-from planner.optimizer.effort import Effort
+from planner.optimizer.search import Effort
 from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 

@@ -21,9 +21,9 @@ from planner.inputs import Change, Inputs, inputs_to_text
 from planner.loader import load, read_document
 from planner.loader.axes import Variable
 from planner.loader.overrides import checked
-from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
+from planner.optimizer.search import Effort
 from planner.plan import assemble
 from planner.portfolio import views
 from planner.portfolio.api import solve as solve_portfolio
