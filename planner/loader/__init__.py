@@ -138,7 +138,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
+    problem, offered, _ = _offered(inputs.problem, Document("", {}, folder=base))
     return replace(inputs, problem=problem, **offered, sha256="")
 
 
@@ -167,7 +167,7 @@ def joined(
     scenario: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
-    problem, offered, digests, doubts = _offered(problem, document)
+    problem, offered, digests = _offered(problem, document)
     files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
     read = [
         setting if file == setting else yaml12.read(Path(file), yaml12.OVERRIDES).digest
@@ -182,7 +182,7 @@ def joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    findings = [*check_problem(inputs), *doubts, *prices.old_rates(inputs)]
+    findings = check_problem(inputs)
     warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=warnings), findings
 
@@ -194,11 +194,9 @@ def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
     return inputs
 
 
-def _offered(
-    problem: Problem, document: Document
-) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
+def _offered(problem: Problem, document: Document) -> tuple[Problem, dict[str, Any], list[str]]:
     """The problem with the rates of its books; the fields of the inputs that catalogs and books
-    fill; digests of these files; warnings about prices."""
+    fill; digests of these files."""
     known = shipped.catalog_files()
     if problem.catalogs is not None and not problem.catalogs:
         fix = "leave it out to use all shipped ones"
@@ -224,8 +222,7 @@ def _offered(
         "catalog_names": tuple(catalogs.names),
         "price_book_names": tuple(books.names),
     }
-    warnings = list(prices.below_drives(books, catalogs.items))
-    return problem, fields, [*catalogs.digests, *books.digests], warnings
+    return problem, fields, [*catalogs.digests, *books.digests]
 
 
 def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:

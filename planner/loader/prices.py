@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import calendar
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from pathlib import Path
@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from planner import currency, shipped
-from planner.currency import OLD_DAYS, Currency
+from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document, Inputs
+from planner.inputs import Document
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.schema.catalog import Confidence, Item, MediaType, Source
@@ -248,24 +248,6 @@ def with_range(price: Price, ranges: Mapping[Confidence, float]) -> Price:
     return price.model_copy(update=new)
 
 
-def below_drives(prices: Prices, items: Items) -> Iterator[Finding]:
-    """A warning for each storage item priced below its bare drives."""
-    flash = {rate.flash: rate for rate in prices.rates.values() if rate.flash is not None}
-    for name, entry in prices.entries.items():
-        item, usd = items.get(name), entry.price.list_usd
-        if item is None or item.category != "storage":
-            continue
-        drives_usd = sum(rate.usd * raw_tb(item, items, kind) for kind, rate in flash.items())
-        if usd < drives_usd * (1.0 - 1e-9):
-            message = (
-                f"the price of '{name}', {usd:,.0f} USD, is below its bare drives, "
-                f"{drives_usd:,.0f} USD"
-            )
-            fix = "build it from parts, or state what you pay for flash in rates"
-            path = f"prices.{name}"
-            yield Finding("below-drives", message, *entry.place, path, fix, "warning")
-
-
 # Terms kept from earlier books.
 
 
@@ -347,24 +329,6 @@ def settle_rates(problem: Problem, prices: Prices, place: FileLine) -> Problem:
     if rates == problem.exchange and code == problem.currency:
         return problem
     return problem.model_copy(update={"exchange": rates, "currency": code})
-
-
-def old_rates(inputs: Inputs) -> Iterator[Finding]:
-    """Warnings of rates in use that are old, or dated in the future."""
-    problem, document = inputs.problem, inputs.document
-    here = rates_of(document) if document is not None else {}
-    used = {price.currency for price in inputs.prices.values()} | {problem.currency} | {*here}
-    for code, rate in sorted(problem.exchange.items()):
-        days = (today() - latest_day(rate.on)).days
-        if code in used and not 0 <= days <= OLD_DAYS:
-            age = "in the future" if days < 0 else f"more than {OLD_DAYS} days ago"
-            message, path = f"the rate of {code} is of {rate.on}, {age}", f"exchange.{code}"
-            fix = f"give the rate of today: {path}.usd and on"
-            found = Finding("old-rate", message, None, None, path, fix, "warning")
-            if document is not None and code in here:
-                file, line = document.place(("exchange", code))
-                found = replace(found, file=file, line=line)
-            yield found
 
 
 # Age of prices.
