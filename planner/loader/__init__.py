@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from planner import shipped
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
 from planner.loader import documents, overrides, prices, yaml12
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
 from planner.loader.documents import ModelT
+from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
 
 __all__ = [
@@ -138,8 +143,8 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    problem, offered, _ = _offered(inputs.problem, Document("", {}, folder=base))
-    return replace(inputs, problem=problem, **offered, sha256="")
+    offered, _ = _offered(inputs.problem, Document("", {}, folder=base))
+    return replace(inputs, **offered, sha256="")
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:
@@ -149,14 +154,11 @@ def scenario_names(path: Path) -> tuple[str, ...]:
 
 
 def validated(model: type[ModelT], document: Document) -> ModelT:
-    """The document as a model, its amounts at its rates of exchange, else at its price books'."""
-    rates = prices.rates_of(document)
-    if prices.lacks_rate(document.data, rates):
-        try:
-            names = _price_paths(document.data.get("prices"), document)
-            rates = prices.rates_of_files(names) | rates
-        except (InputError, TypeError, AttributeError):  # raised where the books are read
-            pass
+    """The document as a model, its amounts at its rates of exchange: those that are right."""
+    rates, data = dict[str, Currency](), document.data.get("exchange")
+    for code, rate in data.items() if isinstance(data, dict) else ():
+        with suppress(ValidationError):
+            rates[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
     return documents.validated(model, document, rates)
 
 
@@ -167,7 +169,7 @@ def joined(
     scenario: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
-    problem, offered, digests = _offered(problem, document)
+    offered, digests = _offered(problem, document)
     files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
     read = [
         setting if file == setting else yaml12.read(Path(file), yaml12.OVERRIDES).digest
@@ -194,9 +196,8 @@ def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
     return inputs
 
 
-def _offered(problem: Problem, document: Document) -> tuple[Problem, dict[str, Any], list[str]]:
-    """The problem with the rates of its books; the fields of the inputs that catalogs and books
-    fill; digests of these files."""
+def _offered(problem: Problem, document: Document) -> tuple[dict[str, Any], list[str]]:
+    """The fields of the inputs that catalogs and books fill; digests of these files."""
     known = shipped.catalog_files()
     if problem.catalogs is not None and not problem.catalogs:
         fix = "leave it out to use all shipped ones"
@@ -209,7 +210,6 @@ def _offered(problem: Problem, document: Document) -> tuple[Problem, dict[str, A
     catalogs = load_catalogs(named or list(known.values()))
     paths = _price_paths(problem.prices, document)
     books = prices.load_prices(paths, catalogs.items, problem.currencies)
-    problem = prices.settle_rates(problem, books, document.place(("currency",)))
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -222,7 +222,7 @@ def _offered(problem: Problem, document: Document) -> tuple[Problem, dict[str, A
         "catalog_names": tuple(catalogs.names),
         "price_book_names": tuple(books.names),
     }
-    return problem, fields, [*catalogs.digests, *books.digests]
+    return fields, [*catalogs.digests, *books.digests]
 
 
 def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:

@@ -21,6 +21,7 @@ from planner.schema.job import Job, LocalLevel
 from planner.schema.problem import OutOfBand
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
+from planner.units import rate_wanted
 
 Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
 """(code, path in the problem file, cause, fix, severity where it is no error)"""
@@ -99,7 +100,10 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
 def _required(inputs: Inputs) -> Iterator[Fault]:
     """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
-    training = job.training
+    training, code = job.training, problem.currency
+    if code not in (None, "USD", *problem.exchange):
+        message = f"money is to be shown in {code}, and no rate of {code} is known"
+        yield "exchange", "currency", message, rate_wanted(str(code))
     if needs(problem, "term") and problem.term is None:
         minimized = problem.objective.minimize
         who = "TCO, opex, energy or colocation"
