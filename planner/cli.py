@@ -798,7 +798,7 @@ def _report_usage(error: Exception, text: str) -> int:
         return 2
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
-    now = removed.successor(command[1]) if command else None
+    now = removed.COMMANDS.get(command[1]) if command else None
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)

@@ -60,7 +60,6 @@ from planner.sources import (
     problem_of,
     request_of,
     require_single,
-    study,
     wrong_type,
 )
 from planner.terminal import interrupt_handled
@@ -106,14 +105,10 @@ def example(name: str = "10MW") -> Path:
 def solve(
     problem: ProblemSource,
     *,
-    settings: Settings = (),
-    scenario: str | None = None,
-    gap: float | str | None = None,
-    time_limit: str | None = None,
     solver: Solver = "highs",
     save_model: Path | None = None,
     explain_none: bool = True,
-    progress: Progress = ignore,
+    **solving: Unpack[Solving],
 ) -> Plan:
     """The best plan of a problem, verified, with its inputs as in the plan file.
 
@@ -122,14 +117,21 @@ def solve(
         save_model: file for the integer program, as MPS or LP.
         explain_none: without a plan, find the conflicting limits, which takes longer.
     """
-    require_single(problem)
-    request = request_of((problem,), settings, scenario, solver, gap=gap, time_limit=time_limit)
+    request = request_of(problem, solver=solver, **solving)
     options = request.running(explain=explain_none, save_model=save_model)
     plan = api.solve_with(request.inputs, options, read_back=not request.models)
     return carrying(plan, inputs_to_text(request.inputs))
 
 
-def solve_portfolio(problem: File, **solving: Unpack[Solving]) -> PortfolioPlan:
+def solve_portfolio(
+    problem: File,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> PortfolioPlan:
     """The best plan for several jobs, sites or periods, verified.
 
     Without a plan its ``status`` is ``infeasible``, and ``relaxations`` has the least ones; or
@@ -138,9 +140,13 @@ def solve_portfolio(problem: File, **solving: Unpack[Solving]) -> PortfolioPlan:
     from planner.portfolio import analysis
     from planner.portfolio import api as portfolio
 
-    request = request_of((file_path(problem),), **solving)
-    instance = portfolio.load(request.path, request.settings, request.scenario)
-    plan = portfolio.solve(instance, gap=request.gap, time_limit_s=request.time_limit_s)
+    instance = portfolio.load(file_path(problem), as_texts(settings), scenario)
+    plan = portfolio.solve(
+        instance,
+        gap=None if gap is None else share("--gap", gap),
+        time_limit_s=None if time_limit is None else seconds("--time-limit", time_limit),
+        solver=solver,
+    )
     if plan.status == "infeasible":
         plan = plan.model_copy(update={"relaxations": analysis.relaxations(instance)})
     return plan
@@ -174,7 +180,7 @@ def write_workbook(plan: PlanSource, path: File) -> Path:
     from planner.analysis.verification import open_plan
     from planner.workbook import write
 
-    target, request = file_path(path), request_of((plan,))
+    target, request = file_path(path), request_of(plan)
     model = request.models.get(request.path)
     opened = open_plan(request.path, model if isinstance(model, Plan) else None)
     stream = io.BytesIO()
@@ -206,7 +212,7 @@ def sweep(
     from planner.analysis.sweep import Row, sweep_table, table_rows
     from planner.analysis.sweep import scenarios as scenarios_of
 
-    request = request_of((problem,), **solving)
+    request = request_of(problem, **solving)
     if named and request.models:
         message = "named scenarios are read from the problem file, and this problem is in memory"
         raise InputError(Finding("scenario", message, fix="give the file"))
@@ -269,7 +275,7 @@ def frontier(
 
     axis = one_of("--against", against, tuple(AGAINST))
     most = whole("--points", points, 3)
-    return study(run, Frontier, (problem,), solving, against=axis, points=most)
+    return run(request_of(problem, **solving), against=axis, points=most)
 
 
 def tornado(
@@ -288,7 +294,7 @@ def tornado(
     from planner.analysis.tornado import run
 
     texts = as_texts(vary, joined=True)
-    return study(run, Tornado, (problem,), solving, vary=texts, by=share("--by", by))
+    return run(request_of(problem, **solving), vary=texts, by=share("--by", by))
 
 
 def uncertain(
@@ -310,11 +316,8 @@ def uncertain(
     """
     from planner.analysis.uncertain import run
 
-    return study(
-        run,
-        Uncertain,
-        (problem,),
-        solving,
+    return run(
+        request_of(problem, **solving),
         dist=as_texts(vary),
         samples=whole("--samples", samples, 2),
         seed=whole("--seed", seed, 0),
@@ -341,11 +344,8 @@ def explain(
     """
     from planner.analysis.explain import run
 
-    return study(
-        run,
-        Explanation,
-        (problem,),
-        solving,
+    return run(
+        request_of(problem, **solving),
         step=as_texts(step),
         why_not=as_texts(why_not),
         weight=as_texts(weight),
@@ -361,14 +361,14 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
     """
     from planner.analysis.compare import run
 
-    return study(run, Comparison, flat(files), solving)
+    return run(request_of(*flat(files), **solving))
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
     from planner.analysis.alternatives import run_rules
 
-    return study(run_rules, RulesTable, flat((problem,)), solving)
+    return run_rules(request_of(problem, **solving))
 
 
 def alternatives(
@@ -385,7 +385,7 @@ def alternatives(
     from planner.analysis.alternatives import run_near
 
     within = share("--near", within)
-    return study(run_near, Alternatives, flat((problem,)), solving, within=within)
+    return run_near(request_of(problem, **solving), within=within)
 
 
 def bid(
@@ -408,11 +408,8 @@ def bid(
     """
     from planner.analysis.bids import run
 
-    return study(
-        run,
-        Bids,
-        (problem,),
-        solving,
+    return run(
+        request_of(problem, **solving),
         quotes=tuple(map(file_path, flat(quotes))),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
@@ -438,7 +435,7 @@ def verify(
     """
     from planner.analysis.verification import run
 
-    return run(request_of((plan,), time_limit=time_limit), solve_again=solve_again)
+    return run(request_of(plan, time_limit=time_limit), solve_again=solve_again)
 
 
 def simulate(
@@ -468,11 +465,8 @@ def simulate(
     """
     from planner.analysis.simulation import run
 
-    return study(
-        run,
-        Simulation,
-        (plan,),
-        {"progress": progress},
+    return run(
+        request_of(plan, progress=progress),
         failures=failures,
         column=column,
         time_format=time_format,

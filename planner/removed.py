@@ -71,8 +71,3 @@ def setting_successor(steps: Sequence[str | int]) -> str | None:
     names = [str(step) for step in steps if not str(step).isdigit()]
     of_item = [*names[:1], *names[2:]]  # the second step is an item's id
     return SETTINGS.get(".".join(names)) or SETTINGS.get(".".join(of_item))
-
-
-def successor(command: str) -> str | None:
-    """The successor of a removed command, None where it was never one."""
-    return COMMANDS.get(command)

@@ -7,15 +7,14 @@ within them as ``loss.stall``. A field with a value for each plan has a column f
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-from planner import terminal
 from planner.report.blocks import Block, Heading
 from planner.report.page import fragment, plan_sections
 from planner.report.restated import restated, restated_columns
@@ -88,9 +87,8 @@ def _always(_: object) -> str:
     return "optimal"
 
 
-def _swings_ended(found: Tornado) -> str:
-    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
-    return "failed" if "failed" in ends else found.status
+def _failed(statuses: Collection[str], otherwise: str) -> str:
+    return "failed" if "failed" in statuses else otherwise
 
 
 def _rows_ended(found: Sweep) -> str:
@@ -98,29 +96,28 @@ def _rows_ended(found: Sweep) -> str:
     return next((name for name in worst if found.statuses.get(name)), "optimal")
 
 
-def _draws_ended(found: Uncertain) -> str:
-    return "failed" if found.statuses.get("failed") else found.status
-
-
 def _sides_ended(found: Comparison) -> str:
     planned = any(side.status in ("optimal", "feasible") for side in found.sides)
     return "optimal" if planned else "infeasible"
 
 
-def _own_row_ended(found: RulesTable) -> str:
-    """Status of the problem by its own rule."""
-    return next((row.status or "infeasible" for row in found.rows if row.own), "optimal")
-
-
-def _audit_ended(found: Audit) -> str:
-    return "infeasible" if found.breaches or found.edited is None else "optimal"
-
-
 VIEWS: dict[type[Any], View] = {
     Comparison: View("comparison", comparison.view, None, _sides_ended, "figures"),
-    RulesTable: View("rules", comparison.rules, None, _own_row_ended),
+    RulesTable: View(
+        "rules",
+        comparison.rules,
+        None,
+        lambda found: next(
+            (row.status or "infeasible" for row in found.rows if row.own), "optimal"
+        ),
+    ),
     Alternatives: View("alternatives", comparison.alternatives),
-    Audit: View("audit", verification.audit, None, _audit_ended),
+    Audit: View(
+        "audit",
+        verification.audit,
+        None,
+        lambda found: "infeasible" if found.breaches or found.edited is None else "optimal",
+    ),
     Verification: View(
         "verification",
         verification.verification,
@@ -130,8 +127,23 @@ VIEWS: dict[type[Any], View] = {
     Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
     Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
     Frontier: View("frontier", frontier.view, frontier.charts),
-    Tornado: View("tornado", tornado.view, tornado.charts, _swings_ended),
-    Uncertain: View("uncertain", uncertain.view, uncertain.charts, _draws_ended, "outcomes"),
+    Tornado: View(
+        "tornado",
+        tornado.view,
+        tornado.charts,
+        lambda found: _failed(
+            [end.status for swing in found.swings for end in (swing.low, swing.high)], found.status
+        ),
+    ),
+    Uncertain: View(
+        "uncertain",
+        uncertain.view,
+        uncertain.charts,
+        lambda found: _failed(
+            [name for name, count in found.statuses.items() if count], found.status
+        ),
+        "outcomes",
+    ),
     Bids: View("bids", bids.view, table="bids"),
     Characterization: View(
         "characterization",
@@ -160,7 +172,7 @@ def as_json(record: Any) -> str:
     """A record as JSON."""
     if isinstance(record, BaseModel):
         return record.model_dump_json(indent=2)
-    return json.dumps(dataclasses.asdict(record), indent=2, ensure_ascii=False)
+    return json.dumps(asdict(record), indent=2, ensure_ascii=False)
 
 
 def shown_in_currency(record: Any, rows: int | None = None) -> tuple[Any, dict[str, Any]]:
@@ -187,40 +199,24 @@ def text(result: Any, *, full: bool = False, styled: bool = False, **options: An
     """A result as the screen of its command shows it."""
     if isinstance(result, Plan):
         parts = plan_view.PARTS if full else options.get("parts", ())
-        shown = plan_view.render(result, parts, styled=styled)
-    elif isinstance(result, Sweep) and not hasattr(result, "table"):
-        return repr(result)  # read from a file, without its rows
-    else:
-        shown = show(blocks_of(result, **options), full=full, styled=styled)
-    return shown.rstrip("\n")
-
-
-def fitted(result: Any, columns: int) -> str:
-    """A result on a screen of some columns."""
-    with terminal.as_wide(columns):
-        return text(result)
+        return plan_view.render(result, parts, styled=styled).rstrip("\n")
+    return show(blocks_of(result, **options), full=full, styled=styled).rstrip("\n")
 
 
 # Notebooks
 
 
 def html(result: Any) -> str:
-    """A result as a page of a notebook: first screen, charts, the rest folded away; no script."""
+    """A result as a page of a notebook: title, tables, charts; no script."""
     if isinstance(result, Plan):
-        first, *rest = plan_sections(restated(result))
-        parts = [fragment(first[2]), *(_folded(title, fragment(b)) for _, title, b in rest)]
-        return "\n".join([_tag("h3", plan_view.headline(result)), *parts])
-    if isinstance(result, Sweep) and not hasattr(result, "table"):
-        return _tag("pre", repr(result))
-    blocks = blocks_of(result)
-    title = next((each.text for each in blocks if isinstance(each, Heading)), "")
-    first_screen = [
-        each
-        for each in blocks
-        if not isinstance(each, Heading) and not getattr(each, "detail", False)
-    ]
-    parts = [_tag("h3", title), fragment(first_screen), *map(_picture, charts_of(result))]
-    return "\n".join([*parts, _folded("In full", _tag("pre", show(blocks, full=True)))])
+        title = plan_view.headline(result)
+        blocks = [each for _, _, part in plan_sections(restated(result)) for each in part]
+    else:
+        blocks = blocks_of(result)
+        title = next((each.text for each in blocks if isinstance(each, Heading)), "")
+        blocks = [each for each in blocks if not isinstance(each, Heading)]
+    head = f"<h3>{escape(clean(title, limit=None))}</h3>"
+    return "\n".join([head, fragment(blocks), *map(_picture, charts_of(result))])
 
 
 def charts_of(record: Any, rows: int | None = None) -> list[Any]:
@@ -230,14 +226,6 @@ def charts_of(record: Any, rows: int | None = None) -> list[Any]:
         return []
     stated, beside = shown_in_currency(record, rows)
     return list(charts(stated, **beside))
-
-
-def _tag(name: str, content: str) -> str:
-    return f"<{name}>{escape(clean(content, limit=None))}</{name}>"
-
-
-def _folded(head: str, content: str) -> str:
-    return f"<details>{_tag('summary', head)}{content}</details>"
 
 
 def _picture(chart: Any) -> str:
@@ -257,16 +245,20 @@ def frame(result: Any, part: str = "") -> pd.DataFrame:
     """A table of a result; see ``Shown.to_frame``."""
     import pandas as pd
 
-    names = list(parts(result))
-    asked = part or view_of(result).table or (names[0] if names else "")
-    if asked not in names:
+    names = parts(result)
+    chosen = part or view_of(result).table or "".join(names[:1])
+    if chosen not in names:
         known = ", ".join(names) or "none; rows of a sweep are in what planner.sweep returns"
-        raise ValueError(f"{type(result).__name__} has no table '{asked}'; it has {known}")
+        raise ValueError(f"{type(result).__name__} has no table '{chosen}'; it has {known}")
     if isinstance(result, Sweep):
         return pd.DataFrame(dict(_columns(result)))
-    rows = getattr(result, asked)
-    if isinstance(result, Plan) and asked == "racks":
-        rows = _devices(result)
+    rows = getattr(result, chosen)
+    if isinstance(result, Plan) and chosen == "racks":  # a row for each device
+        rows = [
+            group.model_dump(include={"first", "count", "rack_class"}) | device.model_dump()
+            for group in rows
+            for device in group.devices
+        ]
     keys = [side.key for side in result.sides] if isinstance(result, Comparison) else []
     found = pd.DataFrame.from_records([dict(_cells(row, keys)) for row in rows])
     # A record that some rows lack: its fields are NaN there.
@@ -274,35 +266,28 @@ def frame(result: Any, part: str = "") -> pd.DataFrame:
     return found[[name for name in found.columns if name not in groups]]
 
 
-def parts(result: Any) -> Iterator[str]:
-    """Yield the names of a result's tables."""
+def parts(result: Any) -> list[str]:
+    """The names of a result's tables: of a record its lists of records."""
     if isinstance(result, Sweep):
-        yield from ("table",) if hasattr(result, "table") else ()
-        return
+        return ["table"] if hasattr(result, "table") else []
     kinds = get_type_hints(type(result))
     if isinstance(result, BaseModel):
         kinds = {name: info.annotation for name, info in type(result).model_fields.items()}
-    for name, kind in kinds.items():
-        if get_origin(kind) is tuple and any(map(_is_record, get_args(kind))):
-            yield name
+    lists = {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) is tuple}
+    return [name for name, inside in lists.items() if any(map(_is_record, inside))]
 
 
 def _is_record(kind: object) -> bool:
-    return isinstance(kind, type) and (
-        issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)
-    )
+    return isinstance(kind, type) and (issubclass(kind, BaseModel) or is_dataclass(kind))
 
 
 def _cells(record: Any, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield the values of a row by column; ``keys`` name the plans compared."""
-    whole_results = (Plan, SizeReport)
-    fields = record if isinstance(record, Mapping) else vars(record)
-    for name, value in fields.items():
+    for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
         if isinstance(value, Series):
             yield from ((f"{name}.{key}", v) for key, v in zip(keys, value.values, strict=True))
         elif isinstance(value, Mapping) or _is_record(type(value)):
-            if not isinstance(value, whole_results):
-                yield from ((f"{name}.{below}", inner) for below, inner in _cells(value, keys))
+            yield from ((f"{name}.{below}", inside) for below, inside in _cells(value, keys))
         elif not (isinstance(value, tuple) and any(_is_record(type(each)) for each in value)):
             yield name, value
 
@@ -311,15 +296,7 @@ def _columns(study: Any) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the columns of a sweep; a name that does not end in its unit gets it in brackets."""
     for column in study.columns:
         plain = column.kind in ("input", "total", "job", "text", "count") or not column.unit
-        name = column.name if plain else f"{column.name} [{column.unit}]"
-        yield name, study.table[column.name]
-
-
-def _devices(plan: Plan) -> list[dict[str, object]]:
-    """A row per device; ``first`` and ``count`` are its racks."""
-    return [
-        {"first": group.first, "count": group.count, "rack_class": group.rack_class}
-        | device.model_dump()
-        for group in plan.racks
-        for device in group.devices
-    ]
+        yield (
+            column.name if plain else f"{column.name} [{column.unit}]",
+            study.table[column.name],
+        )

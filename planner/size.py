@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
@@ -18,22 +19,20 @@ from planner.case.job import Job as JobNumbers
 from planner.case.job import Mode, stall_s
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
-from planner.schema.job import DEFAULT_FAILURES, Job
+from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.operation import (
     ApplianceRow,
     Checkpoint,
     Cluster,
-    GpuType,
     IntervalRow,
     ModeReport,
-    RestoreDemand,
     RuleGroup,
     RuleRow,
     Running,
     SizeReport,
 )
 from planner.schema.problem import CustomRule, Quantity
-from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, fan_out_terms
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.demand import (
     VENDOR_RULES,
     BandwidthRule,
@@ -62,13 +61,9 @@ class Sizing:
 
     inputs: Inputs
     case: Case
+    job: JobNumbers
     cluster: Cluster
     read_gb_per_s: float
-
-    @property
-    def job(self) -> JobNumbers:
-        """The job, its stall in seconds."""
-        return self.case.job
 
 
 def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
@@ -82,44 +77,33 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         InputError: there is no number of GPUs to size for, or it holds no replica.
     """
     case = resolve(inputs)
-    types = gpu_types(inputs, case)
-    cluster = cluster_of(inputs, case, types, gpus)
-    job = _with_known_stall(case, cluster)
-    read = cluster.gpus * job.ingest_per_gpu_gb_per_s
-    if job.max_restore_s is not None:
-        restore = job.fan_out_on(cluster.gpus) * job.checkpoint_gb / job.max_restore_s
-        read = max(read, restore)
-    sizing = Sizing(inputs, replace(case, job=job), cluster, read)
-    modes = tuple(_mode_report(sizing, mode) for mode in job.modes)
+    system, most = _reference(inputs, case)
+    cluster = _cluster(inputs, case.job, system, most, gpus)
+    modes = tuple(mode for mode in case.job.modes if mode != "local") or ("async",)
+    known_s = stall_s(case.job, system.way(), cluster.gpus)
+    job = replace(case.job, stall_s=known_s, derived_stall=False, modes=modes)
+    checkpoint = _checkpoint(inputs, job, cluster.gpus)
+    read = max(checkpoint.ingest_gb_per_s, checkpoint.restore_gb_per_s or 0.0)
+    sizing = Sizing(inputs, replace(case, job=job), job, cluster, read)
+    reports = tuple(_mode_report(sizing, mode) for mode in modes)
     return SizeReport(
         problem=inputs.problem.name,
-        gpu_types=types,
         cluster=cluster,
-        checkpoint=_checkpoint(inputs, job, cluster.gpus),
-        restore=tuple(_restore_demands(sizing)),
-        modes=modes,
+        checkpoint=checkpoint,
+        modes=reports,
         delivered_read_share=case.delivered_read,
         delivered_write_share=case.delivered_write,
-        rules=(*(_law_row(sizing, mode) for mode in modes), *_vendor_rows(sizing)),
-        notes=tuple(_notes(sizing, modes)),
+        rules=(*(_law_row(sizing, mode) for mode in reports), *_vendor_rows(sizing)),
+        notes=tuple(_notes(sizing, reports)),
         currency=inputs.problem.shown_in,
     )
-
-
-def _with_known_stall(case: Case, cluster: Cluster) -> JobNumbers:
-    """The job on one number of GPUs: its stall in seconds, without a local level."""
-    job = case.job
-    way = next(system for system in case.systems if system.id == cluster.item).way()
-    modes = tuple(mode for mode in job.modes if mode != "local") or ("async",)
-    known_s = stall_s(job, way, cluster.gpus)
-    return replace(job, stall_s=known_s, derived_stall=False, modes=modes)
 
 
 # The cluster: GPU type, GPUs, clients, failures.
 
 
-def gpu_types(inputs: Inputs, case: Case) -> tuple[GpuType, ...]:
-    """List the GPU types on offer, the reference first: demanded, then most peak FLOP/s.
+def _reference(inputs: Inputs, case: Case) -> tuple[System, int]:
+    """The GPU system to size for, demanded or of most peak FLOP/s, and its largest number.
 
     Raises:
         InputError: no GPU system is on offer.
@@ -127,43 +111,26 @@ def gpu_types(inputs: Inputs, case: Case) -> tuple[GpuType, ...]:
     if not case.systems:
         fix = "planner check PROBLEM lists why each one is left out"
         raise InputError(Finding("no-gpu-system", "no GPU system is on offer", fix=fix))
-    types = []
-    for system in case.systems:
-        systems, way = cap_in_use(case, system), system.way()
-        gpus = way.most_gpus(systems)
-        types.append(
-            GpuType(
-                item=system.id,
-                name=inputs.item(system.id).product,
-                systems=systems,
-                gpus=gpus,
-                peak_pflops=gpus * way.tflops_per_gpu / 1000 if way.tflops_per_gpu else None,
-                demanded=inputs.problem.items.get(system.id, Quantity()).least > 0,
-                limited=systems != UNLIMITED_UNITS,
-            )
-        )
-    types.sort(
-        key=lambda kind: (not kind.demanded, -(kind.peak_pflops or 0.0), -kind.gpus, kind.item)
-    )
-    return tuple(types)
+
+    def rank(system: System) -> tuple[bool, float, int, str]:
+        way, demanded = system.way(), inputs.problem.items.get(system.id, Quantity()).least > 0
+        gpus = way.most_gpus(cap_in_use(case, system))
+        return not demanded, -gpus * (way.tflops_per_gpu or 0.0), -gpus, system.id
+
+    best = min(case.systems, key=rank)
+    return best, cap_in_use(case, best)
 
 
-def cluster_of(
-    inputs: Inputs, case: Case, types: tuple[GpuType, ...], asked_gpus: int | None
+def _cluster(
+    inputs: Inputs, job: JobNumbers, system: System, most: int, asked_gpus: int | None
 ) -> Cluster:
-    """Derive replicas, clients and failures of the GPUs to size for.
-
-    Args:
-        types: the GPU types on offer, the reference first.
-        asked_gpus: GPUs to size for, or None for the most of the reference type.
+    """Clients and failures of the GPUs to size for.
 
     Raises:
         InputError: nothing limits the GPUs, not one system fits, or not even one replica.
     """
-    kind, job = types[0], case.job
-    system = next(system for system in case.systems if system.id == kind.item)
-    way = system.way()
-    gpus = _most_gpus(job, system, kind) if asked_gpus is None else asked_gpus
+    item, way = inputs.item(system.id), system.way()
+    gpus = _most_gpus(job, system, most, item.product) if asked_gpus is None else asked_gpus
     replica = way.replica_gpus
     if replica is not None and gpus < replica:
         message = f"one replica needs {replica:,} GPUs (tensor x pipeline), more than {gpus:,}"
@@ -173,54 +140,42 @@ def cluster_of(
     writers = systems
     if job.one_replica_writes and replica is not None:
         writers = min(systems, way.systems_for(replica))
-    choice = "the type on offer with the most peak FLOP/s"
-    if len(types) == 1:
-        choice = "the only type on offer"
-    elif kind.demanded:
-        choice = "the type that the problem demands"
-    elif kind.peak_pflops is None:
-        choice = "the type on offer with the most GPUs"
-    count = "the most that power, racks, budgets and counts, each alone, allow"
+    held = way.most_gpus(most)
+    reason = "the most that power, racks, budgets and counts, each alone, allow"
     if asked_gpus is not None:
-        above = kind.limited and asked_gpus > kind.gpus
-        more = f"; more than the {kind.gpus:,} that the limits allow" if above else ""
-        count = f"as asked by --gpus{more}"
+        above = most != UNLIMITED_UNITS and asked_gpus > held
+        reason = "by --gpus" + (f"; more than the {held:,} that the limits allow" if above else "")
     return Cluster(
-        item=kind.item,
-        name=kind.name,
-        choice=choice,
-        count=count,
+        item=system.id,
+        name=item.product,
+        reason=reason,
         gpus=gpus,
         gpus_bought=systems * system.gpus if asked_gpus is None else gpus,
         gpus_per_system=system.gpus,
         systems=systems,
-        system_it_power_kw=it_power_kw(inputs.item(kind.item), inputs),
-        replica_gpus=replica,
+        system_it_power_kw=it_power_kw(item, inputs),
         replicas=gpus // replica if replica else None,
-        data_parallel=gpus / replica if replica else None,
         writing_systems=writers,
-        reading_systems=systems,
         client_write_gb_per_s=writers * system.client_write_gb_per_s,
         client_read_gb_per_s=systems * system.client_read_gb_per_s,
-        client_data_gb_per_s=systems * system.client_read_gb_per_s,
         failures_per_gpu_day=way.failures_per_gpu_day,
-        failures_reason=_failures_reason(inputs, kind.item),
+        failures_reason=_failures_reason(inputs, system.id),
         mtti_s=mtti_s(way.failures_per_gpu_day, gpus),
     )
 
 
-def _most_gpus(job: JobNumbers, system: System, kind: GpuType) -> int:
-    if not kind.limited:
+def _most_gpus(job: JobNumbers, system: System, most: int, name: str) -> int:
+    if most == UNLIMITED_UNITS:
         message = "nothing limits the GPUs, so there is no number to size for"
         fix = "give --gpus N, or a power, space or cost budget"
         raise InputError(Finding("unlimited", message, fix=fix))
-    step = system.way().step_gpus
-    gpus = kind.gpus if job.gpus_max is None else min(kind.gpus, job.gpus_max)
-    if gpus < step:
-        held = kind.systems * system.gpus
-        message = f"the site holds {held:,} GPUs of {kind.name}, and a job needs {step:,}"
+    way = system.way()
+    gpus = min(way.most_gpus(most), job.gpus_max or math.inf)
+    if gpus < way.step_gpus:
+        held = most * system.gpus
+        message = f"the site holds {held:,} GPUs of {name}, and a job needs {way.step_gpus:,}"
         raise InputError(Finding("no-room", message, fix="raise the budgets, or give --gpus N"))
-    return gpus // step * step
+    return int(gpus // way.step_gpus * way.step_gpus)
 
 
 def _failures_reason(inputs: Inputs, sku: str) -> str:
@@ -230,8 +185,7 @@ def _failures_reason(inputs: Inputs, sku: str) -> str:
     if isinstance(given, float):
         return "given in the problem"
     preset = FAILURES_PER_GPU_DAY[given or DEFAULT_FAILURES]
-    default = "default " if given is None else ""
-    return f"{default}{preset.name}: {preset.meaning}; {preset.source}"
+    return f"{preset.name}: {preset.meaning}; {preset.source}"
 
 
 # The checkpoint and its restore.
@@ -241,50 +195,30 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
     job = inputs.problem.job
     archived = 0 if job.in_bulk else 1
     kept = job.checkpoint.keep_last + 1 + archived * job.checkpoint.milestones
+    ingest = gpus * numbers.ingest_per_gpu_gb_per_s
+    reads, within_s = numbers.fan_out_on(gpus), numbers.max_restore_s
+    reason, size = "given in the problem", numbers.checkpoint_gb
+    if job.parameters is not None and job.checkpoint.size_gb is None:
+        each, asked = f"{numbers.bytes_per_parameter:g} bytes", job.bytes_per_parameter
+        reason = f"{job.parameters / 1e9:,.10g} billion parameters, {each} each"
+        if isinstance(asked, str):
+            preset = BYTES_PER_PARAMETER[asked]
+            reason += f" ({preset.name}: {preset.meaning}; {preset.source})"
     return Checkpoint(
-        size_gb=numbers.checkpoint_gb,
-        bytes_per_parameter=numbers.bytes_per_parameter if job.parameters else None,
-        size_reason=_size_reason(job, numbers.bytes_per_parameter),
+        size_gb=size,
+        size_reason=reason,
+        restore_fan_out=reads,
+        max_restore_s=within_s,
+        restore_gb_per_s=None if within_s is None else reads * size / within_s,
         capacity_needed_tb=numbers.capacity_needed_tb,
         dataset_tb=job.dataset_tb,
-        checkpoints_tb=numbers.checkpoint_gb * kept / 1e3,
+        checkpoints_tb=size * kept / 1e3,
         exports_tb=exports_tb(job.parameters, archived * job.checkpoint.exports),
         fill_limit_share=inputs.problem.storage.fill_limit,
-        ingest_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s,
+        ingest_gb_per_s=ingest,
         bulk_needed_tb=numbers.bulk_needed_tb,
-        bulk_read_gb_per_s=gpus * numbers.ingest_per_gpu_gb_per_s if job.in_bulk else 0.0,
+        bulk_read_gb_per_s=ingest if job.in_bulk else 0.0,
     )
-
-
-def _size_reason(job: Job, bytes_each: float) -> str:
-    if job.parameters is None:
-        return "size given in the problem"
-    parameters = f"{job.parameters / 1e9:,.10g} billion parameters"
-    if job.checkpoint.size_gb is not None:
-        return f"size given in the problem; {parameters}"
-    asked = job.bytes_per_parameter
-    if not isinstance(asked, str):
-        return f"{parameters}, {bytes_each:g} bytes each (given in the problem)"
-    preset = BYTES_PER_PARAMETER[asked]
-    basis = f"{preset.name}: {preset.meaning}; {preset.source}"
-    return f"{parameters}, {bytes_each:g} bytes each ({basis})"
-
-
-def _restore_demands(sizing: Sizing) -> Iterator[RestoreDemand]:
-    """Yield each restore fan-out, as far as the job's layout is known."""
-    job, cluster = sizing.job, sizing.cluster
-    kinds: list[FanOut] = ["broadcast"]
-    if cluster.data_parallel is not None:
-        if sizing.inputs.problem.job.parameters is not None and job.bytes_per_parameter >= 2.0:
-            kinds.append("sharded_optimizer")
-        kinds.append("every_replica")
-    within_s = job.max_restore_s
-    for kind in kinds:
-        once, per_gpu = fan_out_terms(kind, job.bytes_per_parameter, cluster.replica_gpus)
-        times = once + per_gpu * cluster.gpus
-        read_gb = times * job.checkpoint_gb
-        demand = None if within_s is None else read_gb / within_s
-        yield RestoreDemand(kind, kind == job.fan_out, times, read_gb, within_s, demand)
 
 
 # The laws: demand by interval, and the operation with just that.
@@ -293,17 +227,14 @@ def _restore_demands(sizing: Sizing) -> Iterator[RestoreDemand]:
 def _mode_report(sizing: Sizing, mode: Mode) -> ModeReport:
     job = sizing.job
     policy_s = _policy_interval_s(job, mode, sizing.cluster.mtti_s)
-    others = (shown for shown in SHOWN_INTERVALS_S if shown != policy_s)
+    intervals = (policy_s, *(shown for shown in SHOWN_INTERVALS_S if shown != policy_s))
     return ModeReport(
         mode=mode,
         policy=job.interval.policy,
         law="blocking law" if mode == "sync" else "demand law",
         limit_share=job.max_blocking if mode == "sync" else job.max_overlap,
         interval_s=policy_s,
-        rows=tuple(
-            _interval_row(sizing, mode, interval_s, interval_s == policy_s)
-            for interval_s in (policy_s, *others)
-        ),
+        rows=tuple(_interval_row(sizing, mode, each, each == policy_s) for each in intervals),
     )
 
 
@@ -341,21 +272,20 @@ def _best_with_growing_stall_s(stall_s: float, share: float, mtti_s: float) -> f
 
 def _interval_row(sizing: Sizing, mode: Mode, interval_s: float, by_policy: bool) -> IntervalRow:
     """Demand of one interval; without a read demand, reading is taken to equal writing."""
-    job, cluster = sizing.job, sizing.cluster
+    job = sizing.job
     share = job.max_blocking
     if mode != "sync":  # stall and drain fit into the interval
         share = min(job.max_overlap, 1 - job.stall_s / interval_s)
     write = write_demand_gb_per_s(job.checkpoint_gb, share, interval_s) if share > 0 else None
-    read = sizing.read_gb_per_s or write
     return IntervalRow(
         interval_s=interval_s,
         by_policy=by_policy,
-        interval_per_mtti=interval_s / cluster.mtti_s,
         write_gb_per_s=write,
-        write_mb_per_s_per_gpu=None if write is None else 1000 * write / cluster.gpus,
+        write_mb_per_s_per_gpu=None if write is None else 1000 * write / sizing.cluster.gpus,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),
-        read_gb_per_s=read,
-        running=None if write is None else _running(sizing, mode, interval_s, write, read or write),
+        running=None
+        if write is None
+        else _running(sizing, mode, interval_s, write, sizing.read_gb_per_s or write),
     )
 
 
@@ -401,7 +331,6 @@ def _interval_at(job: JobNumbers, mode: Mode, write_gb_per_s: float, mtti_s: flo
 def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
     row = next(row for row in mode.rows if row.by_policy)
     read, write, case = sizing.read_gb_per_s, row.write_gb_per_s, sizing.case
-    limited = "blocked" if mode.mode == "sync" else "of it draining"
     demand = Demand(
         read / case.delivered_read,
         (write or 0.0) / case.delivered_write,
@@ -413,12 +342,8 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
         group="demand_law",
         chosen=case.rule is None,
         basis="delivered",
-        note=f"at most {100 * mode.limit_share:g} % {limited}; read for restore and ingest",
-        source="checkpoint size, interval and limits of the job",
         read_gb_per_s=read,
         write_gb_per_s=write,
-        delivered_read_gb_per_s=read,
-        delivered_write_gb_per_s=write,
         mode=mode.mode,
         interval_s=mode.interval_s,
         running=row.running,
@@ -428,23 +353,15 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
 
 def _vendor_rows(sizing: Sizing) -> Iterator[RuleRow]:
     for vendor in VENDOR_RULES.values():
-        each = (
-            vendor.name,
-            vendor.nameplate_read_gb_per_s,
-            vendor.nameplate_write_gb_per_s,
-            vendor.per_gpus,
-        )
-        rule, about = BandwidthRule(*each), (vendor.note, vendor.source)
-        yield _nameplate_row(sizing, vendor.family, rule, *about)
+        sides = vendor.nameplate_read_gb_per_s, vendor.nameplate_write_gb_per_s
+        rule = BandwidthRule(vendor.name, *sides, vendor.per_gpus)
+        yield _nameplate_row(sizing, vendor.family, rule)
     own = sizing.case.rule
     if own is not None and isinstance(sizing.inputs.problem.storage.rule, CustomRule):
-        note = "given in the problem, for each GPU"
-        yield _nameplate_row(sizing, "custom", own, note, "the problem")
+        yield _nameplate_row(sizing, "custom", own)
 
 
-def _nameplate_row(
-    sizing: Sizing, group: RuleGroup, rule: BandwidthRule, note: str, source: str
-) -> RuleRow:
+def _nameplate_row(sizing: Sizing, group: RuleGroup, rule: BandwidthRule) -> RuleRow:
     case, job, cluster = sizing.case, sizing.job, sizing.cluster
     read, write = rule_demand(rule, cluster.gpus_bought)
     delivered_read = min(case.delivered_read * read, cluster.client_read_gb_per_s)
@@ -458,12 +375,8 @@ def _nameplate_row(
         group=group,
         chosen=case.rule == rule,
         basis="nameplate",
-        note=note,
-        source=source,
         read_gb_per_s=read,
         write_gb_per_s=write,
-        delivered_read_gb_per_s=delivered_read,
-        delivered_write_gb_per_s=delivered_write,
         mode=mode,
         interval_s=interval_s,
         running=runs,
@@ -529,30 +442,27 @@ def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
     ):
         if required > most * (1 + ROUNDING):
             return replace(row, reason=f"the GPU systems {verb} at most {most:,.0f} GB/s")
-    tables = item.segments[-1].high if item.segments else None
-    bounds = [bound for bound in (item.high, family.max_units, tables) if bound is not None]
-    most = min(bounds, default=math.inf)
+    table = item.segments[-1].high if item.segments else None
+    bounds = [bound for bound in (item.high, family.max_units, table) if bound is not None]
+    most = min(bounds, default=UNLIMITED_UNITS)
     units, decided_by = _units_needed(sizing, item, demand)
-    if units > most or math.isinf(units):
-        reason = "one unit is not enough" if most == 1 else f"{most:,.0f} units are not enough"
-        if math.isinf(most):
-            reason = "gives nothing of what is asked"
-        return replace(row, reason=reason)
+    if units > most:
+        return replace(row, reason=f"needs more than {most:,}")
     count = int(units)
     each = it_power_kw(inputs.item(item.id), inputs)
     power = None if each is None else each * count
     systems = None
     if power is not None and cluster.system_it_power_kw:
         systems = power / cluster.system_it_power_kw + ROUNDING
-    purchased, price = max(0, count - item.installed), item.unit_net_usd
-    cost = None if price is None else price * purchased
+    bought = max(0, count - item.installed)
+    cost = 0.0 if not bought else item.unit_net_usd and item.unit_net_usd * bought
     return replace(
         row,
         units=count,
         decided_by=decided_by,
         it_power_kw=power,
         racks=item.rack_use.racks(count) if item.rack_use else None,
-        net_usd=cost if purchased else 0.0,
+        net_usd=cost,
         power_equivalent_gpus=None if systems is None else int(systems * cluster.gpus_per_system),
     )
 
@@ -584,11 +494,9 @@ def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
     """Units by bandwidth; of a table the least from which on every size is enough."""
     if not item.segments or demand == 0:
         return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
-    sizes = range(item.segments[0].low, item.segments[-1].high + 1)
-    enough = [nameplate(item, units)[side] >= demand * (1 - ROUNDING) for units in sizes]
-    last = max((place for place, holds in enumerate(enough) if holds), default=-1)
-    short = max((place for place in range(last) if not enough[place]), default=-1)
-    return sizes[short + 1] if last >= 0 else math.inf
+    sizes = range(item.segments[-1].high, item.segments[0].low - 1, -1)
+    least = demand * (1 - ROUNDING)
+    return min(takewhile(lambda n: nameplate(item, n)[side] >= least, sizes), default=math.inf)
 
 
 # Notes.
@@ -618,5 +526,3 @@ def _notes(sizing: Sizing, modes: tuple[ModeReport, ...]) -> Iterator[str]:
     for mode in modes:
         if mode.rows[0].running is None:
             yield f"the stall of {job.stall_s:g} s fills the interval of {mode.interval_s:g} s"
-    if not sizing.case.storage:
-        yield "no storage is on offer; planner check lists why each item is left out"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
-
-from pydantic import BaseModel
+from typing import Any, TypedDict
 
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Request, request_for
+from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
 from planner.loader import completed, from_data, with_settings, yaml12
@@ -27,8 +24,8 @@ PlanSource = File | Plan
 """A PROBLEM.plan.json, or a plan in memory."""
 Settings = Mapping[str, object] | Sequence[str]
 """``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
-RecordT = TypeVar("RecordT", bound=BaseModel)
-_SINGLE = (str, bytes, os.PathLike, Mapping, Inputs, Problem, Plan)
+_FILE = (str, os.PathLike)
+_SINGLE = (*_FILE, bytes, Mapping, Inputs, Problem, Plan)
 
 
 class Solving(TypedDict, total=False):
@@ -51,62 +48,62 @@ class Solving(TypedDict, total=False):
     progress: Progress
 
 
-def study(
-    run: Callable[..., object],
-    kind: type[RecordT],
-    sources: Sequence[object],
-    solving: Solving,
-    **options: Any,
-) -> RecordT:
-    """Run an analysis on problems or plans; return its one record.
-
-    Raises:
-        InputError: a source or an option is wrong.
-        NoPlanError: there is no plan to study.
-    """
-    require_single(sources[0] if sources else None)
-    record = run(request_of(sources, **solving), **options)
-    assert isinstance(record, kind)
-    return record
-
-
 def request_of(
-    sources: Sequence[object],
+    *sources: object,
     settings: Settings = (),
     scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    workers: int | str = 0,
     solver: str = "highs",
     progress: Progress = ignore,
-    **solving: Any,
 ) -> Request:
-    """The request of an analysis: models by the path that stands for them, options as texts.
+    """The request of an analysis: models by the path that stands for them, options as numbers.
 
     Settings and scenario are laid over models here; files are read with them later.
+
+    Raises:
+        InputError: a source or an option is wrong, or the first source is a portfolio.
     """
     if not sources:
         raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
-    taken = {Path(each) for each in sources if isinstance(each, (str, os.PathLike))}
-    paths: list[Path] = []
+    require_single(sources[0])
+    paths = [Path(each) if isinstance(each, _FILE) else None for each in sources]
     models: dict[Path, Inputs | Plan] = {}
-    for source in sources:
-        if isinstance(source, (str, os.PathLike)):
-            paths.append(Path(source))
-            continue
-        if isinstance(source, Plan):
-            model: Inputs | Plan = source
-            name, suffix = source.provenance.problem_file or source.problem, ".plan.json"
-        else:
-            model = problem_of(source, settings, scenario)
-            name, suffix = model.problem_file or model.problem.name, ".yaml"
-        marks = ("", *(f" ({number})" for number in range(2, len(sources) + 2)))
-        names = (Path(f"{Path(name).stem}{mark}{suffix}") for mark in marks)
-        path = next(each for each in names if each not in taken)
-        taken.add(path)
-        paths.append(path)
-        models[path] = model
+    for place, source in enumerate(sources):
+        if paths[place] is None:
+            model = source if isinstance(source, Plan) else problem_of(source, settings, scenario)
+            paths[place] = path = _free_name(model, paths)
+            models[path] = model
     in_files = len(models) < len(paths)
-    texts, scenario = (as_texts(settings), scenario) if in_files else ((), None)
-    request = request_for(paths, texts, scenario, solver=solver, models=models, **solving)
-    return replace(request, progress=progress)
+    dask = str(workers) if "://" in str(workers) else None
+    if dask is None and not re.fullmatch("-?[0-9]+", str(workers)):
+        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
+        message = f"--workers '{str(workers)[:80]}' is no number"
+        raise InputError(Finding("option", message, fix=fix))
+    return Request(
+        tuple(filter(None, paths)),
+        as_texts(settings) if in_files else (),
+        scenario if in_files else None,
+        None if gap is None else share("--gap", gap),
+        None if time_limit is None else seconds("--time-limit", time_limit),
+        one_of("--solver", solver, SOLVERS),
+        whole("--workers", 0 if dask else int(workers), 0),
+        dask,
+        progress,
+        models=models,
+    )
+
+
+def _free_name(model: Inputs | Plan, taken: Sequence[Path | None]) -> Path:
+    """A name for a model in memory, as that of its file, that no other source has."""
+    if isinstance(model, Plan):
+        name, suffix = model.provenance.problem_file or model.problem, ".plan.json"
+    else:
+        name, suffix = model.problem_file or model.problem.name, ".yaml"
+    marks = ("", *(f" ({number})" for number in range(2, len(taken) + 2)))
+    names = (Path(f"{Path(name).stem}{mark}{suffix}") for mark in marks)
+    return next(each for each in names if each not in taken)
 
 
 def problem_of(source: object, settings: Settings, scenario: str | None) -> Inputs:
@@ -129,7 +126,7 @@ def problem_of(source: object, settings: Settings, scenario: str | None) -> Inpu
 
 def file_path(value: object) -> Path:
     """The path of a file; an InputError where the value is none."""
-    if isinstance(value, (str, os.PathLike)):
+    if isinstance(value, _FILE):
         return Path(value)
     raise wrong_type(value, "the path of a file")
 
@@ -171,20 +168,17 @@ def _text(value: object, joined: bool) -> str:
 
 def as_json(value: object, name: str) -> str:
     """A value as JSON, which is YAML, too; an InputError where no file can hold it."""
+
+    def plain(value: Any) -> Any:
+        is_number = hasattr(value, "tolist") and not getattr(value, "ndim", 1)  # of numpy
+        return value.tolist() if is_number else os.fspath(value)
+
     try:
-        return json.dumps(value, ensure_ascii=False, default=_plain)
+        return json.dumps(value, ensure_ascii=False, default=plain)
     except (TypeError, ValueError, RecursionError) as error:
         fix = "use texts, numbers, lists and dicts, as in a problem file"
         message = f"the {name} cannot be read: {clip(str(error), 100)}"
         raise InputError(Finding("type", message, fix=fix)) from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if hasattr(value, "tolist") and not getattr(value, "ndim", 1):  # a number of numpy
-        return value.tolist()
-    raise TypeError(f"found {type(value).__name__}")
 
 
 def wrong_type(value: object, expected: str) -> InputError:
@@ -202,11 +196,11 @@ _READ_BYTES, _MOST_BYTES = 200, 5_000_000
 
 def is_portfolio(source: object) -> bool:
     """True of a file that is a portfolio problem, or the plan of one."""
-    if not isinstance(source, (str, os.PathLike)):
+    if not isinstance(source, _FILE) or not Path(source).is_file():
         return False
     path = Path(source)
     is_json = path.suffix == ".json"
-    if not (is_json or path.suffix in (".yaml", ".yml")) or not path.is_file():
+    if not is_json and path.suffix not in (".yaml", ".yml"):
         return False
     try:
         with path.open("rb") as stream:

@@ -62,17 +62,6 @@ def follow() -> None:
     _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
 
 
-@contextmanager
-def as_wide(columns: int) -> Iterator[None]:
-    """Temporarily set the wrap width."""
-    global _columns
-    before, _columns = _columns, min(max(columns, _NARROWEST), _WIDEST)
-    try:
-        yield
-    finally:
-        _columns = before
-
-
 def say(text: str, *, err: bool = False, nl: bool = True, styled: bool = False) -> None:
     """Write a text to standard output or standard error.
 

@@ -73,7 +73,8 @@ def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None
     assert appliance(found, "demand law").units == 3  # 76.7 / 0.5 = 153.3 GB/s of 65 each
     assert rule(found, "light").basis == "nameplate"
     assert rule(found, "demand law").basis == "delivered"
-    assert rule(found, "light").delivered_write_gb_per_s == 0.5 * 2304
+    running = rule(found, "light").running
+    assert running is not None and running.drain_s == pytest.approx(13_800 / (0.5 * 2304))
 
 
 # Fact T23: restore in 300 s, by broadcast and by all six replicas.
@@ -87,8 +88,7 @@ def test_restore_in_time(seed: Path, fan_out: str, read: float, units: int) -> N
     assert rule(found, "demand law").read_gb_per_s == pytest.approx(read)
     row = appliance(found, "demand law")
     assert (row.units, row.decided_by) == (units, "write" if units == 1 else "read")
-    used = next(way for way in found.restore if way.used)
-    assert (used.fan_out, used.read_gb_per_s) == (fan_out, pytest.approx(read))
+    assert found.checkpoint.restore_gb_per_s == pytest.approx(read)
 
 
 # Fact T20: 64 writers that move 273 GB/s, and Hybrid-IO's factor of 1.7.
@@ -126,12 +126,7 @@ def test_checkpoint_of_the_main_example() -> None:
     assert found.checkpoint.size_gb == pytest.approx(1.008e12 * 13.69 / 1e9)
     assert found.checkpoint.capacity_needed_tb == pytest.approx((60 + 11 * 13.79952) / 0.85)
     assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4416))
-    replicas = 4416 / 64
-    reads = {way.fan_out: way.reads_of_checkpoint for way in found.restore}
-    assert reads["broadcast"] == 1.0
-    assert reads["sharded_optimizer"] == pytest.approx((11.69 + 2 * replicas) / 13.69)
-    assert reads["every_replica"] == pytest.approx(replicas)
-    assert found.restore[0].read_gb_per_s == pytest.approx(13_799.52 / 300)
+    assert found.checkpoint.restore_gb_per_s == pytest.approx(13_799.52 / 300)
 
 
 def test_intervals_of_the_main_example() -> None:
@@ -199,9 +194,8 @@ def test_no_number_to_size_for(
 
 UNITS = (
     "_gb", "_tb", "_s", "_gb_per_s", "_mb_per_s_per_gpu", "_tb_per_day", "_kw", "_usd", "_share",
-    "gpus", "systems", "replicas", "gpus_bought", "racks", "units", "_pflops", "per_gpu_day",
-    "gpus_per_system", "bytes_per_parameter", "reads_of_checkpoint", "interval_per_mtti",
-    "data_parallel",
+    "gpus", "systems", "replicas", "gpus_bought", "racks", "units", "per_gpu_day", "fan_out",
+    "gpus_per_system",
 )  # fmt: skip
 
 

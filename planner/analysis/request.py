@@ -133,43 +133,6 @@ class Request:
         return self.options(**more).started(self.begun_s)
 
 
-def request_for(
-    paths: Path | Sequence[Path],
-    settings: Sequence[str] | None = (),
-    scenario: str | None = None,
-    *,
-    gap: float | str | None = None,
-    time_limit: str | None = None,
-    solver: str = "highs",
-    workers: int | str = 0,
-    models: Mapping[Path, Inputs | Plan] | None = None,
-) -> Request:
-    """Request of an analysis from options as on the command line; see ``Request``.
-
-    Raises:
-        InputError: an option cannot be read.
-    """
-    text, dask = str(workers), None
-    if "://" in text:
-        text, dask = "0", text
-    try:
-        jobs = whole("--workers", int(text), 0)
-    except ValueError:
-        fix = "give a number of processes, or tcp://HOST:PORT of a Dask scheduler"
-        raise _wrong(f"--workers '{text[:80]}' is no number", fix) from None
-    return Request(
-        (paths,) if isinstance(paths, Path) else tuple(paths),
-        tuple(settings or ()),
-        scenario,
-        None if gap is None else share("--gap", gap),
-        None if time_limit is None else seconds("--time-limit", time_limit),
-        one_of("--solver", solver, SOLVERS),
-        jobs,
-        dask,
-        models=models or {},
-    )
-
-
 # Options read from text; each raises an InputError
 
 

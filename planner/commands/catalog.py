@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
@@ -30,12 +28,11 @@ from planner.loader.prices import (
     load_prices,
     today,
 )
-from planner.removed import successor
+from planner.removed import COMMANDS
 from planner.report.words import money
-from planner.schema.catalog import Item, PortGroup
-from planner.schema.prices import Price, SupportShare
+from planner.schema.catalog import Item
 
-_HEADS = {"gives": "gives per unit", "price": "list price", "reason": "missing"}
+_HEADS = {"gives": "gives per unit", "price": "list price"}
 
 
 def show(
@@ -56,15 +53,26 @@ def show(
     files = [name for name in names if name in known or name.endswith((".yaml", ".yml"))]
     words = [name for name in names if name not in files]
     catalogs, prices = _load([Path(file) for file in files], books)
-    items = [catalogs.items[word] for word in words if word in catalogs.items]
-    groups = [word for word in words if word not in catalogs.items]
-    rows = [each for each in catalogs.items.values() if not groups or _is_in(each, groups)]
-    for word in groups:
-        if not any(_is_in(each, [word]) for each in rows):
-            raise _unknown(word, catalogs)
-    if items and not groups:
-        return _details(items, catalogs, prices, as_json=as_json)
-    return _table([*items, *rows] if groups else rows, catalogs, prices, as_json, incomplete)
+    items = list(catalogs.items.values())
+    if words:
+        items = [item for word in words for item in _named(word, catalogs)]
+    if words and all(word in catalogs.items for word in words):
+        full = [_full(item, prices) for item in items]
+        if as_json:
+            return json.dumps(full[0] if len(full) == 1 else full, indent=2)
+        return "\n\n".join(_text(item, catalogs, prices) for item in items)
+    items.sort(key=lambda item: (item.category, item.id))
+    rows = [_row(item, prices) for item in items]
+    if incomplete:
+        rows = [row for item in items for row in _missing(item, catalogs, prices)]
+    if as_json:
+        return json.dumps(rows, indent=2)
+    if not rows:
+        return "every GPU system and storage item has a price and the figures that plans need"
+    table = [[_HEADS.get(key, key) for key in rows[0]], *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
+    return "\n".join(lines)
 
 
 def _load(files: Sequence[Path], books: Sequence[Path]) -> tuple[Catalogs, Prices]:
@@ -74,42 +82,26 @@ def _load(files: Sequence[Path], books: Sequence[Path]) -> tuple[Catalogs, Price
     return catalogs, load_prices(chosen, catalogs.items)
 
 
-def _is_in(item: Item, groups: Sequence[str]) -> bool:
-    """Whether an item's category is one of some words, or its vendor begins with one."""
-    return any(
-        item.category == group or item.vendor.casefold().startswith(group.casefold())
-        for group in groups
-    )
-
-
-def _unknown(word: str, catalogs: Catalogs) -> InputError:
-    if now := successor(f"catalog {word}"):
+def _named(word: str, catalogs: Catalogs) -> list[Item]:
+    """The item of an id, or the items of a category or of vendors that begin with a word."""
+    if word in catalogs.items:
+        return [catalogs.items[word]]
+    every, small = catalogs.items.values(), word.casefold()
+    found = [
+        each for each in every if each.category == word or each.vendor.casefold().startswith(small)
+    ]
+    if found:
+        return found
+    if now := COMMANDS.get(f"catalog {word}"):
         message = f"planner catalog has no subcommand '{word}'"
-        return InputError(Finding("usage", message, fix=f"it is now {now}"))
-    categories = sorted({item.category for item in catalogs.items.values()})
+        raise InputError(Finding("usage", message, fix=f"it is now {now}"))
+    categories = sorted({item.category for item in every})
     hint = did_you_mean(word, [*catalogs.items, *categories])
     hint = hint or f"name an item, a vendor, or one of {', '.join(categories)}"
-    return InputError(Finding("unknown-id", f"no item '{word}' in the catalogs", fix=hint))
+    raise InputError(Finding("unknown-id", f"no item '{word}' in the catalogs", fix=hint))
 
 
 # The list.
-
-
-def _table(
-    items: Sequence[Item], catalogs: Catalogs, prices: Prices, as_json: bool, incomplete: bool
-) -> str:
-    items = sorted(items, key=lambda item: (item.category, item.id))
-    rows = [_row(item, prices) for item in items]
-    if incomplete:
-        rows = [row for item in items for row in _missing(item, catalogs, prices)]
-    if as_json:
-        return json.dumps(rows, indent=2)
-    if not rows:
-        return "every GPU system and storage item has a price and the figures that plans need"
-    table = [{key: _HEADS.get(key, key) for key in rows[0]}, *rows]
-    widths = {key: max(len(row[key]) for row in table) for key in rows[0]}
-    lines = ("  ".join(row[key].ljust(width) for key, width in widths.items()) for row in table)
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _row(item: Item, prices: Prices) -> dict[str, str]:
@@ -127,16 +119,10 @@ def _row(item: Item, prices: Prices) -> dict[str, str]:
 
 def _missing(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[dict[str, str]]:
     """Yield the row of an item that cannot be planned."""
-    lacking = never_planned(item, catalogs.items, priced=item.id in prices.prices)
-    figures = [name for name in lacking if name != "price"]
-    counts = {"power draw": "where power counts", "rack units": "where racks are counted"}
-    if figures and all(name in counts for name in figures):
-        figures[-1] += f" ({', '.join(counts[name] for name in figures)})"
-    reasons = [f"not known: {', '.join(figures)}"] if figures else []
-    reasons += ["no price in the price book"] if "price" in lacking else []
-    if reasons:
+    missing = never_planned(item, catalogs.items, priced=item.id in prices.prices)
+    if missing:
         named = {"id": item.id, "vendor": item.vendor, "model": item.model}
-        yield named | {"lifecycle": item.lifecycle, "reason": "; ".join(reasons)}
+        yield named | {"lifecycle": item.lifecycle, "missing": ", ".join(missing)}
 
 
 def _gives(item: Item) -> str:
@@ -148,7 +134,8 @@ def _gives(item: Item) -> str:
     if provides.read is not None and provides.write is not None:
         return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
     if item.switch is not None:
-        return f"{', '.join(map(_group, item.switch.ports))} Gb/s"
+        ports = (f"{group.count} x {group.speed_gbit_per_s:g}" for group in item.switch.ports)
+        return f"{', '.join(ports)} Gb/s"
     if provides.feed is not None:
         return f"feeds {provides.feed.value:g} kW"
     if provides.cooling is not None:
@@ -156,104 +143,61 @@ def _gives(item: Item) -> str:
     return f"per {item.licence.per.replace('_', ' ')}" if item.licence is not None else ""
 
 
-def _group(group: PortGroup) -> str:
-    return f"{group.count} x {group.speed_gbit_per_s:g}"
-
-
 # Items in full.
 
 
-def _details(items: Sequence[Item], catalogs: Catalogs, prices: Prices, *, as_json: bool) -> str:
-    """Every field of items; figures with confidence, source and note."""
-    if not as_json:
-        return "\n\n".join("\n".join(_item_lines(item, catalogs, prices)) for item in items)
-    rows: list[dict[str, Any]] = []
-    for item in items:
-        price = prices.prices.get(item.id)
-        shown = price.model_dump(mode="json", by_alias=True) if price else None
-        rows.append(item.model_dump(mode="json", exclude_defaults=True) | {"price": shown})
-    return json.dumps(rows[0] if len(rows) == 1 else rows, indent=2)
+def _full(item: Item, prices: Prices) -> dict[str, Any]:
+    """Every stated field of an item, and its price."""
+    price = prices.prices.get(item.id)
+    cost = price.model_dump(mode="json", by_alias=True) if price else None
+    return item.model_dump(mode="json", exclude_defaults=True) | {"price": cost}
 
 
 _HEAD = ("id", "category", "vendor", "model", "lifecycle", "description", "notes")
 
 
-def _item_lines(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[str]:
-    yield f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"
-    if item.description:
-        yield item.description
-    titles = {name: source.title for name, source in catalogs.sources[item.id].items()}
-    yield from _lines_of(item, "", titles, leave_out=_HEAD)
+def _text(item: Item, catalogs: Catalogs, prices: Prices) -> str:
+    fields = item.model_dump(mode="json", exclude_defaults=True, exclude=set(_HEAD))
     price = prices.prices.get(item.id)
     if price is not None:
-        titles = {name: source.title for name, source in prices.sources[item.id].items()}
-        yield from _price_lines(price, titles[price.source])
-    yield from (f"  note: {note}" for note in item.notes)
+        stated = price.model_dump(mode="json", exclude_defaults=True)
+        fields["price"] = {name: value for name, value in stated.items() if name != "item"}
+    sources = catalogs.sources[item.id] | prices.sources.get(item.id, {})
+    titles = {name: source.title for name, source in sources.items()}
+    return "\n".join([
+        f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})",
+        *([item.description] if item.description else []),
+        *_lines(fields, "", titles),
+        *(f"  note: {note}" for note in item.notes),
+    ])  # fmt: skip
 
 
-def _lines_of(
-    part: Any, path: str, titles: Mapping[str, str], leave_out: Sequence[str] = ()
-) -> Iterator[str]:
-    """Yield the stated fields of a part of an item, one a line, nested ones by their path."""
-    if isinstance(part, BaseModel):
-        stated = part.model_dump(exclude_defaults=True).keys() - {*leave_out}
-        source = getattr(part, "source", None)
-        if source is None:
-            for name in type(part).model_fields:
-                if name in stated:
-                    yield from _lines_of(getattr(part, name), f"{path}.{name}", titles)
-            return
-        fields = [name for name in type(part).model_fields if name in stated and name not in _BASIS]
-        values = {name: _plain(getattr(part, name)) for name in fields}
-        label, value = path.removeprefix("."), values.pop("value", "")
-        unit = f" {ITEM_UNITS[label]}" if ITEM_UNITS.get(label) else ""
-        more = "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in values.items())
-        shown = "; ".join(filter(None, (f"{value}{unit}", more, part.note)))  # type: ignore[attr-defined]
-        yield f"  {label} = {shown}  [{part.confidence}] {titles[source]}"  # type: ignore[attr-defined]
-    elif isinstance(part, Mapping):
-        for name, inside in part.items():
-            yield from _lines_of(inside, f"{path}.{name}", titles)
-    elif isinstance(part, tuple) and part and isinstance(part[0], BaseModel):
-        for inside in part:
-            yield from _lines_of(inside, path, titles)
+def _lines(value: Any, path: str, titles: Mapping[str, str]) -> Iterator[str]:
+    """Yield stated fields by their path, a figure with unit, confidence and source on one line."""
+    if isinstance(value, dict) and "source" in value:
+        rest, unit = dict(value), ITEM_UNITS.get(path) or ""
+        title, confidence = titles[rest.pop("source")], rest.pop("confidence")
+        parts = [f"{_plain(rest.pop('value'))} {unit}".rstrip()] if "value" in rest else []
+        note = rest.pop("note", None)
+        parts += [f"{name.replace('_', ' ')} {_plain(each)}" for name, each in rest.items()]
+        yield f"  {path} = {'; '.join([*parts, *filter(None, [note])])}  [{confidence}] {title}"
+    elif isinstance(value, dict):
+        for name, inside in value.items():
+            yield from _lines(inside, f"{path}.{name}".removeprefix("."), titles)
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for inside in value:
+            yield from _lines(inside, path, titles)
     else:
-        yield f"  {path.removeprefix('.')} = {_plain(part)}"
-
-
-_BASIS = ("source", "confidence", "note")
+        yield f"  {path} = {_plain(value)}"
 
 
 def _plain(value: Any) -> str:
     """A value on one line."""
-    if isinstance(value, BaseModel):
-        stated = value.model_dump(exclude_defaults=True)
-        return ", ".join(f"{name} {_plain(getattr(value, name))}" for name in stated)
-    if isinstance(value, tuple):
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    if isinstance(value, list):
         return "; ".join(map(_plain, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _price_lines(price: Price, title: str) -> Iterator[str]:
-    yield (
-        f"  list price {money(price.list_usd)}{_from_to(price.range_usd)} of {price.date}  "
-        f"[{price.confidence}] {title}"
-    )
-    if price.per_year_usd is not None:
-        yield f"  {money(price.per_year_usd)} a year{_from_to(price.per_year_range_usd)}"
-    if price.parts and price.note:
-        yield f"  {price.note}"
-    support = price.support_per_year
-    if isinstance(support, SupportShare):
-        yield f"  support {100.0 * support.share:g} % of the price a year"
-    elif support is not None:
-        yield f"  support {money(support.usd)} a year"
-    if price.lead_time is not None:
-        yield f"  lead time {price.lead_time}"
-
-
-def _from_to(ends: tuple[float, float]) -> str:
-    low, high = ends
-    return "" if low == high else f" ({money(low)} to {money(high)})"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 # Checks.
@@ -266,58 +210,48 @@ def check(files: Sequence[Path], books: Sequence[Path], *, as_json: bool) -> tup
     """
     try:
         catalogs, prices = _load(files, books)
-        errors = [*_cheap(catalogs, prices)]
-        doubts = [*_implausible(catalogs, prices), *_without_basis(catalogs)]
-        doubts += _old(catalogs, prices, today())
+        findings = [*_of_figures(catalogs, prices), *_of_prices(catalogs, prices, today())]
     except InputError as error:
-        errors, doubts, catalogs = list(error.findings), [], Catalogs()
+        findings, catalogs = list(error.findings), Catalogs()
+    findings.sort(key=lambda each: each.severity != "error")
+    faulty = any(each.severity == "error" for each in findings)
     if as_json:
-        return json.dumps([vars(found) for found in (*errors, *doubts)], indent=2), bool(errors)
-    lines = listed([*errors, *doubts])
-    if not errors:
+        return json.dumps([asdict(found) for found in findings], indent=2), faulty
+    lines = listed(findings)
+    if not faulty:
         count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
-    return "\n".join(lines), bool(errors)
+    return "\n".join(lines), faulty
 
 
-def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
-    """Yield prices below the drives in the product."""
-    for finding in below_drives(prices, catalogs.items):
-        yield replace(finding, severity="error")
-
-
-def _implausible(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
+def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
+    """Yield figures outside their bands, and bandwidths without a basis."""
     fix = "check value and unit against the source"
     for id_, text in implausible(catalogs.items, prices.prices):
-        place = catalogs.places[id_]
-        yield Finding("implausible", text, *place, id_, fix, "warning")
-
-
-def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
-    """Yield storage items with bandwidths of no stated basis, nameplate or measured."""
+        yield Finding("implausible", text, *catalogs.places[id_], id_, fix, "warning")
     fix = "add basis: nameplate, certified or measured (with its benchmark)"
     for item in catalogs.items.values():
         figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
         silent = any(figure is not None and figure.basis is None for figure in figures)
         if item.category == "storage" and silent:
             message = f"'{item.id}' does not state the basis of its bandwidth"
-            place = catalogs.places[item.id]
-            yield Finding("basis", message, *place, item.id, fix, severity="warning")
+            yield Finding("basis", message, *catalogs.places[item.id], item.id, fix, "warning")
 
 
-def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
-    """Yield a finding for all old prices of a date, and one for each of a date to come."""
+def _of_prices(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
+    """Yield prices below the drives of a product, old prices by their date, and dates to come."""
+    for finding in below_drives(prices, catalogs.items):
+        yield replace(finding, severity="error")
     dated: dict[tuple[str, str], list[str]] = {}
     priced = {id_: each for id_, each in prices.prices.items() if id_ in catalogs.items}
     for id_, price in priced.items():
+        place = prices.entries[id_].place
         if is_old(price.date, day):
-            dated.setdefault((prices.entries[id_].place[0], price.date), []).append(id_)
+            dated.setdefault((place[0], price.date), []).append(id_)
+        if is_to_come(price.date, day):
+            message, fix = f"the price of '{id_}' is of {price.date}, a day to come", "date it anew"
+            yield Finding("old-price", message, *place, f"prices.{id_}", fix, "warning")
     for (file, text), ids in sorted(dated.items()):
         message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(ids)}"
         fix = "request a quote, or date them anew"
-        yield Finding("old-price", message, file, None, "prices", fix, severity="warning")
-    for id_, price in priced.items():
-        if is_to_come(price.date, day):
-            message, fix = f"the price of '{id_}' is of {price.date}, a day to come", "date it anew"
-            place = prices.entries[id_].place
-            yield Finding("old-price", message, *place, f"prices.{id_}", fix, severity="warning")
+        yield Finding("old-price", message, file, None, "prices", fix, "warning")

@@ -1,6 +1,6 @@
 """A problem to start from: a shipped example, or one's own from answers to a few questions.
 
-The answers fill the template `own_problem.yaml` beside this file. A new question is a row of
+The answers fill the template `own_problem.yaml.j2` beside this file. A new question is a row of
 `QUESTIONS` and a placeholder of the template, filled in `_fields`.
 """
 
@@ -20,12 +20,10 @@ from planner import units
 from planner.atomic_files import write_all
 from planner.case.resolve import missing_price_or_figure, why_not_wanted
 from planner.case.ways import peak_tflops
-from planner.errors import Finding, InputError, did_you_mean
-from planner.figures import FIGURES, capital
+from planner.errors import Finding, InputError, suggest
 from planner.inputs import Inputs
 from planner.library import example
 from planner.loader import from_data
-from planner.paths import job_path
 from planner.schema.catalog import Item
 
 STATE_BYTES = 6.0
@@ -38,98 +36,26 @@ LIQUID_FROM_KW = 60.0
 """Rack power from which a hall has liquid cooling, unless answered."""
 BULK_FROM_TB = 5000.0
 """Data set from which object or capacity storage holds it beside the flash tier."""
-LARGE_MW = 50.0
+LARGE_KW = 50_000.0
 """Facility power from which a hall has checkpoints on the systems' own drives."""
-_LONGEST_NAME = 100
-_TENSOR, _DEEPEST = 8, 64
+_LONGEST_NAME, _TENSOR, _DEEPEST = 100, 8, 64
 
 Answers = Mapping[str, str]
 """Answers by the key of their question; an empty one is none."""
 
 
-def _wrong(key: str, message: str, fix: str | None = None) -> InputError:
-    return InputError(Finding("value", f"{key}: {message}", fix=fix))
-
-
-Check = Callable[[str, str], object]
-"""Takes a question's key and an answer; raises an InputError where it cannot be read."""
-
-
-def _quantity(dimension: units.Dimension) -> Check:
-    """A check of quantities above 0."""
-
-    def check(key: str, text: str) -> None:
-        try:
-            value = units.parse(text, dimension)
-        except units.QuantityError as error:
-            raise _wrong(key, str(error), error.fix) from None
-        if value <= 0:
-            raise _wrong(key, f"{text} is nothing to plan for", f"give for example {_LIKE[key]}")
-
-    return check
-
-
-def _one_of(*choices: str) -> Check:
-    """A check of words."""
-
-    def check(key: str, text: str) -> None:
-        if text not in choices:
-            known = ", ".join(choices)
-            raise _wrong(key, f"{text!r} is none of {known}", f"give one of {known}")
-
-    return check
-
-
-def _whole(key: str, text: str) -> None:
-    if not re.fullmatch(r"-?[0-9]{1,9}", text, re.ASCII):
-        raise _wrong(key, f"expected a whole number, found {text!r}")
-    if int(text) <= 0:
-        raise _wrong(key, f"{text} is nothing to plan for", f"give for example {_LIKE[key]}")
-
-
-def _ratio(key: str, text: str) -> None:
-    if not re.fullmatch(r"[0-9.]{1,9}", text, re.ASCII) or text.count(".") > 1:
-        raise _wrong(key, f"expected a number, found {text!r}")
-    if not 1.0 <= float(text) <= 10.0:
-        raise _wrong(key, f"{text} is out of range", "give 1 to 10")
-
-
-def _file_stem(key: str, text: str) -> str:
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
-    if not stem:
-        raise _wrong(key, f"no file can be named {text!r}", "use letters and digits")
-    if len(stem) > _LONGEST_NAME:
-        message = f"{len(stem)} letters are too many for a file name"
-        raise _wrong(key, message, f"use {_LONGEST_NAME} at most")
-    return stem
-
-
-def _goal(key: str, text: str) -> tuple[str, str]:
-    """The goal, most, cheapest or least, and the target of the least cost."""
-    goal = text.strip().casefold()
-    if goal in ("most", "cheapest"):
-        return goal, ""
-    count, _, unit = goal.replace(",", "").partition(" ")
-    targets = {"gpus": f"min_gpus: {count}", "days": f"max_days_to_train: {count} days"}
-    if not (re.fullmatch("[0-9]{1,9}", count) and int(count) and unit in targets):
-        raise _wrong(key, f"{text!r} is no goal", "give most, cheapest, '1024 GPUs' or '60 days'")
-    return "least", targets[unit]
-
-
-def _any(key: str, text: str) -> None:
-    """Answers checked with the catalogs, in `_problem`."""
-
-
 class Question(NamedTuple):
-    """A question: its words, an example, its check, the default, the place of a later finding."""
+    """A question: its words, an example, its default, and the kind of its answer.
+
+    ``kind``: a dimension, words to choose from, or None where `_problem` reads the answer.
+    """
 
     words: str
     example: str = ""
-    check: Check = _any
-    default: str | None = None
+    kind: units.Dimension | tuple[str, ...] | None = None
+    default: str = ""
     needed: bool = False
     nothing: str = "none"
-    path: str = "-"
 
     @property
     def text(self) -> str:
@@ -139,39 +65,34 @@ class Question(NamedTuple):
         return f"{self.words}{shown}{nothing}"
 
 
-_PARAMETERS, _POWER = _quantity(units.PARAMETERS), _quantity(units.POWER)
+_PER_TOKEN, _HOT = f"{TOKEN_BYTES:g} bytes for each token", f"{LIQUID_FROM_KW:g} kW a rack"
+_ACTIVE = "Parameters active per token, of a mixture of experts"
+_PRECISIONS = ("bf16", "fp8", "nvfp4")
 QUESTIONS = {
-    "name": Question("Name of the problem and its file", "", _file_stem, "my-cluster"),
-    "power": Question(capital(FIGURES["facility_power_kw"].label), "3 MW", _POWER, None, True,
-                      path="site.facility_power"),
-    "pue": Question("PUE, facility power / IT load", "", _ratio, "1.25", path="site.pue"),
-    "racks": Question("Racks that the room takes", "24", _whole, None, True, path="site.racks"),
-    "rack-power": Question("Power of a rack", "130 kW", _POWER, None, True,
-                           path="site.rack.power"),
-    "budget": Question("Budget to buy", "60 MUSD", _quantity(units.MONEY), path="budget.capex"),
-    "model": Question("Parameters of the model to train", "405 B", _PARAMETERS, None, True,
-                      path=job_path("parameters")),
-    "active": Question("Parameters active per token, of a mixture of experts", "32 B", _PARAMETERS,
-                       nothing="dense", path=job_path("training.active_parameters")),
-    "tokens": Question("Tokens to train it on", "15 T", _quantity(units.TOKENS),
-                       path=job_path("training.tokens")),
-    "dataset": Question("Size of the training data", "50 PB", _quantity(units.CAPACITY),
-                        nothing=f"{TOKEN_BYTES:g} bytes for each token", path=job_path("dataset")),
-    "precision": Question("Precision: bf16, fp8 or nvfp4", "", _one_of("bf16", "fp8", "nvfp4"),
-                          "fp8"),
-    "goal": Question("Goal: most work, cheapest work, '1024 GPUs' or '60 days'", "", _goal, "most"),
-    "cooling": Question("Cooling: air or liquid", "", _one_of("air", "liquid"),
-                        nothing=f"liquid from {LIQUID_FROM_KW:g} kW a rack"),
-    "prices": Question("Price book, a file or a shipped one", "", _any, "estimates_2026",
-                       path="prices"),
+    "name": Question("Name of the problem and its file", default="my-cluster"),
+    "power": Question("Facility power", "3 MW", units.POWER, needed=True),
+    "pue": Question("PUE, facility power / IT load", default="1.25"),
+    "racks": Question("Racks that the room takes", "24", needed=True),
+    "rack-power": Question("Power of a rack", "130 kW", units.POWER, needed=True),
+    "budget": Question("Budget to buy", "60 MUSD", units.MONEY),
+    "model": Question("Parameters of the model to train", "405 B", units.PARAMETERS, needed=True),
+    "active": Question(_ACTIVE, "32 B", units.PARAMETERS, nothing="dense"),
+    "tokens": Question("Tokens to train it on", "15 T", units.TOKENS),
+    "dataset": Question("Training data", "50 PB", units.CAPACITY, nothing=_PER_TOKEN),
+    "precision": Question("Precision: bf16, fp8 or nvfp4", kind=_PRECISIONS, default="fp8"),
+    "goal": Question("Goal: most work, cheapest work, '1024 GPUs' or '60 days'", default="most"),
+    "cooling": Question("Cooling", kind=("air", "liquid"), nothing=f"liquid from {_HOT}"),
+    "prices": Question("Price book, a file or a shipped one", default="estimates_2026"),
     "vendors": Question("Vendors that may sell", "DDN, VAST", nothing="any"),
-    "own": Question("Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8", path="items"),
-}  # fmt: skip
-_LIKE = {key: str(each.default or each.example) for key, each in QUESTIONS.items()}
-_NEEDED = {key: _LIKE[key] for key, each in QUESTIONS.items() if each.needed or each.default}
-"""Answers in place of the others while one is checked."""
-_NO_ANSWER = {"", "-", "no", "none", "any", "anybody", "null", "~"}
+    "own": Question("Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
+}
+_DEFAULTS = {key: each.default for key, each in QUESTIONS.items() if each.default}
+_NEEDED = {key: each.example for key, each in QUESTIONS.items() if each.needed}
 _LIKE_THIS = "for example planner init power='3 MW' racks=24 rack-power='130 kW' model='405 B'"
+
+
+def _wrong(key: str, message: str, fix: str | None = None) -> InputError:
+    return InputError(Finding("value", f"{key}: {message}", fix=fix))
 
 
 def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
@@ -185,10 +106,9 @@ def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
     """
     given: dict[str, str] = {}
     examples = [text for text in texts if "=" not in text]
-    for text in texts:
-        key, separator, answer = text.partition("=")
+    for key, separator, answer in (text.partition("=") for text in texts):
         if separator and key not in QUESTIONS:
-            fix = did_you_mean(key, list(QUESTIONS)) or f"there are {', '.join(QUESTIONS)}"
+            fix = suggest(key, list(QUESTIONS))
             raise InputError(Finding("usage", f"no question '{key}'", fix=fix))
         if separator:
             given[key] = f"{given[key]}, {answer}" if key == "own" and key in given else answer
@@ -207,7 +127,7 @@ def ask_all(
     *,
     force: bool,
 ) -> Path:
-    """Ask for every missing or wrong answer and write the problem file; return its path.
+    """Ask for every missing answer, again while it is wrong, and write the problem file.
 
     Without a file at the end, the answers so far are shown as a command line.
 
@@ -218,50 +138,24 @@ def ask_all(
         tell: shows what is wrong with an answer.
         force: replace an existing file.
     """
-    answers, waiting, written = dict(given), list(QUESTIONS), None
+    answers = dict(given)
     try:
-        while waiting:
-            key = waiting[0]
-            question, text = QUESTIONS[key], answers.pop(key, None)
-            if text is None:
-                text = prompt(question.text, question.default or "").strip()
-                optional = not question.needed and not question.default
-                if optional and text.casefold() in _NO_ANSWER:
-                    text = ""
-            try:
-                if question.needed and not text:
-                    raise _wrong(key, f"an answer is needed; for example {question.example}")
-                if text:
-                    _problem(_NEEDED | {**answers, key: text}, folder, only=key, force=force)
+        for key, question in QUESTIONS.items():
+            while key not in answers:
+                text = prompt(question.text, question.default).strip()
+                try:
+                    if text or question.needed:
+                        _check(key, text)
+                        _problem(_NEEDED | answers | {key: text}, folder, force=force)
                     answers[key] = text
-                waiting.remove(key)
-                if not waiting:
-                    written = write_problem(answers, folder, force=force)
-            except InputError as error:
-                tell(error.findings[0].text())
-                wrong = _question_of(error.findings[0]) or key
-                answers.pop(wrong, None)
-                waiting = [wrong, *(each for each in waiting if each != wrong)]
-    finally:
-        if written is None and answers != given:
-            tell(f"\nyour answers so far: {_command_of(answers, folder, force=force)}")
-    assert written is not None
-    return written
-
-
-def _question_of(finding: Finding) -> str | None:
-    """The question whose answer a finding is about."""
-    for key, question in QUESTIONS.items():
-        at_its_place = f"{finding.path}.".startswith(f"{question.path}.")
-        if finding.message.startswith(f"{key}:") or at_its_place:
-            return key
-    return None
-
-
-def _command_of(answers: Answers, folder: Path, *, force: bool) -> str:
-    words = ["planner", "init", *(f"{key}={answers[key]}" for key in QUESTIONS if key in answers)]
-    words += ["-o", str(folder)] if folder != Path() else []
-    return shlex.join([*words, "--force"] if force else words)
+                except InputError as error:
+                    tell(error.findings[0].text())
+        return write_problem(answers, folder, force=force)
+    except (InputError, KeyboardInterrupt):
+        words = [f"{key}={text}" for key, text in answers.items() if text]
+        words += ["-o", str(folder)] if folder != Path() else []
+        tell(f"\nyour answers so far: {shlex.join(['planner', 'init', *words])}")
+        raise
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
@@ -270,48 +164,16 @@ def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
     Raises:
         InputError: an answer is missing or wrong, nothing on offer fits it, or the file exists.
     """
+    missing = [key for key in _NEEDED if not answers.get(key)]
     given = {key: text for key, text in answers.items() if text}
     for key, text in given.items():
-        QUESTIONS[key].check(key, text)
-    missing = [key for key, each in QUESTIONS.items() if each.needed and key not in given]
+        _check(key, text)
     if missing:
         message = f"not given: {', '.join(missing)}"
         raise InputError(Finding("missing", message, fix=_LIKE_THIS))
-    defaults = {key: each.default for key, each in QUESTIONS.items() if each.default}
-    target, text = _problem(defaults | given, folder, force=force)
+    target, text = _problem(given, folder, force=force)
     write_all({target: text.encode()})
     return target
-
-
-def _problem(
-    answers: Answers, folder: Path, *, force: bool, only: str | None = None
-) -> tuple[Path, str]:
-    """The file and the text of the problem of some answers.
-
-    Args:
-        answers: the needed ones and those with a default at least.
-        only: the answer to check; others than prices, vendors and own need no catalog.
-
-    Raises:
-        InputError: an answer is wrong, nothing on offer fits it, or the file exists.
-    """
-    for key, text in answers.items():
-        QUESTIONS[key].check(key, text)
-    target = folder / f"{_file_stem('name', answers['name'])}.yaml"
-    if target.exists() and not force and only in (None, "name"):
-        fix = "choose another name or folder (-o), or --force to replace it"
-        raise _wrong("name", f"{target} is there already", fix)
-    if only not in (None, "prices", "vendors", "own", "pue"):
-        return target, ""
-    if answers["goal"].casefold().endswith("days") and not answers.get("tokens") and not only:
-        raise _wrong("goal", "a number of days needs the tokens", "give tokens='15 T'")
-    values = {**answers, "prices": _book(answers["prices"], folder)}
-    inputs = from_data(_text(values, {}), path=target)
-    owned = _owned(answers.get("own", ""), inputs)
-    if owned:
-        inputs = from_data(_text(values, owned, inputs), path=target)
-    offers = _offers(inputs, answers.get("vendors"), owned)
-    return target, _text(values, owned, inputs, offers)
 
 
 def write_example(name: str, folder: Path, *, force: bool) -> Path:
@@ -335,7 +197,85 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
     return target
 
 
-# Answers read with the catalogs.
+# Answers.
+
+
+def _check(key: str, text: str) -> None:
+    """Refuse an answer of another kind; the loader reads the others with the file."""
+    kind = QUESTIONS[key].kind
+    if not text:
+        raise _wrong(key, f"an answer is needed; for example {QUESTIONS[key].example}")
+    if isinstance(kind, units.Dimension):
+        try:
+            value = units.parse(text, kind)
+        except units.QuantityError as error:
+            raise _wrong(key, str(error), error.fix) from None
+        if value <= 0:
+            raise _wrong(key, f"{text} is nothing to plan for")
+    elif kind and text not in kind:
+        raise _wrong(key, f"{text!r} is none of {', '.join(kind)}")
+    elif key == "racks" and not re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
+        raise _wrong(key, f"expected a whole number above 0, found {text!r}")
+    elif key == "pue" and not re.fullmatch(r"([1-9]|10)(\.[0-9]{1,6})?", text, re.ASCII):
+        raise _wrong(key, f"expected a number from 1 to 10, found {text!r}")
+
+
+def _file_stem(text: str) -> str:
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    if not 0 < len(stem) <= _LONGEST_NAME:
+        fix = f"use letters and digits, {_LONGEST_NAME} at most"
+        raise _wrong("name", f"no file can be named {text[:_LONGEST_NAME]!r}", fix)
+    return stem
+
+
+def _goal(answers: Answers) -> tuple[str, str]:
+    """The goal, most, cheapest or least, and the target of the least cost."""
+    text = answers["goal"].strip().casefold()
+    if text in ("most", "cheapest"):
+        return text, ""
+    count, _, unit = text.replace(",", "").partition(" ")
+    targets = {"gpus": f"min_gpus: {count}", "days": f"max_days_to_train: {count} days"}
+    if not (re.fullmatch("[1-9][0-9]{0,8}", count) and unit in targets):
+        raise _wrong("goal", f"{text!r} is no goal", "give most, cheapest, '1024 GPUs', '60 days'")
+    if unit == "days" and not answers.get("tokens"):
+        raise _wrong("goal", "a number of days needs the tokens", "give tokens='15 T'")
+    return "least", targets[unit]
+
+
+def _owned(text: str) -> dict[str, int]:
+    """Units owned by item."""
+    owned: dict[str, int] = {}
+    for each in filter(None, re.split(r"[\s,]+", re.sub(r"\s*=\s*", "=", text))):
+        match = re.fullmatch(r"([\w.-]+)=([0-9]{1,20})", each, re.ASCII)
+        if match is None or not int(match[2]):
+            message = f"{each!r} is no item with a number of units"
+            raise _wrong("own", message, "for example nvidia_dgx_h100=8")
+        owned[match[1]] = owned.get(match[1], 0) + int(match[2])
+    return owned
+
+
+def _problem(answers: Answers, folder: Path, *, force: bool) -> tuple[Path, str]:
+    """The file and the text of the problem of some answers, the needed ones at least.
+
+    Raises:
+        InputError: an answer is wrong, nothing on offer fits it, or the file exists.
+    """
+    values = {**_DEFAULTS, **answers}
+    target = folder / f"{_file_stem(values['name'])}.yaml"
+    if target.exists() and not force:
+        fix = "choose another name or folder (-o), or --force to replace it"
+        raise _wrong("name", f"{target} is there already", fix)
+    owned = _owned(values.get("own", ""))
+    fields = _fields(values | {"prices": _book(values["prices"], folder)}) | {"owned": owned}
+    everything = _text(fields | {"systems": (), "families": (), "mfu": "assumed_mfu: 30 %"})
+    inputs = from_data(everything, path=target)
+    offers = _offers(inputs, values.get("vendors", ""), owned)
+    systems = [item for item in offers if item.category == "gpu_system"]
+    return target, _text(fields | {
+        "systems": [item.id for item in systems],
+        "families": sorted({str(item.family) for item in offers if item.category == "storage"}),
+        "mfu": _assumed_mfu(inputs, systems),
+    })  # fmt: skip
 
 
 def _book(prices: str, folder: Path) -> str:
@@ -346,37 +286,7 @@ def _book(prices: str, folder: Path) -> str:
     return os.path.relpath(path, folder) if folder.is_dir() else str(path.resolve())
 
 
-def _owned(text: str, inputs: Inputs) -> dict[str, int]:
-    """Units owned by item."""
-    owned: dict[str, int] = {}
-    for one in filter(None, re.split(r"[\s,]+", re.sub(r"\s*=\s*", "=", text))):
-        name, _, count = one.partition("=")
-        if not (count.isascii() and count.isdigit() and int(count[:20]) > 0):
-            message = f"{one!r} is no item with a number of units"
-            raise _wrong("own", message, "for example nvidia_dgx_h100=8")
-        if name not in inputs.by_id:
-            raise _wrong("own", f"no item '{name}'", _meant(name, inputs))
-        owned[name] = owned.get(name, 0) + int(count[:20])
-    return owned
-
-
-def _meant(name: str, inputs: Inputs) -> str | None:
-    """A hint with the items whose ids hold every word of a name, or come near it."""
-    words = re.findall(r"[a-z0-9]+", name.casefold())
-    found = [
-        item
-        for item in inputs.items
-        if item.category in ("gpu_system", "storage") and all(word in item.id for word in words)
-    ]
-    if not found or not words:
-        return did_you_mean(name, [*inputs.by_id])
-    names = " or ".join(f"'{item.id}'" for item in found[:3])
-    gpus = found[0].provides.gpus
-    whole = f" Units are whole systems, here of {gpus.value} GPUs" if gpus else ""
-    return f"did you mean {names}?{whole}"
-
-
-def _offers(inputs: Inputs, vendors: str | None, owned: Mapping[str, int]) -> list[Item]:
+def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:
     """The GPU systems and storage to consider: what may be bought, fits the cooling, is wanted.
 
     Of GPU systems NVIDIA's own with a measured rate are usual: other vendors' HGX systems hold the
@@ -385,67 +295,53 @@ def _offers(inputs: Inputs, vendors: str | None, owned: Mapping[str, int]) -> li
     offers = [
         item
         for item in inputs.items
-        if item.category in ("gpu_system", "storage") and not item.is_bulk
-        and (item.id in owned or _is_on_offer(item, inputs))
-    ]  # fmt: skip
+        if item.category in ("gpu_system", "storage")
+        and why_not_wanted(item, inputs.problem) is None
+        and missing_price_or_figure(item, inputs) is None
+        and not item.is_bulk
+    ]
     sellers = sorted({item.vendor for item in offers})
-    meant: set[str] = set()
-    for part in filter(None, map(str.strip, (vendors or "").split(","))):
-        named = {name for name in sellers if name.casefold().startswith(part.casefold())}
-        if not named:
-            fix = did_you_mean(part, sellers) or f"known: {', '.join(sellers)}"
-            raise _wrong("vendors", f"nobody is called '{part}'", fix)
-        meant |= named
+    named: set[str] = set()
+    for part in filter(None, map(str.strip, vendors.split(","))):
+        found = {name for name in sellers if name.casefold().startswith(part.casefold())}
+        if not found:
+            raise _wrong("vendors", f"nobody is called '{part}'", suggest(part, sellers, "known"))
+        named |= found
     liquid = inputs.problem.site.cooling.cdu is not None
 
-    def fits(item: Item) -> bool:
-        if item.category != "gpu_system" or item.id in owned:
-            return True
-        usual = item.vendor == "NVIDIA" and _is_measured(item, inputs)
-        return (liquid or item.consumes.liquid_share is None) and (usual or item.vendor in meant)
+    def is_usual(item: Item) -> bool:
+        fits = liquid or item.consumes.liquid_share is None
+        known = item.vendor == "NVIDIA" and _rates(item, inputs)
+        return item.category == "storage" or (fits and bool(item.vendor in named or known))
 
-    found: list[Item] = []
-    for category, kind in (("gpu_system", "GPU system"), ("storage", "storage")):
-        here = [item for item in offers if item.category == category and fits(item)]
-        chosen = {item.vendor for item in here} & meant
-        left = [item for item in here if not chosen or item.vendor in chosen or item.id in owned]
-        if not left:
-            message = f"no {kind} on offer has a price and all figures"
-            raise InputError(Finding("empty", message))
-        found += left
-    return found
+    chosen = [inputs.item(name) for name in owned]
+    for category in ("gpu_system", "storage"):
+        here = [item for item in offers if item.category == category and is_usual(item)]
+        only = {item.vendor for item in here} & named
+        chosen += [item for item in here if not only or item.vendor in only]
+    if {"gpu_system", "storage"} - {item.category for item in chosen}:
+        message = "no GPU system or no storage on offer has a price and all figures"
+        raise InputError(Finding("empty", message))
+    return [item for item in inputs.items if item in chosen]
 
 
-def _is_on_offer(item: Item, inputs: Inputs) -> bool:
-    wanted = why_not_wanted(item, inputs.problem) is None
-    return wanted and missing_price_or_figure(item, inputs) is None
-
-
-def _is_measured(item: Item, inputs: Inputs) -> bool:
-    training = inputs.problem.job.training
-    asked = {(training.model, precision) for precision in training.precisions}
-    return bool(asked & {(row.model, row.precision) for row in item.achieved})
-
-
-def _assumed_mfu(inputs: Inputs, offers: Sequence[Item]) -> str:
-    """The line of the MFU of types without a published rate, from those with one."""
+def _rates(item: Item, inputs: Inputs) -> list[float]:
+    """Measured shares of the peak of a GPU system under the problem's class of model."""
     training = inputs.problem.job.training
     precision = training.precisions[0]
-    found = [
-        (row.rate_tflops / peak, (row.low_tflops or 0.0) / peak, (row.high_tflops or 0.0) / peak)
-        for item in inputs.items
-        for row in item.achieved
-        if (row.model, row.precision) == (training.model, precision)
-        and (peak := peak_tflops(item, precision))
-    ]
-    if not found:
+    peak = peak_tflops(item, precision) if item.category == "gpu_system" else None
+    wanted = (training.model, precision)
+    rows = [row for row in item.achieved if (row.model, row.precision) == wanted]
+    return [row.rate_tflops / peak for row in rows] if peak else []
+
+
+def _assumed_mfu(inputs: Inputs, systems: Sequence[Item]) -> str:
+    """The line of the MFU of types without a published rate, from those with one."""
+    shares = [share for item in inputs.items for share in _rates(item, inputs)]
+    if not shares:
         return ""
-    middles, lows, highs = zip(*found, strict=True)
-    usual = f"of measured types {100 * min(lows):.0f} to {100 * max(highs):.0f} %"
-    line = f"assumed_mfu: {100 * median(middles):.0f} %   # for types nobody measured; {usual}"
-    systems = [item for item in offers if item.category == "gpu_system"]
-    needed = any(not _is_measured(item, inputs) for item in systems)
-    return f"{'' if needed else '# '}{line}"
+    line = f"assumed_mfu: {100 * median(shares):.0f} %   # median of the measured types"
+    return f"# {line}" if all(_rates(item, inputs) for item in systems) else line
 
 
 # The file.
@@ -454,83 +350,50 @@ def _assumed_mfu(inputs: Inputs, offers: Sequence[Item]) -> str:
 def pipeline_of(parameters: float) -> int:
     """The pipeline stages of a replica whose state fits, 8 GPUs to a stage."""
     stages = 1
-    while STATE_BYTES * parameters / 1e9 / (_TENSOR * stages) > STATE_GB_PER_GPU:
-        if stages == _DEEPEST:
-            break
+    while stages < _DEEPEST and _state_gb(parameters, stages) > STATE_GB_PER_GPU:
         stages *= 2
     return stages
 
 
-def _text(
-    values: Answers, owned: Mapping[str, int], inputs: Inputs | None = None,
-    offers: Sequence[Item] = (),
-) -> str:  # fmt: skip
-    """The problem file; without offers everything in the catalogs is considered."""
+def _state_gb(parameters: float, stages: int) -> float:
+    return STATE_BYTES * parameters / 1e9 / (_TENSOR * stages)
+
+
+def _text(fields: Mapping[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     source = resources.files("planner.commands").joinpath("own_problem.yaml.j2").read_text("utf-8")
-    known = {} if inputs is None else inputs.by_id
-    units_owned = [
-        (name, count, count * (gpus.value if gpus else 0))
-        for name, count in owned.items()
-        for gpus in [known[name].provides.gpus]
-    ]
     environment = Environment(trim_blocks=True, undefined=StrictUndefined)
-    text = environment.from_string(source).render(
-        _fields(values),
-        owned=units_owned,
-        systems=[item.id for item in offers if item.category == "gpu_system"],
-        families=sorted({str(item.family) for item in offers if item.category == "storage"}),
-        mfu=_assumed_mfu(inputs, offers) if inputs and offers else "assumed_mfu: 30 %",
-    )
-    return "".join(map(_aligned, text.splitlines()))
+    return environment.from_string(source).render(fields) + "\n"
 
 
 def _fields(values: Answers) -> dict[str, Any]:
     """The variables of the template that follow from the answers."""
     parameters = units.parse(values["model"], units.PARAMETERS)
     stages = pipeline_of(parameters)
-    objective, target = _goal("goal", values["goal"])
+    objective, target = _goal(values)
     hot = units.parse(values["rack-power"], units.POWER) >= LIQUID_FROM_KW
-    plain = re.fullmatch(r"[A-Za-z0-9_./-]+", values["prices"])
-    dataset, reason, in_bulk = _dataset(values.get("dataset"), values.get("tokens"))
+    dataset, reason = values.get("dataset"), "answered"
+    in_bulk = bool(dataset) and units.parse(dataset, units.CAPACITY) >= BULK_FROM_TB
+    if not dataset:
+        tokens = units.parse(values.get("tokens") or "15 T", units.TOKENS)
+        dataset, reason = f"{TOKEN_BYTES * tokens / 1e12:.6g} TB", f"{TOKEN_BYTES:g} bytes a token"
+        reason += "" if values.get("tokens") else ", of an assumed 15 T"
     kept = ("power", "pue", "racks", "precision", "budget", "tokens", "active")
     return {key: values.get(key) for key in kept} | {
         "name": json.dumps(values["name"], ensure_ascii=False),
         "rack_power": values["rack-power"],
-        "liquid": values.get("cooling", "liquid" if hot else "air") == "liquid",
-        "prices": values["prices"] if plain else json.dumps(values["prices"], ensure_ascii=False),
+        "liquid": (values.get("cooling") or ("liquid" if hot else "air")) == "liquid",
+        "prices": json.dumps(values["prices"], ensure_ascii=False),
         "objective": objective,
         "target": target,
         "job": "model-" + re.sub(r"[^a-z0-9]+", "-", values["model"].replace(" ", "").lower()),
         "parameters": values["model"],
         "stages": stages,
-        "gigabytes": f"{STATE_BYTES * parameters / 1e9 / (_TENSOR * stages):,.0f}",
-        "large": units.parse(values["power"], units.POWER) >= 1000.0 * LARGE_MW,
+        "gigabytes": f"{_state_gb(parameters, stages):,.0f}",
+        "large": units.parse(values["power"], units.POWER) >= LARGE_KW,
         "model": "moe" if values.get("active") else "dense",
-        "dataset": dataset,
-        "dataset_reason": reason,
+        "dataset": f"{{size: {dataset}, tier: bulk}}" if in_bulk else dataset,
+        "dataset_reason": f"{reason}; on {'object or capacity' if in_bulk else 'the same'} storage",
         "in_bulk": in_bulk,
     }
-
-
-def _dataset(answer: str | None, tokens: str | None) -> tuple[str, str, bool]:
-    """The data set as the problem file has it, its reason, and whether it is on the bulk tier."""
-    flash = "on the same storage"
-    if answer is None and tokens is None:
-        return "60 TB", f"an assumption: 15 T tokens of 4 bytes; {flash}", False
-    if answer is None:
-        size = TOKEN_BYTES * units.parse(tokens or "", units.TOKENS)
-        scales = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"))
-        scale, unit = next((each for each in scales if size >= each[0]), (1e6, "MB"))
-        return f"{size / scale:.6g} {unit}", f"{TOKEN_BYTES:g} bytes for each token; {flash}", False
-    if units.parse(answer, units.CAPACITY) < BULK_FROM_TB:
-        return answer, f"answered; {flash}", False
-    beside = "answered; object or capacity storage beside flash"
-    return f"{{size: {answer}, tier: bulk}}", beside, True
-
-
-def _aligned(line: str) -> str:
-    """A line with the comment behind its value in a column; a name may hold anything."""
-    match = re.fullmatch(r"( *(?!name:)[^ #].*?) {2,}(# .*)", line)
-    return f"{match[1]:<30} {match[2]}\n" if match else f"{line}\n"

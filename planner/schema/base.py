@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -180,13 +179,6 @@ class Shown:
 
     def __str__(self) -> str:
         return str(import_module(_SHOWS).text(self))
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        """Yield the screen as wide as the console, for `rich.print`."""
-        from rich.text import Text
-
-        screen = import_module(_SHOWS).fitted(self, options.max_width)
-        yield Text(screen, no_wrap=True, overflow="ignore")
 
     def _repr_html_(self) -> str:
         """The page of a notebook."""

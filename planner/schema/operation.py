@@ -311,39 +311,21 @@ RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom
 
 
 @dataclass(frozen=True)
-class GpuType:
-    """The most of one GPU type that power, racks and budget allow, each taken alone."""
-
-    item: str
-    name: str
-    systems: int
-    gpus: int
-    peak_pflops: float | None
-    demanded: bool
-    limited: bool
-
-
-@dataclass(frozen=True)
 class Cluster:
     """The GPUs the report is for: ``gpus`` run the job, ``gpus_bought`` count for vendor rules."""
 
     item: str
     name: str
-    choice: str
-    count: str
+    reason: str
     gpus: int
     gpus_bought: int
     gpus_per_system: int
     systems: int
     system_it_power_kw: float | None
-    replica_gpus: int | None
     replicas: int | None
-    data_parallel: float | None
     writing_systems: int
-    reading_systems: int
     client_write_gb_per_s: float
     client_read_gb_per_s: float
-    client_data_gb_per_s: float
     failures_per_gpu_day: float
     failures_reason: str
     mtti_s: float
@@ -351,14 +333,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Size of a checkpoint, the capacity it needs, and the demand for a bulk tier beside flash.
+    """Size of a checkpoint, its restore, usable capacity at the fill limit, and the bulk tier.
 
-    ``bulk_needed_tb`` is usable capacity at the fill limit, ``bulk_read_gb_per_s`` delivered.
+    ``restore_fan_out``: read volume of a restore in checkpoints. ``bulk_read_gb_per_s``: delivered.
     """
 
     size_gb: float
-    bytes_per_parameter: float | None
     size_reason: str
+    restore_fan_out: float
+    max_restore_s: float | None
+    restore_gb_per_s: float | None
     capacity_needed_tb: float
     dataset_tb: float
     checkpoints_tb: float
@@ -367,18 +351,6 @@ class Checkpoint:
     ingest_gb_per_s: float
     bulk_needed_tb: float = 0.0
     bulk_read_gb_per_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class RestoreDemand:
-    """Read demand of one restore fan-out; no bandwidth without a time limit."""
-
-    fan_out: str
-    used: bool
-    reads_of_checkpoint: float
-    read_gb: float
-    max_restore_s: float | None
-    read_gb_per_s: float | None
 
 
 @dataclass(frozen=True)
@@ -399,11 +371,9 @@ class IntervalRow:
 
     interval_s: float
     by_policy: bool
-    interval_per_mtti: float
     write_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
     write_volume_tb_per_day: float
-    read_gb_per_s: float | None
     running: Running | None
 
 
@@ -445,12 +415,8 @@ class RuleRow:
     group: RuleGroup
     chosen: bool
     basis: Literal["delivered", "nameplate"]
-    note: str
-    source: str
-    read_gb_per_s: float | None
+    read_gb_per_s: float
     write_gb_per_s: float | None
-    delivered_read_gb_per_s: float | None
-    delivered_write_gb_per_s: float | None
     mode: Mode | None
     interval_s: float | None
     running: Running | None
@@ -462,10 +428,8 @@ class SizeReport(Shown):
     """The sizing model of a problem at one number of GPUs."""
 
     problem: str
-    gpu_types: tuple[GpuType, ...]
     cluster: Cluster
     checkpoint: Checkpoint
-    restore: tuple[RestoreDemand, ...]
     modes: tuple[ModeReport, ...]
     delivered_read_share: float
     delivered_write_share: float

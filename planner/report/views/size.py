@@ -59,7 +59,6 @@ def _fitting(rule: RuleRow) -> list[ApplianceRow]:
 def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     held, saved, mode = report.cluster, report.checkpoint, report.modes[0]
     row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
-    used = next((way for way in report.restore if way.used), report.restore[0])
     own = next((rule for rule in report.rules if rule.chosen), report.rules[0])
     by_need = own.group == "demand_law"
     text = f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
@@ -74,9 +73,9 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
         limit = f"{busy} {100 * mode.limit_share:g} % of the interval at most"
         yield "Write", f"{_rate(row.write_gb_per_s)} GB/s{each}, {limit}"
         read = "no limit on the restore time"
-        if used.max_restore_s is not None and used.read_gb_per_s is not None:
-            within = duration(used.max_restore_s)
-            read = f"{_rate(used.read_gb_per_s)} GB/s to restore within {within}"
+        if saved.max_restore_s is not None:
+            within = duration(saved.max_restore_s)
+            read = f"{_rate(saved.restore_gb_per_s)} GB/s to restore within {within}"
         yield "Read", read
     else:
         yield "Write", f"{_rate(own.write_gb_per_s)} GB/s nameplate by the {own.rule} rule"
@@ -102,10 +101,10 @@ def _rate(gb_per_s: float | None) -> str:
 
 def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     held, saved = report.cluster, report.checkpoint
-    yield "GPUs", f"{held.count}; {held.choice}"
+    yield "GPUs", held.reason
     yield "Failures", f"{held.failures_per_gpu_day:.3g} per GPU and day ({held.failures_reason})"
     text = f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} "
-    text += f"GB/s), {held.reading_systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
+    text += f"GB/s), {held.systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
     yield "Clients", text
     yield "Checkpoint", f"{size(saved.size_gb)}: {saved.size_reason}"
     parts = f"data set {number(saved.dataset_tb)}, checkpoints {number(saved.checkpoints_tb)}"
