@@ -365,7 +365,7 @@ def _simulated(
     share = {name: value / options.length_s for name, value in mean.items()}
     failures, units = job.failures, job.units
     repair = None
-    if units is not None and any(kind.repair is not None for kind in job.classes):
+    if units is not None:
         repair = RepairSeen(
             in_rack=units.racks > 1,
             shrinks=units.shrinks,
