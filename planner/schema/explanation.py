@@ -209,8 +209,8 @@ class WhyNot(Record):
 class Moved(Record):
     """The best objective with a limit a step looser or tighter, all else unchanged.
 
-    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew,
-    the ``plan_fits``, ``no_limit_helps``, ``no_plan``, ``at_its_end``, ``not_decided``.
+    ``known``: ``solved`` anew, the ``plan_fits``, ``no_limit_helps``, ``no_plan``, ``at_its_end``,
+    ``not_decided``.
     """
 
     to_text: str
@@ -218,8 +218,6 @@ class Moved(Record):
     known: Known
     value: InUnitOfGoal | None = None
     change: InUnitOfGoal | None = None
-    change_least: InUnitOfGoal | None = None
-    change_most: InUnitOfGoal | None = None
     gpus_used: int | None = None
 
 

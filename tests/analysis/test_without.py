@@ -21,8 +21,9 @@ from tests.world.files import CATALOG, FILES, PROBLEM
 
 CURVE = """\
     power_points:
-      - {of: training, gpu_cap: 60 %, throughput: 90 %, power: 70 %, source: sheet, confidence: low}
+      - {of: training, gpu_cap: 60 %, throughput: 90 %, source: sheet, confidence: low}
 """
+TDP = "      tdp: {value: 700 W, source: sheet, confidence: high}\n"
 LEVERS = PROBLEM.replace(
     "    failures: llama3\n",
     "    failures: llama3\n    repair: {share: 78 %, time: 100 h}\n    power: {points: open}\n",
@@ -31,6 +32,7 @@ LEVERS = PROBLEM.replace(
 
 def loaded(folder: Path, text: str) -> Inputs:
     catalog = CATALOG.replace("    model: Box 8\n", "    model: Box 8\n" + CURVE, 1)
+    catalog = catalog.replace("    gpu:\n", "    gpu:\n" + TDP, 1)
     for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": text}.items():
         (folder / name).write_text(content, encoding="utf-8")
     return load(folder / "problem.yaml")
