@@ -559,12 +559,10 @@ def characterize(
     ] = None,
     problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
     job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
-    plan: Annotated[Path | None, option("Plan that ran, for GPUs and nameplate.")] = None,
     gpus: Annotated[int | None, option("GPUs of the job.")] = None,
     nameplate: Annotated[
         Text, option("Nameplate bandwidth of the storage.", metavar="WRITE[,READ]")
     ] = None,
-    log: Annotated[Text, option("Log (CSV: time, job, event).", metavar="FILE[=JOB]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -582,8 +580,7 @@ def characterize(
         *traces,
         time=time, write=write, read=read, cluster=cluster, sum=sum_, unit=unit, decimal=decimal,
         time_format=time_format, read_as=read_as, stamp=stamp, window=window, jobs=jobs,
-        problem=problem, job=job, plan=plan, gpus=gpus, nameplate=nameplate, log=log,
-        output=output,
+        problem=problem, job=job, gpus=gpus, nameplate=nameplate, output=output,
     )  # fmt: skip
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
     return deliver(found, target)

@@ -352,7 +352,6 @@ _INPUTS: tuple[Compared, ...] = (
     _of("job", "mode", "checkpoints"),
     _of("job", "interval_policy", "interval chosen"),
     _of("job", "writers", "who writes checkpoints"),
-    _of("job", "readers", "who reads restores"),
     _of("job", "fan_out_kind", "how restores are read"),
     *_each(
         "job",

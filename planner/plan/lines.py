@@ -455,15 +455,12 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
     if power is None:
-        names = ("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw")
-        return dict.fromkeys((*names, "heat_air_btu_per_h", "heat_liquid_btu_per_h"))
+        return dict.fromkeys(("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw"))
     liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
     return {
         "heat_btu_per_h": heat_btu_per_h(power),
         "heat_air_kw": power - liquid,
         "heat_liquid_kw": liquid,
-        "heat_air_btu_per_h": heat_btu_per_h(max(0.0, power - liquid)),
-        "heat_liquid_btu_per_h": heat_btu_per_h(liquid),
     }
 
 

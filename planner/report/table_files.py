@@ -163,8 +163,6 @@ def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
             if clock == "unix":
                 yield name.removesuffix("_s"), instant(value, clock)
             yield name, value
-        elif name == "segments":
-            yield name, len(value)
         else:
             yield name, "; ".join(value) if name == "notes" else value
 

@@ -106,8 +106,7 @@ class Repair(PlanModel):
     units in repair on average if the job never waited, ``units_out`` as it waits. Waiting counts
     the lost work of a ``shrunk`` job. ``hardware_share`` of the interruptions take a unit out for
     ``repair_s`` and add ``swap_s`` to the restart. ``next_spare_gpus``: marginal useful GPUs of a
-    spare. ``decided``: False where the problem gives the number. ``other_waiting_h_per_year``:
-    waiting if ``other_unit`` were replaced instead.
+    spare. ``decided``: False where the problem gives the number.
     """
 
     unit: Customer[Literal["system", "tray"]]
@@ -123,8 +122,6 @@ class Repair(PlanModel):
     units_out: Customer[float | None]
     waiting_h_per_year: Customer[float]
     next_spare_gpus: Customer[float | None]
-    other_unit: Customer[Literal["system", "tray"] | None]
-    other_waiting_h_per_year: Customer[float | None]
     shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
 
 
@@ -225,9 +222,6 @@ class JobPlan(PlanModel):
     reading_systems: Customer[int]
     interval_s: Customer[float]
     interval_policy: Customer[Literal["fixed", "optimal"]]
-    young_s: Customer[float]
-    daly_s: Customer[float]
-    exact_s: Customer[float]
     stall_s: Customer[float]
     drain_s: Customer[float]
     overlap: Customer[float]
@@ -238,7 +232,6 @@ class JobPlan(PlanModel):
     drain_slowdown: Customer[float]
     mtti_s: Customer[float]
     goodput: Customer[float]
-    goodput_first_order: Customer[float]
     loss: Customer[Loss]
     useful_gpus: Customer[float]
     useful_pflops: Customer[float | None]
@@ -251,12 +244,10 @@ class JobPlan(PlanModel):
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
     degraded_drain_s: Customer[float | None] = None
-    degraded_overlap: Customer[float | None] = None
     degraded_restore_s: Customer[float | None] = None
     fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
-    readers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
     other_data_tb: Customer[float] = 0.0
     tokens: Customer[float | None] = None

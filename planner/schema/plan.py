@@ -291,8 +291,6 @@ class Totals(PlanModel):
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None
     heat_liquid_kw: Customer[float | None] = None
-    heat_air_btu_per_h: Customer[float | None] = None
-    heat_liquid_btu_per_h: Customer[float | None] = None
     subscriptions_usd_per_year: Net[float | None] = None
     colocation_usd_per_year: float | None = None
     usd_per_useful_gpu_hour: float | None = None
@@ -373,8 +371,7 @@ class ObjectiveReport(PlanModel):
 
     ``gap``: from the incumbent ``best`` to ``bound``, relative to ``best``. ``given_away``: the
     share of ``best`` that ``indifference`` and preferred vendors cost. ``best_capex_usd``: the
-    cheapest plan as good as ``best``. ``log_value`` and ``log_bound``: logarithms of goodput and
-    useful GPUs.
+    cheapest plan as good as ``best``. ``log_value``: logarithm of goodput or useful GPUs.
     """
 
     name: Customer[str]
@@ -384,7 +381,6 @@ class ObjectiveReport(PlanModel):
     bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
-    log_bound: float | None = None
     gap_asked: float
     best: InItsUnit | None = None
     given_away: float | None = None

@@ -156,8 +156,7 @@ CHECKPOINT_COLUMNS: dict[str, str] = {
 ``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
 range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``kind`` is
 ``checkpoint``, ``inferred`` (one of several that were written at once, told apart by the jobs'
-rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
-(no job's).
+rhythm), ``cut`` (samples are missing) or ``other`` (no job's).
 """
 
 
@@ -167,14 +166,6 @@ class Measured(Record):
     value: float
     low: float | None = None
     high: float | None = None
-
-
-class Segment(Record):
-    """A stretch of a job between two interruptions, on the trace's clock."""
-
-    start_s: float
-    end_s: float
-    checkpoints: int
 
 
 class JobFound(Record):
@@ -191,10 +182,8 @@ class JobFound(Record):
     cluster: str
     start_s: float
     end_s: float
-    segments: tuple[Segment, ...]
     checkpoints: int
     inferred: int = 0
-    aborted: int = 0
     missed: int = 0
     size_gb: Measured
     interval_s: Measured
@@ -202,7 +191,6 @@ class JobFound(Record):
     resolved: bool = True
     overlap: Measured
     write_gb_per_s: Measured
-    peak_gb_per_s: Measured
     bytes_per_parameter: float
     parameters: Measured
     restarts: int = 0
@@ -218,8 +206,8 @@ class JobFound(Record):
 class ClusterFound(Record):
     """One cluster's trace: sampling and contents.
 
-    ``missing`` samples, ``steps`` of the clock, ``resets`` of counters. ``window_s``: averaging
-    time of each sample. ``reads``: the trace has a column of reads.
+    ``missing`` samples, ``steps`` of the clock. ``window_s``: averaging time of each sample, as
+    given. ``reads``: the trace has a column of reads.
     """
 
     name: str
@@ -230,17 +218,10 @@ class ClusterFound(Record):
     window_s: float | None = None
     missing: int = 0
     steps: int = 0
-    resets: int = 0
-    repeated: int = 0
     reads: bool
     background_gb_per_s: float
-    noise_gb_per_s: float
     peak_gb_per_s: float
-    peak_read_gb_per_s: float | None = None
-    bursts: int
-    checkpoints: int
     other: int
-    jobs: int
 
 
 class Override(Record):
@@ -374,7 +355,6 @@ class Characterization(Shown, Record):
     read_as: Literal["rate", "bytes", "counter"]
     clusters: tuple[ClusterFound, ...]
     jobs: tuple[JobFound, ...]
-    bursts: int
     checkpoints: int
     calibration: Calibration | None = None
     study: FleetStudy | None = None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -57,16 +57,10 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Raw:
-    """Rows of one cluster in a file.
+    """Rows of one cluster in a file, in the file's order.
 
-    Attributes:
-        cluster: its name.
-        file: name for messages.
-        time_s: times as in the file, s; in the file's order.
-        write, read: figures, GB/s or GB; NaN where a cell is empty.
-        is_rate: whether figures are GB/s; else GB.
-        dated: whether times count from 1970.
-        summed: whether figures are sums over hosts or targets.
+    ``write``, ``read``: GB/s (``is_rate``) or GB; NaN where a cell is empty. ``dated``: times count
+    from 1970; ``summed``: figures are sums over hosts or targets.
     """
 
     cluster: str
@@ -253,9 +247,8 @@ def _read_figures(
             raise refusal(file, message, fix, at)
         if of_cell is None:
             raise no_unit
-        factor, is_rate = _as_read(of_cell, options)
-        values[cell] = number * factor
-        rates.add(is_rate)
+        values[cell] = number * of_cell[0]
+        rates.add(of_cell[1])
     if len(rates) > 1:
         message = f"cells of '{cells.name}' are bandwidths as well as sizes"
         raise refusal(file, message, "write every figure alike")
@@ -343,11 +336,18 @@ def find_columns(
         InputError: a column is missing, or several fit; the message lists the columns.
     """
     names = [name.rstrip("\0") for name in names]
-    where = _Columns(names, options.sum, file, line)
-    writes = where.find("write", options.write)
-    reads = where.find("read", options.read, writes)
-    time = where.find("time", options.time, (*writes, *reads))
-    cluster = where.find("cluster", options.cluster)
+
+    def find(kind: str, asked: str | None, taken: Sequence[str] = ()) -> tuple[str, ...]:
+        found, message, fix = _fitting(names, kind, asked, taken, options.sum)
+        if message:
+            message += f"; columns: {', '.join(names)[:300]}"
+            raise refusal(file, message, fix, line=line)
+        return found
+
+    writes = find("write", options.write)
+    reads = find("read", options.read, writes)
+    time = find("time", options.time, (*writes, *reads))
+    cluster = find("cluster", options.cluster)
     chosen = [*time, *writes, *reads, *cluster]
     for name in chosen:
         if chosen.count(name) > 1:
@@ -361,37 +361,29 @@ def find_columns(
     return Columns(time, writes, reads, next(iter(cluster), None), host, unit)
 
 
-class _Columns(NamedTuple):
-    names: Sequence[str]
-    sum: bool
-    file: str
-    line: int | None
-
-    def find(self, kind: str, asked: str | None, taken: Sequence[str] = ()) -> tuple[str, ...]:
-        several = self.sum and kind in ("write", "read")
-        if asked in self.names:
-            return (str(asked),)
-        shown, fix = f"columns: {', '.join(self.names)[:300]}", f"name it: --{kind} COLUMN"
-        if asked is not None:
-            parts = [part.strip() for part in asked.split("+")]
-            if kind == "time" and set(parts) <= {*self.names}:
-                return tuple(parts)
-            fitting = [name for name in self.names if several and fnmatchcase(name, asked)]
-            message, hint = f"no column '{asked}'; {shown}", did_you_mean(asked, self.names)
-            fix = hint or fix
-        else:
-            fitting = [n for n in self.names if PATTERNS[kind].search(n) and n not in taken]
-            exact = [name for name in fitting if name.lower() == kind]
-            fitting = exact if len(exact) == 1 and not several else fitting
-            if not fitting and kind in ("read", "cluster"):
-                return ()
-            message = f"no column of {kind}s is recognised; {shown}"
-        if len(fitting) == 1 or (fitting and several):
-            return tuple(fitting)
-        if fitting:
-            message = f"several columns may hold {kind}s: {', '.join(fitting)[:200]}; {shown}"
-            fix += {"time": "; or --time DATE+TIME", "cluster": ""}.get(kind, "; or --sum")
-        raise refusal(self.file, message, fix, line=self.line)
+def _fitting(
+    names: Sequence[str], kind: str, asked: str | None, taken: Sequence[str], several: bool
+) -> tuple[tuple[str, ...], str, str]:
+    """Columns of a kind; else a message and its fix."""
+    several, fix = several and kind in ("write", "read"), f"name it: --{kind} COLUMN"
+    if asked in names:
+        return (str(asked),), "", ""
+    if asked is not None:
+        parts = [part.strip() for part in asked.split("+")]
+        if kind == "time" and set(parts) <= {*names}:
+            return tuple(parts), "", ""
+        fitting = [name for name in names if several and fnmatchcase(name, asked)]
+        message, fix = f"no column '{asked}'", did_you_mean(asked, names) or fix
+    else:
+        fitting = [name for name in names if PATTERNS[kind].search(name) and name not in taken]
+        exact = [name for name in fitting if name.lower() == kind]
+        fitting = exact if len(exact) == 1 and not several else fitting
+        message = "" if kind in ("read", "cluster") else f"no column of {kind}s is recognised"
+    if len(fitting) > 1 and not several:
+        message = f"several columns may hold {kind}s: {', '.join(fitting)[:200]}"
+        fix += {"time": "; or --time DATE+TIME", "cluster": ""}.get(kind, "; or --sum")
+        return (), message, fix
+    return tuple(fitting), "" if fitting else message, fix
 
 
 def _common_unit(
@@ -399,24 +391,18 @@ def _common_unit(
 ) -> Unit | None:
     """Unit of all columns of traffic; None where no name has one."""
     if options.unit is not None:
-        return _as_read(parse_unit(options.unit), options)
-    found = {name: unit_of_name(name) for name in columns}
-    first = found[columns[0]]
-    for name, unit in found.items():
-        if unit != first:
+        found = traffic_unit(options.unit)
+        if found is None:
+            message = f"'{options.unit[:40]}' is neither a bandwidth nor a data size"
+            fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
+            raise InputError(Finding("option", message, path="--unit", fix=fix))
+        return found
+    first = unit_of_name(columns[0])
+    for name in columns:
+        if unit_of_name(name) != first:
             message = f"columns '{columns[0]}' and '{name}' are in different units"
             raise refusal(file, message, "bring them into one, in GB/s", line=line)
-    return None if first is None else _as_read(first, options)
-
-
-def _as_read(unit: Unit, options: ReadOptions) -> Unit:
-    if options.read_as is None:
-        return unit
-    if options.unit is not None and unit[1] and options.read_as != "rate":
-        message = f"the unit is a bandwidth, so the figures cannot be read as {options.read_as}"
-        fix = "give a size, for example --unit B"
-        raise InputError(Finding("option", message, path="--read-as", fix=fix))
-    return unit[0], options.read_as == "rate"
+    return first
 
 
 def unit_of_name(name: str) -> Unit | None:
@@ -436,20 +422,6 @@ def unit_of_name(name: str) -> Unit | None:
     power = " kmgtp".index(match["prefix"].lower() or " ")
     factor = (1024.0 if match["binary"] and power else 1000.0) ** power / 1e9
     return factor, bool(match["rate"] or _RATE.search(name))
-
-
-def parse_unit(text: str) -> Unit:
-    """Unit of an option.
-
-    Raises:
-        InputError: it is no unit of traffic.
-    """
-    found = traffic_unit(text)
-    if found is None:
-        message = f"'{text[:40]}' is neither a bandwidth nor a data size"
-        fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
-        raise InputError(Finding("option", message, path="--unit", fix=fix))
-    return found
 
 
 def traffic_unit(text: str) -> Unit | None:

@@ -163,7 +163,7 @@ class Performance(dict[str, V]):
             gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
-            ("read", job.reading_systems, job.readers, job.read_limited_by),
+            ("read", job.reading_systems, "all", job.read_limited_by),
         ):
             nameplate = self._per_unit(f"{kind}_gb_per_s")
             yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")

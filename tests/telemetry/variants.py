@@ -213,12 +213,4 @@ REFUSED = [
         Variant("hosts by time", by_time()),
         "rows of 4 hosts: column 'host' has 'node0', 'node1'; .*--cluster 'host'; .*--sum",
     ),
-    (
-        Variant(
-            "a bandwidth counted",
-            text(NAMED, PLAIN),
-            options=ReadOptions(unit="GB/s", read_as="counter"),
-        ),
-        "the unit is a bandwidth, so the figures cannot be read as counter",
-    ),
 ]

@@ -586,7 +586,7 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield "Local level", text
 
 
-_UNTOLD = {"young_s", "daly_s", "exact_s", "goodput_first_order", "goodput_understated", "tokens"}
+_UNTOLD = {"goodput_understated", "tokens"}
 
 
 def _operation(job: JobPlan) -> Table:

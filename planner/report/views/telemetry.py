@@ -117,7 +117,7 @@ def _running(record: Characterization, jobs: Sequence[JobFound]) -> Iterator[Col
     yield figures("parameters", (figure(j.parameters.value, "parameters") for j in jobs), str)
     yield figures("from", (day(job.start_s, record.clock) for job in jobs), str)
     yield figures("seen for", (duration(job.observed_s) for job in jobs), str)
-    for name in ("checkpoints", "missed", "aborted", "restarts"):
+    for name in ("checkpoints", "missed", "restarts"):
         yield figures(name, (getattr(job, name) for job in jobs), 0)
     yield figures("MTTI", (measured(job.mtti_s, "s") for job in jobs), str)
     yield figures("restore", (measured(job.restore_s, "s") for job in jobs), str)
@@ -142,9 +142,7 @@ def _trace(record: Characterization) -> Iterator[str]:
         yield f"each sample is a mean over {means}; drains are given without it"
     flaws = (
         ("missing", ("missing sample",)),
-        ("repeated", ("repeated sample",)),
         ("steps", ("step of the clock", "steps of the clock")),
-        ("resets", ("reset of a counter", "resets of counters")),
     )
     totals = [(sum(getattr(each, name) for each in every), text) for name, text in flaws]
     yield ", ".join(counted(total, *text) for total, text in totals if total)
@@ -170,7 +168,6 @@ def _notes(record: Characterization) -> Iterator[str]:
         (sum(job.missed for job in jobs), "checkpoints missed"),
         (sum(job.restarts - job.confirmed for job in jobs), "restarts without a restoring read"),
         (sum(each.other for each in record.clusters), "bursts of no job"),
-        (sum(job.aborted for job in jobs), "checkpoints broken off, in no figure"),
     ):
         yield f"{number(count)} {text}" if count > 0 else ""
     yield from (one_line(text, _TEXT) for text in record.notes)
