@@ -437,7 +437,7 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=True,
-        replications=replications,
+        replications=whole("--replications", replications, 2),
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )
