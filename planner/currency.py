@@ -1,7 +1,7 @@
 """Currencies, amounts in them, and texts with a currency code that are read as USD.
 
 Everything is computed in USD, and every field named ``usd`` of a plan or a record holds USD. What
-is shown is restated first (`planner.report.restated`): its amounts are then `Money`, which knows
+is shown is restated first (`planner.report.edition`): its amounts are then `Money`, which knows
 its currency. A bare number is an amount of USD.
 """
 

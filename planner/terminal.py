@@ -148,21 +148,6 @@ def discard() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def open_closed_streams() -> None:
-    """Replace standard streams that the parent process closed by the null device.
-
-    Otherwise the next opened file would take the place of one, and get what a library prints.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-        if getattr(sys, name) is None:
-            stream = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
-            setattr(sys, name, stream)
-
-
 # Progress of a long command, and Ctrl-C.
 #
 # A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press
@@ -237,7 +222,7 @@ def show_progress(
 def progress_line(command: str, counts: str, done: int, asked: int, passed_s: float) -> str:
     """The progress of a command: parts done, time passed, time left."""
     if not asked:
-        effort = sys.modules.get("planner.optimizer.effort")  # not imported for that
+        effort = sys.modules.get("planner.optimizer.search")  # not imported for that
         boxes = 0 if effort is None else int(effort.Effort.boxes)
         return f"{command}: {boxes:,} boxes, {_clock(passed_s)}" if boxes else command
     line = f"{command}: {done:,} of {asked:,} {counts}, {_clock(passed_s)}"

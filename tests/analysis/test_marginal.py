@@ -9,9 +9,8 @@ import pytest
 
 from planner.analysis.explain import Best, Prober, marginals, step_of
 from planner.api import Options
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
-from planner.levers.model import read
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers, read
 from planner.schema.explanation import Marginal, Moved
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
