@@ -6,8 +6,9 @@ import gc
 import inspect
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -54,6 +55,7 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
+from planner.commands.init import QUESTIONS, ask_all, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -61,7 +63,6 @@ from planner.terminal import (
     discard,
     follow,
     interrupt_handled,
-    open_closed_streams,
     say,
     show_progress,
 )
@@ -101,6 +102,25 @@ def command(
     return register
 
 
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _refuse_given(ctx: typer.Context, *names: str) -> None:
+    """Refuse options that a command does not have for a portfolio.
+
+    Raises:
+        InputError: one is given.
+    """
+    options = {each.name: max(each.opts, key=len) for each in ctx.command.params}
+    given = [options[name] for name in names if _is_given(ctx, name)]
+    if given:
+        message = f"{', '.join(given)}: not for several jobs, sites or periods"
+        fix = "leave it out; docs/portfolio.md lists the options"
+        raise InputError(Finding("portfolio", message, fix=fix))
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         say(f"planner {__version__}")
@@ -118,6 +138,7 @@ def _root(
 
 @command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
 def solve(
+    ctx: typer.Context,
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -149,9 +170,8 @@ def solve(
     With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
     solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
-    if is_portfolio(problem):
-        given = {"--also": also, "--save-model": save_model}  # its page is always written
-        portfolio.refuse_options(given | {"--audience": audience != "internal"})
+    if is_portfolio(problem):  # its page is always written
+        _refuse_given(ctx, "also", "save_model", "audience")
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, solver=solver, **solving)
     parts = words_of("--show", show, Part)
@@ -178,6 +198,7 @@ def solve(
 
 @command("check 10MW.yaml --full")
 def check(
+    ctx: typer.Context,
     problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -197,7 +218,7 @@ def check(
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
     settings = tuple(set_ or ())
     if is_portfolio(problem):
-        portfolio.refuse_options({"--json": as_json, "--full": full})
+        _refuse_given(ctx, "as_json", "full")
         say(portfolio.check(problem, settings, scenario))
         return 0
     text, faulty = report_findings(problem, settings, scenario, as_json=as_json, full=full)
@@ -225,6 +246,7 @@ def size(
 
 @command("explain 10MW.yaml --why-not ddn_ai400x2")
 def explain(
+    ctx: typer.Context,
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -251,25 +273,21 @@ def explain(
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
-    given: dict[str, Any] = {"step": step or (), "why_not": why_not or (), "weight": weight or ()}
     if is_portfolio(problem):
-        names = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
-        portfolio.refuse_options(names | {"--keep": keep, "--output": output})
+        _refuse_given(ctx, "step", "why_not", "weight", "keep", "output")
         return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
     study = partial(
         library.explain,
         problem,
-        **given,
-        keep=keep or (),
-        settings=set_ or (),
-        scenario=scenario,
-        time_limit=time_limit,
-    )
+        step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or (),
+        settings=set_ or (), scenario=scenario, time_limit=time_limit,
+    )  # fmt: skip
     return deliver(study, target)
 
 
 @command("sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW")
 def sweep(
+    ctx: typer.Context,
     problem: ProblemFile,
     mode: Annotated[
         Mode,
@@ -293,9 +311,9 @@ def sweep(
     against: Annotated[
         Texts, option("frontier: storage, cost or power.", metavar="AXIS", show_default="all")
     ] = None,
-    points: Annotated[int | None, option("frontier: most points.", show_default="50")] = None,
-    samples: Annotated[int | None, option("uncertain: draws.", show_default="256")] = None,
-    seed: Annotated[int | None, option("uncertain: seed of the draws.", show_default="1")] = None,
+    points: Annotated[int, option("frontier: most points.")] = 50,
+    samples: Annotated[int, option("uncertain: draws.")] = 256,
+    seed: Annotated[int, option("uncertain: seed of the draws.")] = 1,
     indices: Annotated[bool, option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -310,61 +328,49 @@ def sweep(
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
     folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
-    name = f"sweep, {mode}"
-    target = Target(name, problem, scenario, folder, as_json, full, quiet, counts)
-    given = {
-        "scenarios": scenarios, "against": against, "points": points, "samples": samples,
-        "seed": seed, "indices": indices,
-    }  # fmt: skip
+    target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
+    own = {name: value for name, value in ctx.params.items() if name in _OF_MODES}
     if is_portfolio(problem):
-        names = {f"--{name}": value for name, value in given.items()}
-        names |= {"--workers": workers != "0", "--scenario": scenario}
-        portfolio.refuse_options(names | {f"--mode {mode}": mode != "grid", "--json": as_json})
+        _refuse_given(ctx, *(own.keys() - {"vary"}), "mode", "workers", "scenario", "as_json")
         return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
-    study = _sweep_of(mode, problem, {"vary": vary, **given})
+    for name in own:
+        if _is_given(ctx, name) and mode not in _OF_MODES[name]:
+            message = f"--{name} is of --mode {' or '.join(_OF_MODES[name])}, and this is {mode}"
+            raise InputError(Finding("option", message, fix="leave it out"))
+    study: Callable[..., Any] = partial(_grid, problem, vary or (), scenarios)
+    if mode == "tornado":
+        study = partial(library.tornado, problem, vary or ())
+    elif mode == "uncertain":
+        study = partial(library.uncertain, problem, vary or (), samples=samples, seed=seed)
+        study = partial(study, indices=indices)
+    elif mode == "frontier":
+        axes = dict.fromkeys(against or ("storage", "cost", "power"))
+        study = partial(_frontiers, problem, axes, points=points)
     solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
     return deliver(partial(study, workers=workers, **solving), target)
 
 
-_MODES = {
-    "grid": ("vary", "scenarios"),
-    "frontier": ("against", "points"),
-    "tornado": ("vary",),
-    "uncertain": ("vary", "samples", "seed", "indices"),
+_OF_MODES = {
+    "vary": ("grid", "tornado", "uncertain"),
+    "scenarios": ("grid",),
+    "against": ("frontier",),
+    "points": ("frontier",),
+    "samples": ("uncertain",),
+    "seed": ("uncertain",),
+    "indices": ("uncertain",),
 }
-"""The options of each mode."""
+"""Modes of an option."""
 
 
-def _sweep_of(mode: str, problem: Path, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function of a mode with its options, those not given left out.
-
-    Raises:
-        InputError: an option is of another mode.
-    """
-    given = {name: value for name, value in options.items() if value not in (None, [])}
-    given = {name: value for name, value in given.items() if value is not False}
-    for name in given:
-        if name not in _MODES[mode]:
-            others = " or ".join(each for each, names in _MODES.items() if name in names)
-            message = f"--{name} is of --mode {others}, and this is --mode {mode}"
-            raise InputError(Finding("option", message, fix="leave it out"))
-    if mode == "tornado":
-        return partial(library.tornado, problem, **given)
-    if mode == "uncertain":
-        return partial(library.uncertain, problem, **given)
-    if mode == "frontier":
-        axes = given.pop("against", ("storage", "cost", "power"))
-        return partial(_frontiers, problem, tuple(dict.fromkeys(axes)), **given)
-    scenarios = given.pop("scenarios", None)
-    if scenarios is not None and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios)):
-        given["scenarios"] = Path(scenarios)
-    elif scenarios is not None:
-        given["named"] = [name.strip() for name in scenarios.split(",")]
-    return partial(library.sweep, problem, **given)
+def _grid(problem: Path, vary: Sequence[str], scenarios: str | None, **solving: Any) -> Any:
+    is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
+    named = [] if is_file or not scenarios else [name.strip() for name in scenarios.split(",")]
+    file = scenarios if is_file else None
+    return library.sweep(problem, vary, scenarios=file, named=named, **solving)
 
 
-def _frontiers(problem: Path, axes: tuple[Any, ...], **options: Any) -> tuple[Any, ...]:
-    return tuple(library.frontier(problem, axis, **options) for axis in axes)
+def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any, ...]:
+    return tuple(library.frontier(problem, axis, **solving) for axis in axes)
 
 
 @command("compare 10MW.yaml --rules")
@@ -390,12 +396,9 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    if by_rules and near is not None:
-        message = "--rules and --near are different comparisons"
-        raise InputError(Finding("option", message, fix="give one of them"))
-    if (by_rules or near is not None) and len(files) > 1:
-        message = f"{'--rules' if by_rules else '--near'} takes one problem file"
-        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    if (by_rules or near is not None) and (len(files) > 1 or (by_rules and near is not None)):
+        message = "--rules and --near are comparisons of one problem file each"
+        raise InputError(Finding("option", message, fix="planner compare --rules 10MW.yaml"))
     for file in files:
         require_single(file, "planner compare")
     study: Callable[..., Any] = partial(library.compare, *files)
@@ -409,6 +412,7 @@ def compare(
 
 @command("verify 10MW.plan.json")
 def verify(
+    ctx: typer.Context,
     plan: Annotated[Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
     solve_again: Annotated[
         bool, option("Prove the bound by the other solver.", "--solve/--no-solve")
@@ -424,7 +428,7 @@ def verify(
     """
     target = Target("verify", plan, as_json=as_json, full=full)
     if is_portfolio(plan):
-        portfolio.refuse_options({"--no-solve": not solve_again, "--time-limit": time_limit})
+        _refuse_given(ctx, "solve_again", "time_limit")
         return portfolio.verify(target)
     study = partial(library.verify, plan, solve_again=solve_again, time_limit=time_limit)
     return deliver(study, target)
@@ -449,32 +453,15 @@ def explore(
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
-_ANSWERS = """\
-\b
-Answers:
-  name=my-cluster     problem and file
-* power='3 MW'        facility power
-  pue=1.25            facility power / IT load
-* racks=24            rack positions of the room
-* rack-power='130 kW' power of a rack
-  cooling=liquid      air or liquid; without it liquid from 60 kW a rack
-  budget='60 MUSD'    capital budget
-* model='405 B'       parameters of the model to train
-  active='32 B'       parameters active per token, of a mixture of experts
-  tokens='15 T'       tokens to train on
-  dataset='50 PB'     training data; from 5 PB on a bulk tier beside flash
-  precision=fp8       bf16, fp8 or nvfp4
-  goal=most           most work, cheapest work, '1024 GPUs' or '60 days'
-  vendors=DDN,VAST    vendors that may sell; without it any
-  own=ITEM=UNITS      units owned, own=nvidia_dgx_h100=8; repeatable
-  prices=BOOK         price book, a file or a shipped one
-
-"""
+_ANSWERS = "\n".join(
+    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
+    for key, each in QUESTIONS.items()
+)
 
 
 @command(
     "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"{_ANSWERS}Shipped: {', '.join(complete_examples(''))}\n\n",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(complete_examples(''))}\n\n",
 )
 def init(
     answers: Annotated[
@@ -492,8 +479,6 @@ def init(
 
     On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
     """
-    from planner.commands.init import ask_all, read_answers, write_example, write_problem
-
     example, given = read_answers(answers or ())
     if example is not None:
         path = write_example(example, output, force=force)
@@ -588,6 +573,7 @@ def characterize(
 
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
+    ctx: typer.Context,
     plan: Annotated[Path, argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
     failures: Annotated[
         str,
@@ -613,9 +599,7 @@ def simulate(
     """
     target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
     if is_portfolio(plan):
-        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
-        more = {"--time-format": time_format, "--interval": interval, "--output": output}
-        portfolio.refuse_options({**laws, **more})
+        _refuse_given(ctx, "failures", "scaled", "time_format", "interval", "output", "as_json")
         return portfolio.simulate(target, length=length, replications=replications, seed=seed)
     law, _, name = failures.partition("=")
     study = partial(
@@ -681,7 +665,9 @@ def quote_bid(
     files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
     vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[Texts, option("Date of a bid, if not stated.", metavar="FILE=DATE")] = None,
+    date: Annotated[
+        Texts, option("Date of a bid, where it states none.", metavar="FILE=DATE")
+    ] = None,
     currency: Annotated[Texts, option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
@@ -713,7 +699,6 @@ app.add_typer(quotes, name="quote")
 
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
-    open_closed_streams()
     # A short process needs no thread pools, plug-ins and frequent collections.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

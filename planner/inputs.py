@@ -11,8 +11,7 @@ from functools import cache, cached_property, lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Need
@@ -399,40 +398,17 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     return (*here[: int(step)], new, *here[int(step) + 1 :])
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(defer_build=True))
-class _Portable:
-    """The parts of the inputs that a plan rests on, in canonical units."""
-
-    problem: Problem
-    items: tuple[Item, ...]
-    families: tuple[Family, ...]
-    prices: dict[str, Price]
-    discounts: tuple[Discount, ...]
-    price_sources: dict[str, dict[str, Source]]
-    item_sources: dict[str, dict[str, Source]]
-    price_books: dict[str, str]
-    catalog_names: tuple[str, ...]
-    price_book_names: tuple[str, ...]
-    scenario: str | None
-    overrides: tuple[str, ...]
-    sha256: str
+_NOT_PORTABLE = {"document", "warnings"}
 
 
 @cache
-def _adapter() -> TypeAdapter[_Portable]:
-    return TypeAdapter(_Portable)  # a tenth of a short command
+def _adapter() -> TypeAdapter[Inputs]:
+    return TypeAdapter(Inputs)  # a tenth of a short command
 
 
 def inputs_to_text(inputs: Inputs) -> str:
-    """The inputs as JSON, without values left to their default."""
-    values = {name: getattr(inputs, name) for name in _Portable.__dataclass_fields__}
-    for name in ("prices", "price_books"):
-        values[name] = dict(values[name])
-    for name in ("price_sources", "item_sources"):
-        values[name] = {key: dict(sources) for key, sources in values[name].items()}
-    # A changed price may leave its range.
-    whole = _adapter().validate_python(values, context=CANONICAL)
-    return _adapter().dump_json(whole, exclude_unset=True).decode()
+    """The inputs as JSON in canonical units, without values left to their default."""
+    return _adapter().dump_json(inputs, exclude=_NOT_PORTABLE, exclude_unset=True).decode()
 
 
 def inputs_from_text(text: str | bytes) -> Inputs:
@@ -442,8 +418,7 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         InputError: it is no such JSON.
     """
     try:
-        whole = _adapter().validate_json(text, context=CANONICAL)
+        return _adapter().validate_json(text, context=CANONICAL)
     except ValidationError as error:
         message = f"the inputs cannot be read ({error.error_count()} faults)"
         raise InputError(Finding("portable", message)) from None
-    return Inputs(**{name: getattr(whole, name) for name in _Portable.__dataclass_fields__})

@@ -16,8 +16,7 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.catalog import Figure
 from planner.schema.job import FixedInterval
-from planner.schema.layout import RackGroup
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER

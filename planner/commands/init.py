@@ -58,6 +58,11 @@ class Question(NamedTuple):
     nothing: str = "none"
 
     @property
+    def like(self) -> str:
+        """An answer."""
+        return self.example or self.default
+
+    @property
     def text(self) -> str:
         """The question as the terminal shows it; an example does not look like a default."""
         shown = f", for example {self.example}" if self.example else ""
@@ -81,7 +86,9 @@ QUESTIONS = {
     "dataset": Question("Training data", "50 PB", units.CAPACITY, nothing=_PER_TOKEN),
     "precision": Question("Precision: bf16, fp8 or nvfp4", kind=_PRECISIONS, default="fp8"),
     "goal": Question("Goal: most work, cheapest work, '1024 GPUs' or '60 days'", default="most"),
-    "cooling": Question("Cooling", kind=("air", "liquid"), nothing=f"liquid from {_HOT}"),
+    "cooling": Question(
+        "Cooling: air or liquid", "air", ("air", "liquid"), nothing=f"liquid from {_HOT}"
+    ),
     "prices": Question("Price book, a file or a shipped one", default="estimates_2026"),
     "vendors": Question("Vendors that may sell", "DDN, VAST", nothing="any"),
     "own": Question("Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),

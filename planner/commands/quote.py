@@ -31,7 +31,6 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price, SupportShare
-from planner.schema.problem import Rack
 from planner.workbook.request import Asked, Inquiry, write_inquiry
 
 VALID_DAYS = 60
@@ -69,18 +68,18 @@ def import_quote(
     if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
-    unlikely = unlikely_prices(quote.prices, book)
-    remarks = (*_off_the_whole(quote), *unlikely, *_not_quoted(quote, book))
+    entries = {each.item: _entry(each, quote, book.get(each.item)) for each in quote.prices}
+    remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book), *_not_quoted(entries))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {folder / f"{stem}.map.yaml": map_text(quote, layout)}
+    texts = {"map.yaml": map_text(quote, layout), "quote.json": json_text(quote)}
     if quote.prices:
-        texts[folder / f"{stem}.prices.yaml"] = price_text(quote, book)
+        texts["prices.yaml"] = price_text(quote, entries)
     if any(each.category for each in quote.asked):
-        texts[folder / f"{stem}.catalog.yaml"] = catalog_text(quote)
-    texts[folder / f"{stem}.quote.json"] = json_text(quote)
-    write_all({name: text.encode() for name, text in texts.items()})
-    return quote, tuple(texts)
+        texts["catalog.yaml"] = catalog_text(quote)
+    contents = {folder / f"{stem}.{end}": text.encode() for end, text in texts.items()}
+    write_all(contents)
+    return quote, tuple(contents)
 
 
 def json_text(quote: Quote) -> str:
@@ -112,20 +111,19 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 # The files
 
 
-def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
-    """A price book of a quote, with yearly costs of the book that it does not have."""
+def price_text(quote: Quote, entries: Mapping[str, Mapping[str, Any]]) -> str:
+    """A price book of a quote."""
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
     sources = {"quote": {"title": one_line(title)}}
-    kept = {price.item: _kept(price, book.get(price.item)) for price in quote.prices}
-    if any(kept.values()):
+    if any("book" in entry.values() or "per_year" in entry for entry in entries.values()):
         sources["book"] = {"title": "The price book below this one: not quoted"}
     data = {
         "price_book": one_line(f"{quote.vendor}, quote of {quote.date}"),
         "currency": "USD",
         "sources": sources,
-        "prices": {each.item: _price(each, quote) | kept[each.item] for each in quote.prices},
-        "discounts": [{"item": each.item, "discount": "0 %"} for each in quote.prices],
+        "prices": entries,
+        "discounts": [{"item": item, "discount": "0 %"} for item in entries],
     }
     head = (
         f"# Net prices per unit, as quoted by {one_line(quote.vendor)}; laid over other books:\n"
@@ -135,9 +133,9 @@ def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
     return head + dump(data)
 
 
-def _price(price: Quoted, quote: Quote) -> dict[str, Any]:
+def _entry(price: Quoted, quote: Quote, book: Price | None) -> dict[str, Any]:
+    """The price of a product; support and subscription of the book where a quote has none."""
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
-    cells = ", ".join(price.cells)
     fields: dict[str, Any] = {
         "list": f"{price.net_usd:.2f} USD",
         "date": quote.date,
@@ -146,26 +144,15 @@ def _price(price: Quoted, quote: Quote) -> dict[str, Any]:
         "confidence": "high",
         "support_included_years": price.support_included_years,
         "lead_time": price.lead_time,
-        "note": one_line(f"{price.quantity:g} quoted, cells {cells}{listed}"),
+        "note": one_line(f"{price.quantity:g} quoted, cells {', '.join(price.cells)}{listed}"),
     }
+    support = book.support_per_year if book is not None else None
     if price.support_usd_per_year is not None:
+        yearly = f"{price.support_usd_per_year:.2f} USD"
+        fields |= {"support_per_year": yearly, "support_source": "quote"}
+        fields["support_confidence"] = "high"
+    elif book is not None and support is not None and price.support_included_years is None:
         fields |= {
-            "support_per_year": f"{price.support_usd_per_year:.2f} USD",
-            "support_source": "quote",
-            "support_confidence": "high",
-        }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _kept(price: Quoted, book: Price | None) -> dict[str, Any]:
-    """The book's support and subscription of a product where a quote has none."""
-    if book is None:
-        return {}
-    kept: dict[str, Any] = {}
-    quoted = price.support_usd_per_year is not None or price.support_included_years is not None
-    support = None if quoted else book.support_per_year
-    if support is not None:
-        kept = {
             "support_per_year": f"{100.0 * support.share:.12g} %"
             if isinstance(support, SupportShare)
             else f"{support.usd:.2f} USD",
@@ -173,17 +160,20 @@ def _kept(price: Quoted, book: Price | None) -> dict[str, Any]:
             "support_confidence": book.support_confidence,
             "support_included_years": book.support_included_years or None,
         }
-    for name in ("per_year", "per_year_low", "per_year_high"):
-        usd = getattr(book, f"{name}_usd")
-        if usd is not None and book.per_year_usd:
-            kept[name] = f"{usd:.2f} USD"
-    return {name: value for name, value in kept.items() if value is not None}
+    if book is not None and book.per_year_usd:
+        for name in ("per_year", "per_year_low", "per_year_high"):
+            usd = getattr(book, f"{name}_usd")
+            fields[name] = None if usd is None else f"{usd:.2f} USD"
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
+def _not_quoted(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield products whose yearly costs are the book's."""
-    for what, name in (("support", "support_per_year"), ("subscriptions", "per_year")):
-        items = [each.item for each in quote.prices if name in _kept(each, book.get(each.item))]
+    of_book = {
+        "support": [item for item, each in entries.items() if each.get("support_source") == "book"],
+        "subscriptions": [item for item, each in entries.items() if "per_year" in each],
+    }
+    for what, items in of_book.items():
         if items:
             yield f"{what} not quoted, and kept as in the price book: {', '.join(items)}"
 
@@ -302,7 +292,8 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
     if limits:
         yield "Limits", f"{listed(limits)} for everything together"
     if site.rack is not None and site.racks is not None:
-        yield "Racks", _positions(site.rack, site.racks)
+        draw = "" if site.rack.power_kw is None else f" and {site.rack.power_kw:,.4g} kW each"
+        yield "Racks", f"{site.racks:,} positions of {site.rack.height_ru:g} RU{draw}"
     days = inputs.problem.targets.max_lead_time_days
     if days is not None:
         yield "Delivery", f"within {days:,.4g} days from the order"
@@ -310,15 +301,6 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
 
 def _precisions(inputs: Inputs) -> str:
     return " or ".join(each.upper() for each in inputs.problem.job.training.precisions)
-
-
-def _positions(rack: Rack, count: int) -> str:
-    """Rack positions with height and power."""
-    draw = "" if rack.power_kw is None else f" and {rack.power_kw:,.4g} kW each"
-    words = f"{count:,} positions of {rack.height_ru:g} RU{draw}"
-    if rack.whole_rack_limit_kw is not None:
-        words += f"; {rack.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
-    return words
 
 
 def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from planner.commands.deliver import created_today
-from planner.explore.explorer import AS_IT_IS, Asked, Explorer, Slider, go_on, tile
+from planner.explore.explorer import AS_IT_IS, Asked, Explorer, go_on, sliders_of, tile
 from planner.loader import read_document
-from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.portfolio import api, views
 from planner.portfolio.inputs import load
@@ -20,31 +18,6 @@ from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import LARGE_GAP
 
 STAGES_S = (4.0, 20.0, 60.0)
-STEPS = 40
-_NUMBER = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*)\Z")
-_INPUTS = (
-    ("budget.capex", "Capital budget", "Money"),
-    ("budget.capex.total", "Capital budget, total", "Money"),
-    ("budget.capex.per_period.*", "Budget of period {0}", "Money"),
-    ("budget.tco", "TCO budget", "Money"),
-    ("term.electricity", "Electricity price", "Money"),
-    ("term.discount_rate", "Discount rate", "Money"),
-    ("site.facility_power", "Power", "Sites"),
-    ("site.facility_power_from.*", "Power from period {0}", "Sites"),
-    ("site.pue", "PUE", "Sites"),
-    ("site.electricity", "Electricity", "Sites"),
-    ("site.racks", "Racks", "Sites"),
-    ("sites.*.facility_power", "{0} power", "Sites"),
-    ("sites.*.facility_power_from.*", "{0} power from period {1}", "Sites"),
-    ("sites.*.pue", "{0} PUE", "Sites"),
-    ("sites.*.electricity", "{0} electricity", "Sites"),
-    ("sites.*.racks", "{0} racks", "Sites"),
-    ("jobs.*.min_useful_pflops", "{0}: least work", "Jobs"),
-    ("jobs.*.weight", "{0}: weight", "Jobs"),
-    ("jobs.*.gpus", "{0}: GPUs", "Jobs"),
-    ("jobs.*.tokens.count", "{0}: tokens", "Jobs"),
-)
-"""Inputs of the file that have a slider: place, label and group."""
 
 
 class PortfolioExplorer(Explorer):
@@ -76,11 +49,6 @@ class PortfolioExplorer(Explorer):
         views.workbook(self.solve(asked, STAGES_S[-1], Effort()), stream, created_today())
         return stream.getvalue()
 
-    def problem_file(self, asked: Asked) -> bytes:
-        """The problem file of a position."""
-        settings = (*self.settings, *self.settings_of(asked))
-        return dump(read_document(self.path, settings, self.scenario).data).encode()
-
 
 def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> PortfolioExplorer:
     """The explorer of a portfolio problem file.
@@ -90,43 +58,8 @@ def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> 
     """
     title = load(path, settings, scenario).places[0].inputs.problem.name
     data = read_document(path, settings, scenario).data
-    sliders = tuple(_sliders(data))
+    sliders = tuple(sliders_of(data))
     return PortfolioExplorer(path, settings, scenario, sliders, title=title, stages_s=STAGES_S)
-
-
-def _sliders(data: Mapping[str, Any]) -> Iterator[Slider]:
-    for pattern, label, group in _INPUTS:
-        for path, value, names in _places(data, pattern.split(".")):
-            match = _NUMBER.match(str(value))
-            if match is None or isinstance(value, Mapping) or not float(match[1]) > 0.0:
-                continue
-            now, unit = float(match[1]), match[2].strip()
-            whole = isinstance(value, int) and not unit
-            ends = (now * (0.25 + 2.0 * step / STEPS) for step in range(STEPS + 1))
-            values = {round(each, 0 if whole else 6) for each in ends} | {now}
-            positive = tuple(sorted(each for each in values if each > 0.0))
-            yield Slider(path, label.format(*names), group, unit, positive, now)
-
-
-def _places(
-    data: Any, steps: list[str], path: str = "", names: tuple[str, ...] = ()
-) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    """Yield path, value and names of the places of a pattern; ``*`` is any key or number."""
-    if not steps:
-        yield path, data, names
-        return
-    first, *rest = steps
-    inside: dict[Any, Any] = dict(data) if isinstance(data, Mapping) else {}
-    if isinstance(data, (list, tuple)):
-        inside = dict(enumerate(data))
-    for key, value in inside.items():
-        if first not in ("*", key):
-            continue
-        named = names
-        if first == "*":
-            number = str(key + 1) if isinstance(key, int) else str(key)
-            named = (*names, value.get("name", number) if isinstance(value, Mapping) else number)
-        yield from _places(value, rest, f"{path}.{key}" if path else str(key), named)
 
 
 # The page

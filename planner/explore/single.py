@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 from collections.abc import Iterator
 from functools import cached_property
 from operator import itemgetter
@@ -14,54 +13,25 @@ from typing import Any
 from planner import api
 from planner.case import Case, resolve
 from planner.errors import InputError
-from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, Slider, go_on, tile
+from planner.explore.explorer import AS_IT_IS, Asked, Choice, Explorer, go_on, sliders_of, tile
 from planner.figures import FIGURES, OBJECTIVES, capital
 from planner.inputs import Change, Inputs, inputs_to_text
-from planner.levers import levers
-from planner.levers.model import written
-from planner.loader import load, with_settings
+from planner.loader import load
 from planner.loader.axes import Variable
 from planner.loader.overrides import checked
-from planner.loader.places import NoPlaceError, number_of
-from planner.loader.yaml12 import dump
 from planner.optimizer.effort import Effort
 from planner.optimizer.objective import natural
-from planner.optimizer.optimise import Certificate, optimise
-from planner.paths import job_path
+from planner.optimizer.optimise import optimise
 from planner.plan import assemble
 from planner.report import edition, words
 from planner.report.edition import restated
 from planner.report.views.plan import reached, status, used_share
-from planner.schema.job import DEFAULT_FAILURES
 from planner.schema.plan import DEFAULT_GAP, Plan
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verifier import verify
 
 SOLVE_S = (0.5, 10.0, 60.0)
 CURVE_S, CURVE_AT = 4.0, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Time limit of the curve, s, and its storage units as multiples of the plan's."""
-STEPS = 100
-"""Positions of a slider, about."""
-_AROUND = (0.25, 2.5)
-_RANGES = {"site.pue": (0.8, 1.6), "term.years": (0.25, 2.0)}
-"""Ends of a slider as multiples of its value; values that the problem file refuses are left out."""
-_FAILURES = job_path("failures.per_gpu_day")
-_FACTS = {
-    "site.pue": "PUE",
-    "term.electricity": "electricity price",
-    "term.years": "term, years",
-    _FAILURES: "failures per GPU and day",
-    job_path("training.mfu"): "MFU",
-    job_path("training.tokens"): "tokens",
-    job_path("checkpoint.stall"): "checkpoint stall",
-    job_path("restore.restart"): "restart time",
-    job_path("repair.time"): "repair time",
-    "storage.delivered_fraction.write": "delivered share of nameplate write",
-    "storage.delivered_fraction.read": "delivered share of nameplate read",
-}
-"""Inputs besides the limits, with their labels."""
-_GROUPS = {"site": "Site", "budget": "Money", "term": "Money", "targets": "Targets",
-           "jobs": "Job", "storage": "Storage"}  # fmt: skip
 _TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "days_to_train", "capex_usd",
           "tco_usd", "usd_per_useful_gpu_hour", "facility_power_kw")  # fmt: skip
 _BETTER = {"useful_pflops": 1, "useful_gpus": 1, "goodput": 1, "gpus_used": 0}
@@ -72,11 +42,11 @@ class SingleExplorer(Explorer):
     """A problem of one job with its inputs."""
 
     def __init__(self, path: Path, inputs: Inputs, **given: Any) -> None:
-        choices = tuple(each for each in _choices(inputs) if len(each.options) > 1)
+        assert inputs.document is not None
         super().__init__(
             path,
-            sliders=tuple(_sliders(inputs)),
-            choices=choices,
+            sliders=tuple(sliders_of(inputs.document.data)),
+            choices=tuple(each for each in _choices(inputs) if len(each.options) > 1),
             title=inputs.problem.name,
             stages_s=SOLVE_S,
             **given,
@@ -112,7 +82,12 @@ class SingleExplorer(Explorer):
         case = resolve(inputs)
         answer = optimise(case, gap=gap, effort=effort)
         go_on(effort)
-        message = _without_plan(answer, inputs, effort) if answer.operation is None else None
+        message = None
+        if answer.operation is None:
+            message = "No plan found yet, or nothing limits the purchase."
+        if answer.status == "infeasible":
+            options = api.Options(time_limit_s=max(effort.left_s, 0.1)).started()
+            message = api.why_infeasible(inputs, options).summary
         plan = assemble(inputs, case, answer, solver="highs", gap=gap, message=message)
         verify(inputs, plan)
         return plan, case
@@ -167,13 +142,6 @@ class SingleExplorer(Explorer):
         write(plan, stream, created=created_today(), inputs=inputs_to_text(inputs))
         return stream.getvalue()
 
-    def problem_file(self, asked: Asked) -> bytes:
-        """The problem file of a position; its comments are gone."""
-        document = with_settings(self.inputs, self.settings_of(asked)).document
-        assert document is not None
-        head = f"# {self.path.name} as planner explore left it: {self.command(asked)}\n"
-        return (head + dump(document.data)).encode()
-
 
 def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> SingleExplorer:
     """The explorer of a problem file of one job.
@@ -185,81 +153,18 @@ def explorer_of(path: Path, settings: tuple[str, ...], scenario: str | None) -> 
     return SingleExplorer(path, inputs, settings=settings, scenario=scenario)
 
 
-def _without_plan(answer: Certificate, inputs: Inputs, effort: Effort) -> str:
-    """The reason for no plan, as far as the time allows."""
-    if answer.status == "unbounded":
-        return "Nothing limits the purchase: set a power, space or cost budget."
-    if answer.status != "infeasible":
-        return "No plan found yet."
-    options = api.Options(time_limit_s=max(effort.left_s, 0.1)).started()
-    return api.why_infeasible(inputs, options).summary
-
-
-# Sliders and choices
-
-
-def _sliders(inputs: Inputs) -> Iterator[Slider]:
-    """Yield a slider for each limit and fact of the problem that is a number."""
-    found = {
-        lever.path: lever.label
-        for lever in levers(inputs)
-        if lever.value is not None and not lever.path.startswith("items.")
-    }
-    for path, label in (found | _FACTS).items():
-        with contextlib.suppress(NoPlaceError):
-            variable = Variable(inputs, path)
-            base = number_of(variable.first.value)
-            if path == _FAILURES:
-                rate = inputs.problem.job.failure_rate or DEFAULT_FAILURES
-                base = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
-            slider = _slider(variable, path, label, float(base)) if base else None
-            if slider is not None and len(slider.values) > 1:
-                yield slider
-
-
-def _slider(variable: Variable, path: str, label: str, base: float) -> Slider:
-    """The slider of a number, about its value as it is."""
-    slot = variable.first.slot
-    unit = slot.column_unit or "number"
-    text = str(round(base)) if slot.whole else written(base, unit, variable.money)
-    number, _, unit = text.partition(" ")
-    now, (low, high) = float(number), _RANGES.get(path, _AROUND)
-    least = (high - low) * now / STEPS
-    size = 10.0 ** math.floor(math.log10(least))
-    step = size * next(each for each in (1.0, 2.0, 5.0, 10.0) if least <= each * size * 1.0001)
-    step = max(1.0, step) if slot.whole else step
-    places = range(math.ceil(low * now / step), math.floor(high * now / step) + 1)
-    values = {float(f"{place * step:.10g}") for place in places} | {now}
-    group = _GROUPS.get(path.partition(".")[0], "Other")
-    slider = Slider(path, capital(label), group, unit, (), now)
-    good = [value for value in sorted(values) if not variable.read(slider.text(value)).faults]
-    return Slider(path, slider.label, group, unit, tuple(good), now)
-
-
 def _choices(inputs: Inputs) -> Iterator[Choice]:
-    """Yield GPU systems and storage families of the problem."""
-    consider, rules = inputs.problem.consider, inputs.problem.items
-    offered = [
-        item
-        for item in inputs.items
-        if (consider.vendors is None or item.vendor in consider.vendors)
-        and item.id in inputs.prices
-        and not (item.id in rules and rules[item.id].exclude)
-    ]
-    systems, families = consider.gpu_systems, consider.storage_families
-    kinds = [
-        (item.id, item.product)
-        for item in offered
-        if item.category == "gpu_system" and (systems is None or item.id in systems)
-    ]
-    yield Choice("consider.gpu_systems", "GPU systems", tuple(kinds))
-    there = {item.family for item in offered if item.category == "storage"}
-    named = [
+    """Yield GPU systems and storage families on offer."""
+    case = resolve(inputs)
+    systems = tuple((each.id, inputs.item(each.id).product) for each in case.systems)
+    yield Choice("consider.gpu_systems", "GPU systems", systems)
+    offered = {each.family for each in case.flash}
+    families = [
         (each.id, words.with_vendor(each.vendor, each.name))
         for each in inputs.families
-        if each.id in there and (families is None or each.id in families)
+        if each.id in offered
     ]
-    yield Choice("consider.storage_families", "Storage", tuple(sorted(named, key=itemgetter(1))))
+    yield Choice("consider.storage_families", "Storage", tuple(sorted(families, key=itemgetter(1))))
 
 
 # The page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from planner.case import Case, System, Way, figures
+from planner.case import Case, System, Way
 from planner.case.items import bought_nameplate, burst_write_gb_per_s, nameplate
 from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
@@ -388,12 +388,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
-        gpu_limit_w=None if item.gpu.tdp is None else 1000.0 * point.gpu_cap * item.gpu.tdp.value,
         power_share=point.power,
-        rated_it_power_kw=figures.it_power_kw(item, inputs),
         throughput=point.throughput,
-        throughput_low=point.low,
-        throughput_high=point.high,
         curve=curve,
         rate_tflops=None if row is None else row.rate_tflops,
         rate_low_tflops=None if row is None else row.low_tflops,

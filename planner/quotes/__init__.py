@@ -49,7 +49,6 @@ class QuoteOptions:
         date: of the quote, YYYY-MM-DD.
         currency: of its amounts.
         rates: USD per unit of a currency.
-        dated: require a date; otherwise an unclear one is empty, with a finding.
     """
 
     vendor: str
@@ -57,7 +56,6 @@ class QuoteOptions:
     date: str | None = None
     currency: str | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
-    dated: bool = True
 
 
 def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
@@ -89,7 +87,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
             line.remarks.append(f"in {line.currency}, not {currency}")
             line.kind = "not_understood"
     date = options.date or mapping.date or _date(grid, tables)
-    if date is None and options.dated:
+    if date is None:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     priced = {
         (line.row.sheet, line.row.number)
@@ -105,7 +103,7 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         vendor=options.vendor,
         file=path.name,
         sha256=grid.sha256,
-        date=date or "",
+        date=date,
         currency=currency,
         usd_per_unit=rate,
         decimal=decimal,
@@ -120,7 +118,6 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
             *wrong,
             *_line_findings(lines),
             *doubtful,
-            *(() if date else (NO_DATE,)),
         ),
         valid_until=_valid_until(notes, date),
     )

@@ -23,11 +23,7 @@ class Estimate(Record):
 
 
 class LossBudget(Record):
-    """Shares of wall-clock time lost; with goodput they add up to 1.
-
-    ``stall``: captures and waits for a drain; ``rework``: back to the newest capture; ``drain``:
-    further back because that one was not safe; ``shrunk``: fewer replicas run.
-    """
+    """Shares of wall-clock time lost; with goodput they add up to 1."""
 
     stall: float
     slowdown: float
@@ -52,11 +48,7 @@ class FailuresAssumed(Record):
 
 
 class RepairSeen(Record):
-    """Hardware in repair: assumptions, and events of a year.
-
-    ``expected_out``: mean units in repair if the job never waited; ``grown_per_year``: restarts
-    with more replicas.
-    """
+    """Hardware in repair: assumptions, and events of a year."""
 
     in_rack: bool
     shrinks: bool
@@ -74,11 +66,7 @@ class LocalSeen(Record):
 
 
 class JobSimulated(Record):
-    """A job: its operation, the formula's prediction, and the simulated outcome.
-
-    ``predicted``: by the formula for this interval and mean time between interruptions, all
-    appliances up. ``waits``: part of ``loss.stall``. Counts are per year.
-    """
+    """A job: operation, prediction by formula, simulated outcome; counts per year."""
 
     name: str
     mode: Literal["async", "sync"]
@@ -115,11 +103,7 @@ class IntervalTried(Record):
 
 
 class Simulation(Shown, Record):
-    """A plan's job run failure by failure many times, beside the formula's prediction.
-
-    ``best``: place in ``intervals`` of the highest goodput without broken limits; ``better``:
-    beyond the noise.
-    """
+    """A plan's job run failure by failure many times, beside the formula's prediction."""
 
     kind: Literal["simulation"] = "simulation"
     schema_version: int = SIMULATION_SCHEMA_VERSION
@@ -171,11 +155,8 @@ class Measured(Record):
 class JobFound(Record):
     """A training job as its checkpoints show it.
 
-    ``inferred``: checkpoints told apart from others written at the same time; ``missed``: expected
-    by the rhythm and not seen. ``interval_s`` is start to start. ``drain_s`` is an upper bound
-    where it is not ``resolved`` by the sampling. ``restarts``: interruptions of the rhythm,
-    ``confirmed`` by a restoring read. ``parameters`` follow from the size at
-    ``bytes_per_parameter``.
+    ``inferred``: told apart from others written at the same time. ``drain_s`` is an upper bound
+    where not ``resolved`` by the sampling. ``restarts``: ``confirmed`` by a restoring read.
     """
 
     name: str
@@ -204,11 +185,7 @@ class JobFound(Record):
 
 
 class ClusterFound(Record):
-    """One cluster's trace: sampling and contents.
-
-    ``missing`` samples, ``steps`` of the clock. ``window_s``: averaging time of each sample, as
-    given. ``reads``: the trace has a column of reads.
-    """
+    """One cluster's trace: sampling, gaps, clock steps and counter resets, contents."""
 
     name: str
     start_s: float
@@ -225,11 +202,7 @@ class ClusterFound(Record):
 
 
 class Override(Record):
-    """A measured figure as a change of a problem.
-
-    ``setting`` is for ``--set``, ``distribution`` for ``--vary`` of ``sweep --mode uncertain``;
-    ``now``: the problem's value.
-    """
+    """A measured figure as a change of a problem, and its distribution for an uncertain sweep."""
 
     path: str
     label: str
@@ -252,12 +225,7 @@ class Calibration(Record):
 
 
 class FleetJob(Record):
-    """A job of the table of jobs, with the checkpoints that telemetry shows.
-
-    ``found``: matched jobs of the telemetry. ``demand_gb_per_s`` = size / (limit x interval);
-    ``law_gb_per_s``: the same at the fitted overlap. A job that is not ``resolved`` (drain under
-    two samples) has a lower bound of bandwidth and is in no fit.
-    """
+    """A listed job and its checkpoints; one not ``resolved`` is in no fit."""
 
     name: str
     cluster: str
@@ -277,10 +245,7 @@ class FleetJob(Record):
 
 
 class Trend(Record):
-    """A power law between two figures of the jobs, fitted by least squares to the logarithms.
-
-    ``rank_correlation`` is Spearman's, ``p_value`` its chance under independence.
-    """
+    """A power law between two figures, by least squares of logarithms; Spearman's rank."""
 
     x: str
     y: str
@@ -291,11 +256,7 @@ class Trend(Record):
 
 
 class DemandLaw(Record):
-    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
-
-    The exponents c and b (1 in the law) are fitted together, None where sizes and intervals are
-    collinear. ``overlap``: geometric mean with c = b = 1. ``explained``: share of variance.
-    """
+    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b)."""
 
     jobs: int
     size_exponent: Measured | None
@@ -305,12 +266,7 @@ class DemandLaw(Record):
 
 
 class ClusterStorage(Record):
-    """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
-
-    ``demand_gb_per_s``: largest sum over simultaneous jobs at the overlap limit. ``enough_kw``:
-    least power of storage that delivers the demand, ``seen_kw`` of that which delivers the observed
-    bandwidth; ``gpus_more``: GPUs powered by the difference.
-    """
+    """Storage of a cluster: demand, bandwidth seen, least power that delivers either."""
 
     cluster: str
     gpus: int
@@ -323,11 +279,7 @@ class ClusterStorage(Record):
 
 
 class FleetStudy(Record):
-    """Checkpoint bandwidth of a fleet against model size and interval.
-
-    ``limit``: the overlap that counts as small. ``unmatched``: jobs of the table without telemetry;
-    ``unknown``: jobs of the telemetry without an entry.
-    """
+    """Checkpoint bandwidth of a fleet; ``limit``: the overlap that counts as small."""
 
     limit: float
     jobs: tuple[FleetJob, ...]
@@ -343,10 +295,7 @@ class FleetStudy(Record):
 
 
 class Characterization(Shown, Record):
-    """Checkpoints and jobs found in storage telemetry.
-
-    ``clock``: origin of times, 1970 (UTC) or the trace's zero. ``read_as``: form of its figures.
-    """
+    """Checkpoints and jobs found in storage telemetry."""
 
     kind: Literal["characterization"] = "characterization"
     schema_version: int = TELEMETRY_SCHEMA_VERSION

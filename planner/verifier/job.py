@@ -99,7 +99,7 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
     found.expect("jobs.ways", sorted(way.gpu_type for way in j.ways), types)
     for way in j.ways:
         item, name, option = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}", job.parallelism
-        caps, tdp_kw, rated_kw = job.power, value(item.gpu.tdp), basis.rated_kw(item)
+        caps, rated_kw = job.power, basis.rated_kw(item)
         point = set_point(item, way.precision, way.gpu_cap, rated_kw)
         allowed = (1.0,) if caps is None else caps.asked
         known = allowed is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in allowed)
@@ -108,16 +108,13 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         found.require(right, f"{name}.precision: {way.precision} is not asked for")
         row = measured_rate(item, job, way.precision)
         own: dict[str, Any] = {
-            "rated_it_power_kw": rated_kw,
-            "gpu_limit_w": None if tdp_kw is None else tdp_kw * 1000 * way.gpu_cap,
             "rate_tflops": row and row.rate_tflops,
             "rate_low_tflops": row and row.low_tflops,
             "rate_high_tflops": row and row.high_tflops,
             "rate_gpus": row and row.gpus,
             "tensor": None,
         }
-        shares = ("power_share", "throughput", "throughput_low", "throughput_high")
-        own |= dict(zip(shares, point or (1.0,) * 4, strict=True))
+        own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
         if option is not None:
             own |= {field: getattr(option, field) for field in DEGREES}
             own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}

@@ -13,8 +13,7 @@ from typing import NamedTuple
 from planner.report import edition
 from planner.report.blocks import Column, Table, Value
 from planner.report.words import NETWORKS, product, proof
-from planner.schema.layout import FabricReport, RackGroup
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import FabricReport, Line, Plan, RackGroup
 from planner.workbook.book import GREY, THIN, Book, Sheet
 from planner.workbook.tables import write_table
 

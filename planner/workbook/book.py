@@ -14,6 +14,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
+from planner.figures import capital
 from planner.report.words import MW_FROM_KW, clean
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
@@ -427,7 +428,7 @@ def _figure(name: str) -> Figure:
         return found
     row = COMMON[name]
     unit = "" if row.unit == "share" else row.unit
-    return Figure(row.heading, unit, _LOOKS.get(row.unit, "n1"))
+    return Figure(capital(row.label), unit, _LOOKS.get(row.unit, "n1"))
 
 
 class Fact(NamedTuple):

@@ -19,7 +19,7 @@ from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Va
 from planner.report.edition import currency_of
 from planner.report.exports import CABLE_COLUMNS, cable_cells
 from planner.report.words import titled
-from planner.schema.layout import CableSchedule
+from planner.schema.plan import CableSchedule
 from planner.workbook.book import GREY, INK, THIN, Book, Sheet, height
 
 _FIRST, _FIGURE, _WIDEST, _MOST_COLUMNS = 34.0, 15.0, 48.0, 60

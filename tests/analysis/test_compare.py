@@ -171,8 +171,8 @@ REFUSED = {
     "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),
                              "--set and --scenario change problem files"),
     "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
-    "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
-    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "are different comparisons"),
+    "rules of two": (("--rules", "a.yaml", "b.yaml"), "comparisons of one problem file"),
+    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "comparisons of one problem file"),
     "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
     "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
 }  # fmt: skip

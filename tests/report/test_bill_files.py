@@ -27,7 +27,7 @@ line section site period parent_line sku manufacturer part_number model descript
 spares installed pack purchased currency unit_list discount unit_net extended_list extended_net
 support_per_year subscription_per_year support_years price_source price_date price_confidence
 lead_time lead_time_days unit_it_power_kw it_power_kw heat_btu_per_h unit_rack_units rack_units
-racks unit_weight_kg weight_kg role notes length_m unit_list_low unit_list_high
+racks unit_weight_kg weight_kg role notes unit_list_low unit_list_high
 subscription_per_year_low subscription_per_year_high support_from_years
 price_book price_valid_until category lifecycle min_order typical_power_kw
 """

@@ -14,8 +14,7 @@ from planner import shipped
 from planner.loader import load
 from planner.plan.cables import cable_schedule
 from planner.report.exports import netbox_files
-from planner.schema.layout import CableSchedule
-from planner.schema.plan import Plan
+from planner.schema.plan import CableSchedule, Plan
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve, solved

@@ -162,7 +162,6 @@ def read_bids(
             parse_date(dates.get(path)),
             parse_currency(currencies.get(path)),
             rates,
-            dated=False,
         )
         quote = read_quote(path, options, inputs.by_id)
         remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
