@@ -313,9 +313,6 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
     yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
-    models = {line.sku: fmt.product(line) for line in plan.lines}
-    idle = [fmt.so_many(each.units, models[each.sku]) for each in plan.idle]
-    yield "Idle", f"{fmt.listed(idle)}, owned, will stand idle" if idle else ""
     excluded = [*plan.not_counted]
     if job.repair is None:
         excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
