@@ -153,10 +153,11 @@ def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
     stores = [line for line in plan.lines if line.section == "Storage" and line.working]
     job = plan.jobs[0]
     site = plan.site
-    write = site.delivered_fraction_write * math.fsum(line.write_gb_per_s for line in stores)
+    nameplate = math.fsum(line.nameplate_write_gb_per_s for line in stores)
+    write = site.delivered_fraction_write * nameplate
     return (
         write if job.burst is None else job.delivered_write_gb_per_s,
-        site.delivered_fraction_read * math.fsum(line.read_gb_per_s for line in stores),
+        site.delivered_fraction_read * math.fsum(line.nameplate_read_gb_per_s for line in stores),
     )
 
 
