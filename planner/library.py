@@ -30,7 +30,7 @@ from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load as load_file
-from planner.loader.places import NoPlaceError
+from planner.loader.overrides import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
 from planner.schema.analysis import (
