@@ -49,8 +49,7 @@ _SERIES_BELOW = 1e-4
 _NO_LIMIT = 1e9
 """GB/s: clients that can take as much limit nothing."""
 _POLICIES = {"optimal": "best interval, as planned", "fixed": "given by the problem"}
-_GOODPUT = "(1 - stall/interval) x exp(-(drain + restart + restore)/MTTI) x z/(exp(z) - 1)"
-"""With z = interval/MTTI."""
+_GOODPUT = "(1 - stall/interval) x exp(-(drain + restart + restore)/MTTI) x rework(interval/MTTI)"
 Facts = Iterator[Fact]
 
 
