@@ -57,7 +57,6 @@ def cells(values: np.ndarray, unit: str = "GB/s", scale: float = 1.0) -> list[st
 
 
 PLAIN = [TIME, WRITE, READ]
-BARE = ["time", "write", "read"]
 NAMED = ["time", "write_gb_per_s", "read_gb_per_s"]
 HOSTS = np.array([0.5, 0.25, 0.125, 0.125])
 GROUPED = [f"{value:,.2f}" for value in WRITE]
