@@ -313,9 +313,6 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
     yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
-    models = {line.sku: fmt.product(line) for line in plan.lines}
-    idle = [fmt.so_many(each.units, models[each.sku]) for each in plan.idle]
-    yield "Idle", f"{fmt.listed(idle)}, owned, will stand idle" if idle else ""
     excluded = [*plan.not_counted]
     if job.repair is None:
         excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
@@ -452,9 +449,10 @@ def _next_step(plan: Plan, step: NextStep) -> str:
 
 def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
-    writes = [option.write_needed_gb_per_s for option in found.options]
+    writes = [option.write_demand_gb_per_s for option in found.options]
     write = " to ".join(dict.fromkeys((fmt.about(min(writes)), fmt.about(max(writes)))))
-    read = f", {fmt.about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    reads = found.read_demand_gb_per_s
+    read = f", {fmt.about(reads)} GB/s of read" if reads else ""
     return f"needs {write} GB/s of write{read}, {fmt.about(found.usable_tb)} TB"
 
 
