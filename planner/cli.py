@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from planner import library, removed
+from planner import library, removed, shipped
 from planner.cli_options import (
     AsJson,
     Audience,
@@ -40,8 +40,6 @@ from planner.cli_options import (
     Workers,
     argument,
     column,
-    complete_examples,
-    complete_items,
     option,
 )
 from planner.commands import portfolio
@@ -55,7 +53,7 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
-from planner.commands.init import QUESTIONS, ask_all, read_answers, write_example, write_problem
+from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -445,14 +443,13 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.explore import portfolio as several
-    from planner.explore import server, single
+    from planner.explore import problems, server
 
-    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
-    make = partial(of, problem, tuple(set_ or ()), scenario)
+    make = partial(problems.explorer_of, problem, tuple(set_ or ()), scenario)
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
+_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
 _ANSWERS = "\n".join(
     f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
     for key, each in QUESTIONS.items()
@@ -461,7 +458,7 @@ _ANSWERS = "\n".join(
 
 @command(
     "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(complete_examples(''))}\n\n",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
 )
 def init(
     answers: Annotated[
@@ -469,7 +466,6 @@ def init(
         argument(
             "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
-            autocompletion=complete_examples,
         ),
     ] = None,
     output: Output = Path(),
@@ -477,22 +473,16 @@ def init(
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
+    The four answers with a star are needed.
     """
     example, given = read_answers(answers or ())
     if example is not None:
         path = write_example(example, output, force=force)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
     elif given:
         path = write_problem(given, output, force=force)
     else:
         path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _prompt(words: str, otherwise: str) -> str:
-    return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
 @command("catalog ddn_ai400x2_turbo")
@@ -502,7 +492,6 @@ def catalog(
         argument(
             "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
-            autocompletion=complete_items,
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,

@@ -14,7 +14,7 @@ import pytest
 from planner import currency
 from planner.currency import Currency
 from planner.explore.explorer import AS_IT_IS
-from planner.explore.single import SingleExplorer
+from planner.explore.problems import SingleExplorer
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.report.exports import bill

@@ -14,7 +14,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.telemetry import Characterization
-from planner.sources import File, file_path, flat
+from planner.sources import File, file_path
 
 if TYPE_CHECKING:
     from planner.report.views.telemetry import Window
@@ -53,7 +53,7 @@ class Reading(TypedDict, total=False):
 
 
 def characterize(
-    *traces: object,
+    *traces: File,
     window: str | None = None,
     jobs: File | None = None,
     problem: File | None = None,
@@ -67,7 +67,7 @@ def characterize(
     """The checkpoints and training jobs in storage telemetry.
 
     Args:
-        traces: CSV, Excel, JSON or Parquet files, or lists of them.
+        traces: CSV, Excel, JSON or Parquet files.
         window: averaging window of each sample, such as "5 min".
         jobs: table of jobs, for the study of a fleet.
         problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
@@ -84,7 +84,7 @@ def characterize(
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
 
-    files = [file_path(each) for each in flat(traces)]
+    files = [file_path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)

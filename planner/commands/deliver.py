@@ -264,7 +264,7 @@ def write_plan(
         InputError: NetBox files of a plan without racks, or a file cannot be written.
     """
     from planner.analysis.verification import open_plan
-    from planner.report import exports
+    from planner.report.exports import bill, bill_csv, bill_json
     from planner.workbook import write
 
     if not plan.lines:
@@ -285,9 +285,9 @@ def write_plan(
     contents = {file("xlsx"): stream.getvalue()}
     if inside:
         contents[file("plan.json")] = f"{as_json(plan)}\n".encode()
-    for kind, as_bytes in (("bill.csv", exports.bill_csv), ("bill.json", exports.bill_json)):
+    for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
-            made = exports.bill(opened.plan, edition.audience, prices)
+            made = bill(opened.plan, edition.audience, prices)
             contents[file(kind)] = as_bytes(made, prices)
     if html:
         contents[file("html")] = plan_page(opened.plan, edition)

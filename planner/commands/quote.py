@@ -23,7 +23,15 @@ from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.loader.yaml12 import dump
 from planner.quotes import QuoteOptions, read_quote
-from planner.quotes.products import catalog_text, one_line, unlikely_prices, yaml_text
+from planner.quotes.products import (
+    ANSWER_COLUMNS,
+    QUESTIONS,
+    catalog_text,
+    one_line,
+    unlikely_prices,
+    yaml_text,
+)
+from planner.report.blocks import Facts, Text
 from planner.report.views.plan import of_limit
 from planner.report.words import clean, duration, listed, significant, years
 from planner.schema.bill import Quote, Quoted, QuoteMap
@@ -31,7 +39,7 @@ from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price, SupportShare
-from planner.workbook.request import Asked, Inquiry, write_inquiry
+from planner.workbook.tables import write_request
 
 VALID_DAYS = 60
 """Validity of quotes that a request asks for."""
@@ -236,15 +244,23 @@ def write_rfq(
         message = "there is no plan, so the demands are not known"
         raise InputError(Finding("rfq", message, str(problem), fix="see planner explain"))
     stream = io.BytesIO()
-    made = inquiry(inputs, plan, plan.jobs[0])
-    write_inquiry(stream, made, created=created_today())
+    facts, parts = inquiry(inputs, plan, plan.jobs[0])
+    write_request(
+        stream,
+        clean(f"Request for quotes: {plan.problem}", 200),
+        [facts, *(Text(needs, name) for name, needs in parts.items()), Text(_TERMS, "Answers")],
+        [*parts],
+        ANSWER_COLUMNS,
+        [(question.label, question.width) for question in QUESTIONS],
+        created=created_today(),
+    )
     path = folder / f"{stem_of(problem, plan.provenance.scenario)}.rfq.xlsx"
     write_all({path: stream.getvalue()})
     return path
 
 
-def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
-    """The request for quotes of a problem, with the needs of its best plan."""
+def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> tuple[Facts, dict[str, tuple[str, ...]]]:
+    """The facts of a request for quotes, and the needs of the best plan by part."""
     term = inputs.problem.term
     supported = None if term is None else term.support_years or term.years
     services = ["Freight, installation, commissioning and acceptance test, each on its own line."]
@@ -263,9 +279,7 @@ def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
         ("Answer by", "(date)"),
         ("Validity", f"prices hold for {VALID_DAYS} days from the date of the quote"),
     ]
-    asked = tuple(Asked(name, tuple(needs)) for name, needs in parts.items() if needs)
-    title = clean(f"Request for quotes: {plan.problem}", 200)
-    return Inquiry(title, tuple(facts), asked, _TERMS)
+    return Facts(tuple(facts)), {name: tuple(needs) for name, needs in parts.items() if needs}
 
 
 def two_figures(value: float) -> str:

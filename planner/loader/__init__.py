@@ -18,7 +18,6 @@ from planner.schema.problem import Problem
 
 __all__ = [
     "Inputs",
-    "completed",
     "from_data",
     "joined",
     "load",
@@ -91,19 +90,6 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     overrides.apply_settings(document, settings)
     problem, settings = validated(Problem, document), (*inputs.overrides, *settings)
     return _faultless(*joined(problem, document, settings, inputs.scenario))
-
-
-def completed(problem: Problem) -> Inputs:
-    """A problem made in memory with the catalogs and prices that it names.
-
-    Paths in it count from the folder that planner runs in.
-
-    Raises:
-        InputError: a file is not there, or the parts do not go together.
-    """
-    digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
-    inputs, findings = joined(problem, Document("", {}, digest=digest))
-    return _faultless(replace(inputs, document=None), findings)
 
 
 def from_data(

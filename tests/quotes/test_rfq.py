@@ -61,9 +61,9 @@ def asked_for(folder: Path, *settings: str) -> str:
     """Return what a request says of the small problem with other settings."""
     inputs = load(folder / "problem.yaml", settings=settings)
     plan = api.solve_with(inputs, api.Options())
-    made = inquiry(inputs, plan, plan.jobs[0])
-    lines = [f"{name}: {value}" for name, value in made.facts]
-    return "\n".join([*lines, *(line for part in made.asked for line in part.needs)])
+    facts, parts = inquiry(inputs, plan, plan.jobs[0])
+    lines = [f"{name}: {value}" for name, value in facts.rows]
+    return "\n".join([*lines, *(line for needs in parts.values() for line in needs)])
 
 
 def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
