@@ -29,9 +29,6 @@ _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 _UNITS = {decimals: Decimal(1).scaleb(-decimals) for decimals in (0, 2, 3)}
 
-OLD_DAYS = 90
-"""Age in days above which a rate is reported."""
-
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
 
 

@@ -42,7 +42,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         BEGIN,
         "sized = planner.size(hall, gpus=512)\nsized",
         "Each rule, and the goodput of a job that has just that:",
-        'sized.to_frame("rules")[["rule", "write_gb_per_s", "running.goodput_share"]]',
+        'sized.to_frame("rules")[["rule", "write_demand_gb_per_s", "running.goodput_share"]]',
     ),
     "explain": (
         "# Why this plan\n\nWhat binds, what a step of each limit is worth, why nothing else was bought.",

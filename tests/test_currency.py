@@ -54,20 +54,6 @@ def test_amounts_are_read_at_the_rate_of_their_currency(tmp_path: Path) -> None:
     assert again.prices["gpu_box"] == inputs.prices["gpu_box"]
 
 
-def test_exchange_rate_of_the_problem_precedes_the_book(tmp_path: Path) -> None:
-    """A budget in the problem is read at the book's rate; the currency of the book is shown."""
-    book = changed(BOOK, "currency: USD\n", EURO)
-    problem = changed(PROBLEM, "60 MUSD", "30 MEUR")
-    inputs = load(_written(tmp_path, problem, book))
-    assert inputs.problem.budget.capex_usd == 60e6
-    assert inputs.problem.shown_in.code == "EUR"
-    own = "exchange: {EUR: {usd: 4, on: 2026-11-21, source: us}}\ncurrency: USD\n"
-    inputs = load(_written(tmp_path, problem + own, changed(book, "300000 USD", "75000 EUR")))
-    assert inputs.problem.budget.capex_usd == 120e6
-    assert inputs.prices["gpu_box"].list_usd == 300_000
-    assert inputs.problem.shown_in == currency.USD
-
-
 def _same_purchase(one: Plan, other: Plan) -> bool:
     return [(x.sku, x.quantity) for x in one.lines] == [(x.sku, x.quantity) for x in other.lines]
 

@@ -11,11 +11,11 @@ from contextlib import suppress
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from planner.analysis.distributions import label, labels
+from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import (
@@ -39,10 +39,11 @@ from planner.loader.axes import (
     refuse_overlap,
     values,
 )
+from planner.loader.places import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
-from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, Sweep
+from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
 from planner.verifier import passed
 
@@ -351,14 +352,6 @@ def _cells(plan: Plan, run: Run) -> Row:
 # The table and its record
 
 
-class SweepTable(NamedTuple):
-    """Record of a sweep, its values by column, and "int", "float" or "str" by column."""
-
-    record: Sweep
-    values: dict[str, list[Any]]
-    types: Mapping[str, str]
-
-
 def sweep_table(
     inputs: Inputs,
     scenarios: Scenarios,
@@ -402,7 +395,7 @@ def sweep_table(
         exact = options.gap <= EXACT_GAP
         value = base.objective.value if exact else base.objective.best
         head |= {"base": value, "base_bound": base.objective.bound}
-    record = Sweep(
+    return SweepTable(
         **head,
         columns=shown,
         rows=len(places),
@@ -410,8 +403,22 @@ def sweep_table(
         statuses=dict(sorted(Counter(values["status"]).items())),
         solved=proofs["search"],
         reused=proofs["reused"],
+        table={name: tuple(column) for name, column in values.items()},
+        types=kinds,
+        start=_start(inputs, shown),
     )
-    return SweepTable(record, values, kinds)
+
+
+def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
+    """Varied inputs of a problem as it is, by path."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                base = Field(inputs, column.path).base
+                paid = base is not None and "USD" in column.unit
+                found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
+    return found
 
 
 def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) -> str:

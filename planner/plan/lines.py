@@ -102,14 +102,14 @@ def _offer_line(
         "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
         "rack_class": figures.class_of(item),
         "gpus": offer.gpus * working if isinstance(offer, System) else 0,
-        "read_gb_per_s": 0.0,
-        "write_gb_per_s": 0.0,
+        "nameplate_read_gb_per_s": 0.0,
+        "nameplate_write_gb_per_s": 0.0,
         "usable_tb": 0.0 if item.category == "storage" else None,
         "bulk_tb": 0.0,
     }
     if isinstance(offer, Storage):
         read, write = nameplate(offer, working) if working else (0.0, 0.0)
-        fields |= {"read_gb_per_s": read, "write_gb_per_s": write}
+        fields |= {"nameplate_read_gb_per_s": read, "nameplate_write_gb_per_s": write}
         fields |= {"usable_tb": offer.usable_tb * working, "bulk_tb": offer.bulk_tb * working}
     return Line.model_validate(fields)
 
@@ -431,8 +431,8 @@ def totals(
         **_heat(lines, power),
         racks=_rack_count(case, spent, lines),
         **{name: _sum(getattr(line, name) for line in lines) for name in STATED},
-        read_gb_per_s=sum(line.read_gb_per_s for line in lines),
-        write_gb_per_s=sum(line.write_gb_per_s for line in lines),
+        nameplate_read_gb_per_s=sum(line.nameplate_read_gb_per_s for line in lines),
+        nameplate_write_gb_per_s=sum(line.nameplate_write_gb_per_s for line in lines),
         usable_tb=_sum(line.usable_tb for line in lines if line.section == "Storage"),
         lead_time_days=longest_days,
         critical_skus=tuple(

@@ -190,8 +190,6 @@ class Moved(Record):
     known: Known
     value: InUnitOfGoal | None = None
     change: InUnitOfGoal | None = None
-    change_least: InUnitOfGoal | None = None
-    change_most: InUnitOfGoal | None = None
     gpus_used: int | None = None
 
 

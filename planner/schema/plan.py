@@ -111,19 +111,12 @@ class Infeasibility(Record):
         """The explanation as one line."""
         parts = list(self.reasons) or ["no plan meets every limit"]
         for conflict in self.conflicts:
-            *names, last = (limit.in_words for limit in conflict.limits)
-            if names:
-                parts.append(f"{', '.join(names)} and {last} cannot hold together")
-            else:
-                parts.append(f"{last} cannot be met")
-        if self.changes:
-            more = len(self.changes) - _MOST_NAMED
-            changes = ", or ".join(_short(step) for step in self.changes[:_MOST_NAMED])
-            rest = f" ({more} more ways)" if more > 0 else ""
-            parts.append(f"there is a plan if you {changes}{rest}")
-        elif self.combined is not None:
-            changes = " and ".join(_short(step) for step in self.combined.steps)
-            parts.append(f"there is a plan if you {changes}")
+            names = " and ".join(limit.in_words for limit in conflict.limits)
+            parts.append(f"{names} cannot {'hold together' if conflict.limits[1:] else 'be met'}")
+        combined = self.combined.steps if self.combined is not None else ()
+        if steps := self.changes[:_MOST_NAMED] or combined:
+            texts = (", or " if self.changes else " and ").join(_short(step) for step in steps)
+            parts.append(f"there is a plan if you {texts}")
         if self.undecided:
             parts.append(f"{UNDECIDED}: {', '.join(self.undecided)}")
         return "; ".join(parts)
@@ -270,9 +263,9 @@ class StorageOption(PlanModel):
     shortfall: float
     interval_s: float
     every: int
-    write_needed_gb_per_s: float
-    read_gb_per_s: float
-    write_gb_per_s: float
+    write_demand_gb_per_s: float
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
     usable_tb: float
     low_usd: float
     list_usd: float
@@ -288,7 +281,7 @@ class StorageOptions(PlanModel):
     ``choice``: the cheapest whatever is quoted; ``settled_by``: items whose quote could settle it.
     """
 
-    read_gb_per_s: float
+    read_demand_gb_per_s: float
     usable_tb: float
     within: float
     counted: Literal["purchase", "term"]
@@ -351,8 +344,8 @@ class Line(PlanModel):
     unit_weight_kg: Customer[float | None]
     weight_kg: Customer[float | None]
     gpus: Customer[int] = 0
-    read_gb_per_s: Customer[float] = 0.0
-    write_gb_per_s: Customer[float] = 0.0
+    nameplate_read_gb_per_s: Customer[float] = 0.0
+    nameplate_write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
     bulk_tb: Customer[float] = Field(default=0.0, exclude_if=is_empty)
     notes: tuple[str, ...] = ()
@@ -404,8 +397,8 @@ class Totals(PlanModel):
     energy_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    read_gb_per_s: Customer[float]
-    write_gb_per_s: Customer[float]
+    nameplate_read_gb_per_s: Customer[float]
+    nameplate_write_gb_per_s: Customer[float]
     usable_tb: Customer[float | None]
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None

@@ -420,6 +420,9 @@ def _set_path(draft: Draft, key: str, value: float) -> None:
     path = _PATHS[key]
     if key == "restart_s" and job.restart.remote_s is not None:
         path = job_path("restart.remote")
+    if key == "mfu" and job.training.model is not None:  # rates by type, measured
+        path = job_path("training.rate_factor")
+        value *= job.training.rate_factor / (planned.mfu or 1.0)
     if key == "pue" and isinstance(problem.site.pue, Pue):
         path = "site.pue.air"
     draft.set(path, value * _SCALES[key] if key in _SCALES else value)

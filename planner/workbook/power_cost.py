@@ -24,6 +24,8 @@ from planner.workbook.quote import Bill, Row
 NAME = "Power & cost"
 _WIDTHS = (46, 16, 16, 16, 16, 16, 16)
 _CHART_ROWS = 14
+_FILLS = ("#16324F", "#2F6DB5", "#7FB2E5", "#D9822B", "#8A97A5")
+_GRID = {"visible": True, "line": {"color": "#E6ECF2"}}
 _PAYMENTS = {
     "Capex": "capex_usd",
     "Support": "support_usd_per_year",
@@ -222,12 +224,12 @@ class PowerCost(dict[str, V]):
 
     def _chart(self, first: int, last: int, kinds: list[str]) -> None:
         chart = self.book.file.add_chart({"type": "column", "subtype": "stacked"})
-        for column, title in enumerate(kinds, start=1):
+        for column, (title, fill) in enumerate(zip(kinds, _FILLS, strict=False), start=1):
             places = {"categories": [NAME, first, 0, last, 0]}
             places["values"] = [NAME, first, column, last, column]
-            chart.add_series({"name": title, **places, "gap": 60})
+            chart.add_series({"name": title, **places, "gap": 60, "fill": {"color": fill}})
         chart.set_title({"none": True})
-        chart.set_y_axis({"num_format": '#,##0,,"M"', "major_gridlines": {"visible": True}})
+        chart.set_y_axis({"num_format": '#,##0,," M"', "major_gridlines": _GRID})
         chart.set_legend({"position": "bottom"})
         chart.set_chartarea({"border": {"none": True}})
         chart.set_size({"width": 900, "height": 20 * _CHART_ROWS})

@@ -118,8 +118,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [
-        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
-         "a repair takes 365 days at most"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
          "does not go with repair"),
     ],
@@ -127,7 +125,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 def test_one_value_that_contradicts_another_refuses_no_other(
     problem: Path, setting: str, vary: list[str], refused: str
 ) -> None:
-    """A repair of 400 days had a plan where it stood beside one of 12 hours."""
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
     rows = rows_of(inputs, [*found], SweepOptions(1e-3))

@@ -142,6 +142,15 @@ def test_the_best_plan_under_an_edited_limit_is_found(tmp_path: Path) -> None:
     assert found.shortfall is not None and found.shortfall < 0
 
 
+def test_an_edited_mfu_scales_measured_rates(tmp_path: Path) -> None:
+    source = shipped("10MW")
+    edits = places(source, {("figure", "mfu"): 0.3})
+    found = audit(saved_with(source.content, tmp_path / "x.xlsx", edits), solve_again=False)
+    assert found.edited is not None
+    assert found.edited.jobs[0].mfu == pytest.approx(0.3)
+    assert figures_that_differ(found) == {}
+
+
 def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:
     source = shipped("hall_10MW")
     edits = places(source, {("quantity", GPUS): 560})

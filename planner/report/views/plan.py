@@ -442,9 +442,10 @@ def _next_step(plan: Plan, step: NextStep) -> str:
 
 def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
-    writes = [option.write_needed_gb_per_s for option in found.options]
+    writes = [option.write_demand_gb_per_s for option in found.options]
     write = " to ".join(dict.fromkeys((fmt.about(min(writes)), fmt.about(max(writes)))))
-    read = f", {fmt.about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    reads = found.read_demand_gb_per_s
+    read = f", {fmt.about(reads)} GB/s of read" if reads else ""
     return f"needs {write} GB/s of write{read}, {fmt.about(found.usable_tb)} TB"
 
 
