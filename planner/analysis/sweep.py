@@ -37,7 +37,7 @@ from planner.loader.axes import (
     refuse_overlap,
     values,
 )
-from planner.loader.places import NoPlaceError
+from planner.loader.overrides import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
