@@ -20,7 +20,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 UNITS = {"kW": 1, "MW": 1e3, "W": 1e-3, "GB/s": 1, "TB": 1, "TFLOP/s": 1, "RU": 1, "USD": 1,
-         "MUSD": 1e6, "s": 1, "min": 60}  # fmt: skip
+         "MUSD": 1e6, "s": 1, "min": 60, "T": 1e12}  # fmt: skip
+BYTES_PER_PARAMETER = 14
 
 
 def value(text: object) -> float:
@@ -75,7 +76,7 @@ def main() -> None:
     site, job = problem["site"], problem["jobs"][0]
     power = value(site["facility_power"]) / float(site["pue"])
     height, rack_kw = value(site["rack"]["height"]), value(site["rack"]["power"])
-    size_gb = 1008 * float(job["bytes_per_parameter"])
+    size_gb = value(job["parameters"]) * BYTES_PER_PARAMETER / 1e9
     model = pulp.LpProblem("plain", pulp.LpMaximize)
     flops, kw, usd, racks, read, write = [], [], [], [], [], []
     for item in items:

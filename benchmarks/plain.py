@@ -59,7 +59,7 @@ class Bare:
         site, job = self.problem["site"], self.problem["jobs"][0]
         rack = site["rack"]
         height, rack_kw = baseline.value(rack["height"]), baseline.value(rack["power"])
-        size_gb = 1008 * float(job["bytes_per_parameter"])
+        size_gb = baseline.value(job["parameters"]) * baseline.BYTES_PER_PARAMETER / 1e9
         model = pulp.LpProblem("plain", pulp.LpMaximize)
         flops, kw, usd, racks, read, write = [], [], [], [], [], []
         for item in self.items:

@@ -1,7 +1,6 @@
 """Scenarios per CPU second, ours over the plain way, side by side in one run.
 
     python benchmarks/sweep.py [--quick] [--check 50]
-    python benchmarks/sweep.py --changes      # rows of other physics, prices, floors
 
 Ours is whole processes: `planner sweep --jobs 2` with reading, solving, proving, verifying every
 plan and writing Parquet, CSV and JSON. The plain way (see ``plain.py``) is the loop alone, in two
@@ -17,11 +16,9 @@ import math
 import os
 import random
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -58,14 +55,16 @@ def kinds(folder: Path) -> list[Kind]:
 
     feed = tuple(Limits(kw, 480, 260) for kw in spread(5000, 20000, 10_000))
     grid = tuple(
-        Limits(kw, usd, 260) for kw in spread(5000, 20000, 32) for usd in spread(200, 800, 32)
+        Limits(kw, usd, 260) for kw in spread(5000, 20000, 100) for usd in spread(200, 800, 100)
     )
     vary = ("--vary", "site.facility_power=5MW:20MW:lin:")
-    capex = ("--vary", "budget.capex=200MUSD:800MUSD:lin:32")
+    capex = ("--vary", "budget.capex=200MUSD:800MUSD:lin:100")
     few, many = drawn(folder, 1_000), drawn(folder, 20_000)
     return [
-        Kind("10,000 feeds, 0.1 %", (vary[0], vary[1] + "10000"), feed, 1e-3, 20),
-        Kind("32 x 32 feeds and budgets, 0.1 %", (vary[0], vary[1] + "32", *capex), grid, 1e-3, 10),
+        Kind("10,000 feeds, 0.1 %", (vary[0], vary[1] + "10000"), feed, 1e-3, 8),
+        Kind(
+            "100 x 100 feeds and budgets, 0.1 %", (vary[0], vary[1] + "100", *capex), grid, 1e-3, 5
+        ),
         Kind("1,000 random, 0.1 %", ("--scenarios", few[0]), few[1], 1e-3, 4),
         Kind("20,000 random, 1 %", ("--scenarios", many[0]), many[1], 1e-2, 40),
     ]
@@ -168,64 +167,11 @@ def checked(problem: Path, kind: Kind, folder: Path, count: int) -> int:
     return good
 
 
-def changes(rows: int = 16) -> None:
-    """Print CPU milliseconds of one core a row where scenarios differ in more than limits.
-
-    In one warm process: a row with its plan assembled and verified, and the answer alone, as
-    `planner uncertain` asks for it. Medians of 3.
-    """
-    from planner.analysis.distributions import unknowns
-    from planner.analysis.request import SweepOptions
-    from planner.analysis.sweep import table_rows
-    from planner.analysis.uncertain import Draw, drawn_scenarios, drawn_values, points
-    from planner.analysis.variants import Scenario, answers
-    from planner.loader.axes import Variable
-
-    inputs = load(PROBLEM)
-
-    def varied(path: str, low: float, high: float, unit: str = "") -> list[Scenario]:
-        at = Variable(inputs, path)
-        texts = (f"{low + (high - low) * n / (rows - 1):.9g}{unit}" for n in range(rows))
-        return [Scenario(n, at.read(text).changes) for n, text in enumerate(texts)]
-
-    unsure, how = unknowns(inputs, ()), Draw()
-    drawn = drawn_values(unsure, points(len(unsure), rows, how.seed))
-    kinds = {
-        "failures per GPU and day": varied("jobs.0.failures.per_gpu_day", 2e-4, 8e-4),
-        "delivered share of writes": varied("storage.delivered_fraction.write", 0.4, 0.9),
-        "price of a GPU system, USD": varied("prices.nvidia_dgx_b200.list", 3.5e5, 5.5e5, " USD"),
-        "least goodput": varied("targets.min_goodput", 0.8, 0.86),
-        "draws of `uncertain`": drawn_scenarios(unsure, drawn),
-    }
-    options = SweepOptions(1e-3, jobs=1)
-
-    def rows_of(scenarios: list[Scenario]) -> None:
-        table_rows({"": inputs}, scenarios, options, {})
-
-    def answers_of(scenarios: list[Scenario]) -> None:
-        answers(inputs, scenarios, options)
-
-    print(f"{'10MW, 0.1 %, CPU ms':34}{'a row':>9}{'answer':>9}")
-    for name, scenarios in kinds.items():
-        took: tuple[list[float], list[float]] = [], []
-        for _ in range(3):
-            for place, ask in enumerate((rows_of, answers_of)):
-                started = time.process_time()
-                ask(scenarios)
-                took[place].append((time.process_time() - started) / rows * 1e3)
-        each, answer = (statistics.median(some) for some in took)
-        print(f"{name:34}{each:9.1f}{answer:9.1f}", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--changes", action="store_true", help="rows of other physics and prices")
     parser.add_argument("--check", type=int, default=0, help="re-solve so many rows of each cold")
     parser.add_argument("--quick", action="store_true", help="smaller samples of the plain way")
     options = parser.parse_args()
-    if options.changes:
-        changes()
-        return
     quick = options.quick
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

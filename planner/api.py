@@ -16,10 +16,10 @@ from planner.inputs import Inputs
 from planner.schema.plan import DEFAULT_GAP
 
 if TYPE_CHECKING:
-    from planner.optimizer.effort import Effort
     from planner.optimizer.operate import Run
     from planner.optimizer.optimise import Certificate
     from planner.optimizer.proof import Proof
+    from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Infeasibility, Plan
 
@@ -81,7 +81,7 @@ class Options:
     @property
     def effort(self) -> Effort:
         """The search effort allowed."""
-        from planner.optimizer.effort import Effort
+        from planner.optimizer.search import Effort
 
         return Effort(self.started().deadline)
 

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
 import typer
 
-from planner import library, removed
+from planner import library, removed, shipped
 from planner.cli_options import (
     AsJson,
     Audience,
@@ -40,8 +40,6 @@ from planner.cli_options import (
     Workers,
     argument,
     column,
-    complete_examples,
-    complete_items,
     option,
 )
 from planner.commands import portfolio
@@ -55,7 +53,7 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
-from planner.commands.init import QUESTIONS, ask_all, read_answers, write_example, write_problem
+from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -149,19 +147,14 @@ def solve(
     solver: ChosenSolver = "highs",
     save_model: Annotated[Path | None, option("Write the integer program, MPS or *.lp.")] = None,
     also: Annotated[
-        Texts, option("Write more files: bill.csv, bill.json, cables, netbox.", metavar="NAMES")
+        Texts, option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
     ] = None,
     html: Annotated[bool, option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Audience,
-        option(
-            "Readers of the files: customers see net, list and net, or no prices; partners "
-            "net prices and discounts. The screen is internal."
-        ),
+        option("Readers of the files; partners see net prices and discounts."),
     ] = "internal",
-    show: Annotated[
-        Texts, option("Show more: lines (bill), run, network, notes, proof.", metavar="NAMES")
-    ] = None,
+    show: Annotated[Texts, option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> int:
@@ -202,9 +195,7 @@ def check(
     problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    schema: Annotated[
-        Text, option("Print a JSON Schema instead: problem, catalog, ...", metavar="KIND")
-    ] = None,
+    schema: Annotated[Text, option("Print a JSON Schema: problem, ...", metavar="KIND")] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -231,10 +222,7 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[
-        int | None,
-        option("Number of GPUs.", min=1, max=10_000_000, show_default="the most the site holds"),
-    ] = None,
+    gpus: Annotated[int | None, option("Number of GPUs.", min=1, max=10_000_000)] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -250,18 +238,10 @@ def explain(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    step: Annotated[
-        Texts, option("Step for the marginal value of a limit.", metavar="PATH=VALUE")
-    ] = None,
-    why_not: Annotated[
-        Texts, option("Explain exactly why this item is not bought.", metavar="ITEM")
-    ] = None,
-    weight: Annotated[
-        Texts, option("Without a plan: relative cost to relax a limit.", metavar="PATH=NUMBER")
-    ] = None,
-    keep: Annotated[
-        Texts, option("Without a plan: a limit not to be relaxed.", metavar="PATH")
-    ] = None,
+    step: Annotated[Texts, option("Step for a marginal value.", metavar="PATH=VALUE")] = None,
+    why_not: Annotated[Texts, option("Explain why it is not bought.", metavar="ITEM")] = None,
+    weight: Annotated[Texts, option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
+    keep: Annotated[Texts, option("No plan: a limit to keep.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -291,10 +271,7 @@ def sweep(
     problem: ProblemFile,
     mode: Annotated[
         Mode,
-        option(
-            "grid: all combinations; frontier: useful work against storage, cost, power; "
-            "tornado: one input at a time, low and high; uncertain: random draws."
-        ),
+        option("All combinations; useful work by an axis; input by input; or random draws."),
     ] = "grid",
     vary: Annotated[
         Texts,
@@ -305,12 +282,8 @@ def sweep(
             metavar="PATH=VALUES",
         ),
     ] = None,
-    scenarios: Annotated[
-        Text, option("grid: a CSV file of scenarios; or names in the problem.", metavar="FILE")
-    ] = None,
-    against: Annotated[
-        Texts, option("frontier: storage, cost or power.", metavar="AXIS", show_default="all")
-    ] = None,
+    scenarios: Annotated[Text, option("grid: a CSV file; or names.", metavar="FILE")] = None,
+    against: Annotated[Texts, option("frontier: storage, cost, power.", metavar="AXIS")] = None,
     points: Annotated[int, option("frontier: most points.")] = 50,
     samples: Annotated[int, option("uncertain: draws.")] = 256,
     seed: Annotated[int, option("uncertain: seed of the draws.")] = 1,
@@ -375,16 +348,11 @@ def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any,
 
 @command("compare 10MW.yaml --rules")
 def compare(
-    files: Annotated[
-        list[Path],
-        argument("Plans, problem files and workbooks; the first is the baseline."),
-    ],
+    files: Annotated[list[Path], argument("Plans, problems, workbooks; the baseline first.")],
     by_rules: Annotated[
-        bool, option("Compare storage of one problem by the job and vendors' rules.", "--rules")
+        bool, option("Storage by the job and by vendors' rules.", "--rules")
     ] = False,
-    near: Annotated[
-        Text, option("Find plans of one problem near the optimum: '1 %'.", metavar="SHARE")
-    ] = None,
+    near: Annotated[Text, option("Plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     output: StudyOutput = None,
@@ -414,9 +382,7 @@ def compare(
 def verify(
     ctx: typer.Context,
     plan: Annotated[Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
-    solve_again: Annotated[
-        bool, option("Prove the bound by the other solver.", "--solve/--no-solve")
-    ] = True,
+    solve_again: Annotated[bool, option("Prove the bound anew.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -445,14 +411,13 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.explore import portfolio as several
-    from planner.explore import server, single
+    from planner.explore import problems, server
 
-    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
-    make = partial(of, problem, tuple(set_ or ()), scenario)
+    make = partial(problems.explorer_of, problem, tuple(set_ or ()), scenario)
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
+_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
 _ANSWERS = "\n".join(
     f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
     for key, each in QUESTIONS.items()
@@ -461,7 +426,7 @@ _ANSWERS = "\n".join(
 
 @command(
     "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(complete_examples(''))}\n\n",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
 )
 def init(
     answers: Annotated[
@@ -469,7 +434,6 @@ def init(
         argument(
             "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
-            autocompletion=complete_examples,
         ),
     ] = None,
     output: Output = Path(),
@@ -477,22 +441,16 @@ def init(
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
+    The four answers with a star are needed.
     """
     example, given = read_answers(answers or ())
     if example is not None:
         path = write_example(example, output, force=force)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
     elif given:
         path = write_problem(given, output, force=force)
     else:
         path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _prompt(words: str, otherwise: str) -> str:
-    return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
 @command("catalog ddn_ai400x2_turbo")
@@ -502,13 +460,10 @@ def catalog(
         argument(
             "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
-            autocompletion=complete_items,
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
-    incomplete: Annotated[
-        bool, option("List only incomplete items, with missing fields.", "--incomplete")
-    ] = False,
+    incomplete: Annotated[bool, option("List items with missing fields.", "--incomplete")] = False,
     prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -538,16 +493,11 @@ def characterize(
     read_as: Annotated[ReadAs | None, option("Bandwidth, bytes per sample or counters.")] = None,
     stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
     window: Annotated[Text, option("Averaging window of samples: '5 min'.", metavar="TIME")] = None,
-    jobs: Annotated[
-        Path | None,
-        option("Table of jobs (job, cluster, gpus, parameters), for the study of a fleet."),
-    ] = None,
+    jobs: Annotated[Path | None, option("Table: job, cluster, gpus, parameters.")] = None,
     problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
     job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
     gpus: Annotated[int | None, option("GPUs of the job.")] = None,
-    nameplate: Annotated[
-        Text, option("Nameplate bandwidth of the storage.", metavar="WRITE[,READ]")
-    ] = None,
+    nameplate: Annotated[Text, option("Of the storage.", metavar="WRITE[,READ]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -577,10 +527,7 @@ def simulate(
     plan: Annotated[Path, argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
     failures: Annotated[
         str,
-        option(
-            "exponential, weibull:SHAPE, or FILE[=COLUMN] of times between failures or of dates.",
-            metavar="KIND",
-        ),
+        option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
     ] = "exponential",
     time_format: TimeFormat = None,
     scaled: Annotated[bool, option("Scale the file's times to the plan's.", "--scaled")] = False,

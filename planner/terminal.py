@@ -222,7 +222,7 @@ def show_progress(
 def progress_line(command: str, counts: str, done: int, asked: int, passed_s: float) -> str:
     """The progress of a command: parts done, time passed, time left."""
     if not asked:
-        effort = sys.modules.get("planner.optimizer.effort")  # not imported for that
+        effort = sys.modules.get("planner.optimizer.search")  # not imported for that
         boxes = 0 if effort is None else int(effort.Effort.boxes)
         return f"{command}: {boxes:,} boxes, {_clock(passed_s)}" if boxes else command
     line = f"{command}: {done:,} of {asked:,} {counts}, {_clock(passed_s)}"

@@ -10,9 +10,9 @@ import pytest
 from planner import shipped
 from planner.api import Options, solve_with
 from planner.infeasible.oracle import Decision, Oracle, off
-from planner.inputs import Inputs
-from planner.levers import Change, Lever, levers
-from planner.optimizer.effort import Effort
+from planner.inputs import Change, Inputs
+from planner.levers import Lever, levers
+from planner.optimizer.search import Effort
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.asked import check_one, check_together

@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError
 from planner.figures import FIGURES
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product, write_in
 from planner.schema.analysis import (
     Comparison,
@@ -202,7 +202,7 @@ def _are_same(first: Scalar, value: Scalar) -> bool:
 
 def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
     """Yield every product that a bill holds, in the order of the bill's sections."""
-    bills = [list(scope.own_lines(plan)) for plan in plans]
+    bills = [list(edition.own_lines(plan)) for plan in plans]
     known: dict[str, Line] = {}
     for line in (line for bill in bills for line in bill):
         known.setdefault(line.sku, line)
@@ -380,12 +380,12 @@ def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
 
 def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the net prices of products that every plan buys."""
-    bills = [{line.sku: line for line in scope.own_lines(plan)} for plan in plans if plan.jobs]
+    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans if plan.jobs]
     for sku, line in bills[0].items() if bills else ():
         if all(sku in bill for bill in bills):
 
             def read(plan: Plan, sku: str = sku) -> Scalar:
-                lines = (each for each in scope.own_lines(plan) if each.sku == sku)
+                lines = (each for each in edition.own_lines(plan) if each.sku == sku)
                 return next((each.unit_net_usd for each in lines), None)
 
             yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", read)

@@ -8,20 +8,18 @@ from dataclasses import dataclass, field
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import FOR_THE_PLAN, Best, Variants, no_worse, operation_of, value_of
+from planner.analysis.variants import FOR_THE_PLAN, Best, Variants, no_worse, value_of
 from planner.analysis.why_not import check_items
 from planner.analysis.why_not import why_not as items_not_bought
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import resolve
 from planner.errors import Finding, InputError, did_you_mean
-from planner.infeasible.moves import threshold
-from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.inputs import Inputs
-from planner.levers import Change, Lever, applied, levers
-from planner.levers.model import one_of, read
-from planner.optimizer.effort import NEXT_WORK
+from planner.infeasible.oracle import Oracle, UndecidedError, threshold
+from planner.inputs import Change, Inputs, applied
+from planner.levers import Lever, levers, one_of, read
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted
+from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
 from planner.plan.limits import binding
 from planner.schema.explanation import Explanation, Known, Marginal, Moved, NextStep, Without
@@ -63,7 +61,7 @@ def explain(
     if not plan.jobs:
         return Explanation(plan=plan)
     prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
-    base, known = prober.base, prober.variants.runs[:1]
+    base = prober.base
     worths: dict[str, object] = {}
     if base.run is None:
         prober.undecided.append("the worth of each limit")
@@ -75,7 +73,7 @@ def explain(
             "without": tuple(_without(prober, plan)),
             "marginals": marginals(prober, plan, steps, progress),
         }
-    items = items_not_bought(inputs, plan, prober.options, asked=asked, known=known)
+    items = items_not_bought(inputs, plan, prober.options, asked=asked)
     why = {"undecided": tuple(prober.undecided), "why_not": items}
     return Explanation(plan=plan).model_copy(update={**worths, **why})
 
@@ -117,8 +115,7 @@ class Prober:
     undecided: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        planned = operation_of(resolve(self.inputs), self.plan)
-        self.variants = Variants(self.inputs, self.options, [] if planned is None else [planned])
+        self.variants = Variants(self.inputs, self.options)
         self.base = self.variants.best()  # without near-optimal tolerance
 
     @property
@@ -361,7 +358,6 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
     if lever.path == floor.path:
         return None
     oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
-    oracle.remember(prober.variants.runs)
     try:
         found = threshold(oracle, lever, (floor,))
     except UndecidedError:

@@ -21,10 +21,10 @@ from planner.case.model import ObjectiveName
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs, applied
-from planner.optimizer.effort import END_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Certificate, optimise, share
+from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
 from planner.schema.problem import Objective
 from planner.sizing.demand import VENDOR_RULES

@@ -15,8 +15,7 @@ from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
-from planner.levers import levers
-from planner.levers.model import written
+from planner.levers import levers, written
 from planner.loader.axes import refuse_overlap
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
@@ -66,8 +65,7 @@ def study(
     spans = spans or defaults(inputs, by, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    known = () if run is None else (run,)
-    found = answers(inputs, scenarios, replace(options, known=known), progress)
+    found = answers(inputs, scenarios, options, progress)
     ends, names = list(map(_end, sides, found)), labels(inputs)
     swings = []
     for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):

@@ -26,9 +26,9 @@ from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
-from planner.optimizer.effort import Effort
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question
+from planner.optimizer.search import Effort
 from planner.schema.analysis import (
     PLANNED,
     CandidatePlan,
@@ -91,7 +91,6 @@ def study(
     """
     unsure, case = unknowns(inputs, dists), resolve(inputs)
     planned = operation_of(case, plan)
-    options = options if planned is None else replace(options, known=(planned,))
     drawn = drawn_values(unsure, points(len(unsure), draw.samples, draw.seed))
     design = np.empty((0, len(unsure)))
     if draw.indices:
@@ -295,7 +294,7 @@ def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
     for run in runs:
         gone = any(count and name not in offered for name, count in run.units.items())
         modes = () if gone else tuple(replace(run, mode=space.mode) for space in ask.spaces)
-        values = [value_of(case, ask.run_of(point)) for point in ask._points(modes)]
+        values = [value_of(case, ask.run_of(point)) for point in ask.points(modes)]
         pick = max if case.maximise else min
         found.append(pick(values, default=math.nan))
     return found

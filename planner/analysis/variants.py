@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -29,10 +29,10 @@ from planner.limits import BY_NAME, COUNTED_IN, SUPPLIES, Limit
 from planner.loader.overrides import checked
 from planner.loader.places import Cell
 from planner.optimizer import bill as bills
-from planner.optimizer.effort import QUESTION_WORK
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate, optimise, share, share_given_away
+from planner.optimizer.search import QUESTION_WORK
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
@@ -54,8 +54,6 @@ TOGETHER = 16
 """Most small groups in one piece."""
 FOR_THE_PLAN = 0.5
 """Share of a time limit that finding the best plan may take."""
-MOST_KNOWN = 8
-"""Plans found before with which a variant is begun."""
 
 
 # One changed problem
@@ -96,11 +94,10 @@ class Best(NamedTuple):
 
 @dataclass
 class Variants:
-    """Best plans of changes of one problem, each begun with the plans found before (``runs``)."""
+    """Best plans of changes of one problem."""
 
     inputs: Inputs
     options: Options
-    runs: list[Run] = field(default_factory=list)
 
     def inputs_of(self, changes: Sequence[Change]) -> Inputs:
         """The problem with changes, which its plans record."""
@@ -119,10 +116,7 @@ class Variants:
         effort = self.options.effort.part(QUESTION_WORK)
         if effort.late:
             return Best(case, None)
-        gap, known = max(gap, self.options.gap), self.runs[-MOST_KNOWN:]
-        proof = optimise(case, gap=gap, effort=effort, ties=ties, known=known)
-        if proof.operation is not None:
-            self.runs.append(proof.operation)
+        proof = optimise(case, gap=max(gap, self.options.gap), effort=effort, ties=ties)
         return Best(case, proof)
 
 
@@ -413,7 +407,6 @@ def solve(asked: Prepared) -> list[Answer]:
         how.gap,
         how.time_limit_s,
         how.ties,
-        how.known,
     )
     pairs = zip(asked.group.scenarios, sweep.answers(), strict=True)
     return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]

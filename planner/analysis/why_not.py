@@ -26,10 +26,10 @@ from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
-from planner.optimizer.checks import broken_limits
 from planner.optimizer.objective import floors, measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import bounds_with
+from planner.optimizer.stores import broken_limits
 from planner.schema.explanation import BreakEven, Forced, Item, ItemKind, WhyNot
 from planner.schema.plan import Plan
 
@@ -58,13 +58,11 @@ def why_not(
     options: api.Options,
     *,
     asked: Sequence[str] = (),
-    known: Sequence[Run] = (),
 ) -> WhyNot:
     """Plans beside the best one, and why each item is not in it.
 
     Args:
         asked: items to answer exactly, with their break-even prices; the others are bounded.
-        known: plans of the problem, or of problems like it, to start with.
 
     Raises:
         InputError: an asked name is no item, or is in the plan.
@@ -80,7 +78,7 @@ def why_not(
     base = WhyNot(objective=goal.name, sense=goal.sense, tie=case.indifference)
     if goal.value is None or planned is None:
         return base.model_copy(update={"message": "there is no plan to compare with"})
-    solved = Solved(inputs, plan, Variants(inputs, options, list(known)), case, planned)
+    solved = Solved(inputs, plan, Variants(inputs, options), case, planned)
     rivals = [_rival_plan(solved, other) for other in others(inputs, case, planned.units)]
     return base.model_copy(
         update={

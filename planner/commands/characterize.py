@@ -14,10 +14,10 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.telemetry import Characterization
-from planner.sources import File, file_path, flat
+from planner.sources import File, file_path
 
 if TYPE_CHECKING:
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
     from planner.schema.telemetry import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
@@ -53,7 +53,7 @@ class Reading(TypedDict, total=False):
 
 
 def characterize(
-    *traces: object,
+    *traces: File,
     window: str | None = None,
     jobs: File | None = None,
     problem: File | None = None,
@@ -67,7 +67,7 @@ def characterize(
     """The checkpoints and training jobs in storage telemetry.
 
     Args:
-        traces: CSV, Excel, JSON or Parquet files, or lists of them.
+        traces: CSV, Excel, JSON or Parquet files.
         window: averaging window of each sample, such as "5 min".
         jobs: table of jobs, for the study of a fleet.
         problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
@@ -84,7 +84,7 @@ def characterize(
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
 
-    files = [file_path(each) for each in flat(traces)]
+    files = [file_path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)
@@ -157,7 +157,7 @@ def _window(cluster: ClusterTrace) -> Window:
     """A stretch of a cluster's trace: of its largest job, around its longest gap."""
     import numpy as np
 
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
 
     length, centre = _MOST_WINDOW_S, cluster.record.start_s
     if cluster.jobs:
@@ -187,8 +187,7 @@ def _write(
     trace: Path,
 ) -> None:
     from planner.report import table_files as files
-    from planner.report.charts.telemetry import trace as trace_chart
-    from planner.report.views.telemetry import charts
+    from planner.report.views.telemetry import charts, trace_chart
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -14,8 +14,8 @@ from planner.analysis.request import one_of, stem_of
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError
 from planner.loader.prices import today
-from planner.report.audience import Audience, for_audience
 from planner.report.blocks import Heading
+from planner.report.edition import Audience, for_audience
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
 from planner.schema.analysis import Comparison, Frontier, Sweep
@@ -171,7 +171,7 @@ def _named(stem: Path, ending: str) -> Path:
 def _sweep_files(record: Any, stem: Path) -> dict[Path, bytes]:
     """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
     from planner.report import table_files
-    from planner.report.sweep_page import page
+    from planner.report.views.sweep import page
 
     files = _named(stem, "parquet"), _named(stem, "csv")
     table_files.write_files(*files, record.columns, record.types, record.table)
@@ -185,7 +185,7 @@ def _sweep_files(record: Any, stem: Path) -> dict[Path, bytes]:
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     """Charts with something drawn as PNG and SVG by path, named by ``stem`` and the chart."""
-    from planner.report.charts.picture import png, svg
+    from planner.report.picture import png, svg
 
     found = {}
     for chart in (each for each in charts if each.panels):
@@ -264,7 +264,7 @@ def write_plan(
         InputError: NetBox files of a plan without racks, or a file cannot be written.
     """
     from planner.analysis.verification import open_plan
-    from planner.report import bill
+    from planner.report.exports import bill, bill_csv, bill_json
     from planner.workbook import write
 
     if not plan.lines:
@@ -285,9 +285,9 @@ def write_plan(
     contents = {file("xlsx"): stream.getvalue()}
     if inside:
         contents[file("plan.json")] = f"{as_json(plan)}\n".encode()
-    for kind, as_bytes in (("bill.csv", bill.csv_bytes), ("bill.json", bill.json_bytes)):
+    for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
         if kind in also:
-            made = bill.bill(opened.plan, edition.audience, prices)
+            made = bill(opened.plan, edition.audience, prices)
             contents[file(kind)] = as_bytes(made, prices)
     if html:
         contents[file("html")] = plan_page(opened.plan, edition)
@@ -309,7 +309,7 @@ def _cable_files(
     if not {"cables", "netbox"} & {*also}:
         return {}, []
     from planner.plan.cables import cable_schedule
-    from planner.report import netbox
+    from planner.report.exports import cables_csv, netbox_files
     from planner.workbook import tables
 
     if "netbox" in also and not opened.plan.racks:
@@ -320,8 +320,8 @@ def _cable_files(
     sheets: list[Sheet] = []
     if "cables" in also:
         sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
-        contents[file("cables.csv")] = netbox.schedule_csv(schedule)
+        contents[file("cables.csv")] = cables_csv(schedule)
     if "netbox" in also:
-        found = netbox.files(opened.plan, schedule)
+        found = netbox_files(opened.plan, schedule)
         contents |= {file(f"netbox-{key}.csv"): data for key, data in found.items()}
     return contents, sheets

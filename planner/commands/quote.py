@@ -26,14 +26,14 @@ from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.products import (
     ANSWER_COLUMNS,
     QUESTIONS,
-    catalog_text,
     one_line,
     unlikely_prices,
     yaml_text,
 )
 from planner.report.blocks import Facts, Text
 from planner.report.views.plan import of_limit
-from planner.report.words import clean, duration, listed, size, years
+from planner.report.words import clean, duration, listed, significant, years
+from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
@@ -197,8 +197,6 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         "currency": quote.currency,
         "decimal": quote.decimal,
         "columns": dict(quote.columns),
-        "sheets": list(mapping.sheets),
-        "leave_out": list(mapping.leave_out),
         "quantities": dict(mapping.quantities),
         "items": items,
     }
@@ -208,6 +206,54 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         for each in quote.asked
     )
     return dump({name: value for name, value in fields.items() if value}) + unknown
+
+
+def catalog_text(quote: Quote) -> str:
+    """A catalog of a quote's unknown products, with the missing figures as comments on top."""
+    products = [product for product in quote.asked if product.category is not None]
+    title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}"
+    families = [
+        {"id": f"{each.id}_fs", "vendor": one_line(quote.vendor), "name": _model(each)}
+        for each in products
+        if each.category == "storage"
+    ]
+    data = {
+        "catalog": one_line(f"{quote.vendor}, products of a quote of {quote.date}"),
+        "sources": {"quote": {"title": one_line(title)}},
+        **({"families": families} if families else {}),
+        "items": [_catalog_item(each, quote.vendor) for each in products],
+    }
+    head = "# Add these figures with their source; until then the planner leaves the product out:\n"
+    missing = (f"#   {each.id}: {', '.join(each.figures)}\n" for each in products if each.figures)
+    return head + "".join(missing) + dump(data)
+
+
+def _model(product: Product) -> str:
+    return one_line(product.description or product.part_number)
+
+
+def _catalog_item(product: Product, vendor: str) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": product.id, "vendor": one_line(vendor), "model": _model(product)}
+    if product.part_number:
+        item["part_number"] = one_line(product.part_number)
+    item["category"] = product.category
+    if product.category == "storage":
+        item["family"] = f"{product.id}_fs"
+    basis = product.known.get("basis", "")
+    for path in sorted(product.known.keys() - {"basis"}):
+        section, _, name = path.rpartition(".")
+        figure: dict[str, Any] = {"value": product.known[path]}
+        if section == "ports":
+            count, speed = product.known[path].split(" x ")
+            figure = {"count": int(count), "speed": speed}
+        note = one_line(f"as quoted, cell {product.cells[path]}")
+        figure |= {"source": "quote", "confidence": "medium", "note": note}
+        if basis and path in ("provides.read", "provides.write"):
+            stated = re.fullmatch(r"(nameplate|data ?sheet|specified|spec)", basis.strip().lower())
+            measured = {"basis": "measured", "benchmark": one_line(basis)}
+            figure |= {"basis": "nameplate"} if stated else measured
+        (item.setdefault(section, {}) if section else item)[name] = figure
+    return item
 
 
 # The request
@@ -298,7 +344,8 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
         yield "What it is for", f"{words}, in {_precisions(inputs)}"
     waits = "written while the job goes on" if job.mode == "async" else "the job waits"
-    each = f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}"
+    each = significant(job.checkpoint_gb, "GB")
+    each += f" each, to storage about every {duration(job.to_storage_s)}"
     yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
     limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]

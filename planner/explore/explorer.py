@@ -17,7 +17,7 @@ from planner.errors import PlannerError
 from planner.figures import capital
 from planner.loader import read_document
 from planner.loader.yaml12 import dump
-from planner.optimizer.effort import Effort
+from planner.optimizer.search import Effort
 from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 
@@ -272,17 +272,7 @@ def _places(
             yield from _places(value, rest, f"{path}.{key}".removeprefix("."), below)
 
 
-# The page
-
-
 def go_on(effort: Effort) -> None:
     """Raise CancelledError where another move took the place of this one."""
     if math.isinf(effort.work):
         raise CancelledError
-
-
-def tile(label: str, text: str, before: str, change: str, better: float) -> dict[str, Any]:
-    """A figure of the page with its difference to the problem as it is; ``better`` by its sign."""
-    same = text == before
-    sign = 0 if same else (better > 0) - (better < 0)
-    return {"label": label, "text": text, "change": "" if same else change, "better": sign}

@@ -6,19 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 
 from planner.case.resolve import why_excluded, why_not_wanted
-from planner.infeasible.moves import Threshold, move_together, share_of, threshold
 from planner.infeasible.oracle import (
     Oracle,
+    Threshold,
     UndecidedError,
     conflicts,
     given_up,
     minimal,
+    move_together,
     off,
+    share_of,
+    threshold,
 )
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers
 from planner.loader.checks import check_problem
-from planner.optimizer.effort import CONFLICT_WORK, REASONS_WORK, Effort
+from planner.optimizer.search import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
 from planner.schema.plan import Combined, Conflict, Infeasibility, Named, Step
 

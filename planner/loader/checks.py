@@ -14,21 +14,14 @@ from functools import cache
 from planner import shipped
 from planner.errors import Finding, Severity, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import (
-    NOTHING_ASKED,
-    Inputs,
-    asked_figures,
-    demanded,
-    job_size,
-    named_items,
-    needs,
-)
+from planner.inputs import NOTHING_ASKED, Inputs, asked_figures, job_size, named_items, needs
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import PortGroup, Switch
-from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
+from planner.schema.job import Job, LocalLevel
 from planner.schema.problem import OutOfBand
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
+from planner.units import rate_wanted
 
 Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
 """(code, path in the problem file, cause, fix, severity where it is no error)"""
@@ -54,7 +47,6 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _unbounded,
         _checkpoints,
         _levels,
-        _families,
         _companions,
         _fabrics,
         _ports,
@@ -108,7 +100,10 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
 def _required(inputs: Inputs) -> Iterator[Fault]:
     """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
-    training = job.training
+    training, code = job.training, problem.currency
+    if code not in (None, "USD", *problem.exchange):
+        message = f"money is to be shown in {code}, and no rate of {code} is known"
+        yield "exchange", "currency", message, rate_wanted(str(code))
     if needs(problem, "term") and problem.term is None:
         minimized = problem.objective.minimize
         who = "TCO, opex, energy or colocation"
@@ -160,9 +155,9 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
-    """Two sizes of one checkpoint; stalls longer than the interval."""
-    job, checkpoint = inputs.problem.job, inputs.problem.job.checkpoint
-    size_gb, each = checkpoint.size_gb, job.bytes_per_parameter
+    """Two sizes of one checkpoint."""
+    job, size_gb = inputs.problem.job, inputs.problem.job.checkpoint.size_gb
+    each = job.bytes_per_parameter
     both = size_gb is not None and "bytes_per_parameter" in job.model_fields_set
     if both and size_gb and job.parameters is not None:
         each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
@@ -174,15 +169,6 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
             )
             fix = "give only one of the two"
             yield "size-mismatch", job_path("checkpoint.size"), message, fix
-    interval, stall_s = checkpoint.interval, checkpoint.known_stall_s
-    longest_s = math.inf
-    if isinstance(interval, FixedInterval | OptimalInterval):
-        longest_s = interval.every_s if isinstance(interval, FixedInterval) else interval.max_s
-    if checkpoint.mode != "sync" and longest_s <= stall_s:
-        severity: Severity = "error" if checkpoint.mode == "async" else "warning"
-        message = f"the stall of {stall_s:g} s is not shorter than the interval of {longest_s:g} s"
-        fix = "shorten the stall or lengthen the interval"
-        yield "stall-too-long", job_path("checkpoint.stall"), message, fix, severity
 
 
 def _levels(inputs: Inputs) -> Iterator[Fault]:
@@ -234,16 +220,6 @@ def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
         message = "a local copy survives every class of failures, so storage would not be needed"
         fix = "name the class of failures that takes all copies, such as rack: no"
         yield "recovers", f"{path}.recovers", message, fix
-
-
-def _families(inputs: Inputs) -> Iterator[Fault]:
-    problem, limit = inputs.problem, inputs.problem.storage.max_families
-    items = [item for item in inputs.items if item.category == "storage"]
-    forced = sorted({str(item.family) for item in items if demanded(problem, item.id)})
-    if len(forced) > limit:
-        key = "storage.max_families"
-        message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
-        yield "families", key, message, f"raise {key} from {limit} to {len(forced)}"
 
 
 def _companions(inputs: Inputs) -> Iterator[Fault]:

@@ -256,12 +256,22 @@ class Kernel:
 
     @cached_property
     def _joined(self) -> list[Places]:
-        """The compute fabric of each type that may join several, by way of the job."""
+        """The compute fabric of each type that may join several, by way; see `Case.fabric_of`."""
         case = self.case
-        return [
-            np.array([case.fabric_of(each, (way.id,)) for way in case.ways], dtype=np.int64)
-            for each in case.rewired
-        ]
+        design = {
+            f: name for s in case.systems for f, name in zip(s.fabrics, s.designs, strict=True)
+        }
+        names = [*dict.fromkeys(design.values()), ""]
+        own = np.array([-1 if way.fabric is None else way.fabric for way in case.ways])
+        of_way = np.array([names.index(design.get(fabric, "")) for fabric in own.tolist()])
+        owner = np.repeat(np.arange(len(case.systems)), [len(s.ways) for s in case.systems])
+        found = []
+        for row, system in enumerate(case.systems):
+            if len(system.fabrics) > 1:
+                joins = dict(zip(system.designs, system.fabrics, strict=True))
+                joined = np.array([joins.get(name, system.fabrics[0]) for name in names])[of_way]
+                found.append(np.where((owner == row) & (own >= 0), own, joined))
+        return found
 
     def _size(self, quantity: Steps, terms: PlacedTerms, counts: Numbers, *, least: bool) -> Flags:
         """Fill in the outputs of a fabric; return where one of its sizes is large enough."""

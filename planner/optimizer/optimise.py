@@ -20,14 +20,21 @@ from planner.case.figures import cap, unlimited
 from planner.errors import SolverError
 from planner.figures import RATIOS
 from planner.optimizer.bill import Counts, Numbers, Places
-from planner.optimizer.checks import broken_limits, is_orderly
-from planner.optimizer.columns import TCO, TIES, Columns, least_column
 from planner.optimizer.dominance import without_dominated
-from planner.optimizer.effort import Effort
-from planner.optimizer.objective import LOGARITHMIC, TIE_TOLERANCE, floors, measure
+from planner.optimizer.objective import (
+    LOGARITHMIC,
+    TCO,
+    TIE_TOLERANCE,
+    TIES,
+    Columns,
+    floors,
+    least_column,
+    measure,
+)
 from planner.optimizer.operate import Run, operate
-from planner.optimizer.search import Answer, Held, Point, Search, Worth
+from planner.optimizer.search import Answer, Effort, Held, Point, Search, Worth
 from planner.optimizer.space import Boxes, Space
+from planner.optimizer.stores import broken_limits, is_orderly
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -75,7 +82,6 @@ def optimise(
     gap: float = 2e-6,
     effort: Effort | None = None,
     ties: bool = True,
-    known: Sequence[Run] = (),
 ) -> Certificate:
     """The best plan of a case with its certificate.
 
@@ -84,17 +90,15 @@ def optimise(
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             nothing is given away, and it takes a fraction of the time.
-        known: plans of similar cases. Those that are plans of this one, too, are begun with: what
-            is worse is ruled out from the start.
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
     case = without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
-    answer = Question(case, gap, effort, ties=ties).answer(known)
+    answer = Question(case, gap, effort, ties=ties).answer()
     if case is not whole and answer.status == "unbounded":
-        answer = Question(whole, gap, effort, ties=ties).answer(known)
+        answer = Question(whole, gap, effort, ties=ties).answer()
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
@@ -211,9 +215,9 @@ class Question:
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
 
-    def answer(self, known: Iterable[Run] = ()) -> Certificate:
+    def answer(self) -> Certificate:
         """The plan to take, with its certificate."""
-        (found,) = self.answers(self.columns.limits(self.case)[:, None], self._points(known))
+        (found,) = self.answers(self.columns.limits(self.case)[:, None])
         if found.first.point is None:
             return self._certificate("infeasible" if found.first.ended else "no_solution", found)
         return self._certificate("unbounded" if found.endless else "optimal", found)
@@ -272,8 +276,8 @@ class Question:
             hold.begin = search.kept_boxes()
         return answers
 
-    def _points(self, runs: Iterable[Run]) -> list[Point]:
-        """Return known plans as purchases of the spaces, at the best number of GPUs."""
+    def points(self, runs: Iterable[Run]) -> list[Point]:
+        """The purchases of plans of other cases, each mode at the best number of GPUs."""
         limits, found = self.columns.limits(self.case)[:, None], []
         for run in runs:
             for space in self.spaces:

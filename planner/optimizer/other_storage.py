@@ -17,10 +17,9 @@ import numpy as np
 from planner.case import Case, Storage
 from planner.figures import OBJECTIVES, RATIOS
 from planner.optimizer.bill import Counts, Flags
-from planner.optimizer.checks import broken_limits, is_orderly, least_order, unmet_needs
 from planner.optimizer.objective import floors, measure, natural, work_of_ratio
 from planner.optimizer.operate import Run, goodput_with, operate
-from planner.optimizer.stores import stored
+from planner.optimizer.stores import broken_limits, is_orderly, least_order, stored, unmet_needs
 from planner.optimizer.work import most_gpus
 
 MOST_UNITS = 4096

@@ -29,8 +29,7 @@ from planner.case.items import Offer
 from planner.case.job import ROUNDING
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION, SUPPLIES
-from planner.optimizer.bandwidth import Bandwidth
-from planner.optimizer.counts import Counts, Expression, Purchases, Rows, value_of
+from planner.optimizer.counts import Bandwidth, Counts, Expression, Purchases, Rows, value_of
 from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
 
 CLEAN = 1e-8

@@ -52,8 +52,9 @@ AGREED = 3e-6
 WITHIN = 3e-7
 """Share by which a bill is asked to be clearly as good as the search asks: one that the search
 refused by a rounding is none that it missed."""
-SPREAD = {"gpus": (0.9, 1.1), "write": (0.5, 2.0), "read": (0.5, 2.0), "endured": (0.5, 2.0)}
-"""First tangents: at the plan's operating point, and at these multiples of each of its figures."""
+_FAR = (0.5, 0.9, 1.1, 2.0)
+SPREAD = {"gpus": (0.9, 0.99, 1.01, 1.1), "write": _FAR, "read": _FAR, "endured": _FAR}
+"""First tangents: at a plan's operating point, and at these multiples of each of its figures."""
 
 
 class Proof(NamedTuple):
@@ -343,7 +344,8 @@ class _Prover(NamedTuple):
             return stage
         if stage.program.useful.concave and not self.demands:
             stage.program.measure_work()
-            tangents = first_tangents(stage, point_of(case, run))
+            plans = [run, *(p for p in (self.answer.operation,) if p and team_of(case, p) == team)]
+            tangents = first_tangents(stage, [point_of(case, p) for p in plans])
             if tangents is not None:
                 stage.bound_work(tangents)
                 return stage
@@ -446,15 +448,19 @@ class _Prover(NamedTuple):
         stage.program.row("hold_objective", row)
 
 
-def first_tangents(stage: Stage, at: Point) -> list[tuple[Measure, Tangent]] | None:
-    """Tangents around a plan; None where one cuts off a point that was worked out."""
+def first_tangents(stage: Stage, plans: Sequence[Point]) -> list[tuple[Measure, Tangent]] | None:
+    """Tangents around plans; None where one cuts off a point that was worked out."""
     program = stage.program
     ceiling = math.inf if program.endured is None else float(program.endured.upBound)
-    at = at._replace(endured=min(at.endured, ceiling) if program.endured is not None else math.inf)
-    points = [at]
-    for name, factors in SPREAD.items():
-        if name in program.coordinates:
-            points += [_scaled(stage, at, name, factor) for factor in factors]
+    points: list[Point] = []
+    for at in plans:
+        here = at._replace(
+            endured=math.inf if program.endured is None else min(at.endured, ceiling)
+        )
+        points.append(here)
+        for name, factors in SPREAD.items():
+            if name in program.coordinates:
+                points += [_scaled(stage, here, name, factor) for factor in factors]
     tangents = stage.tangents_at(points)
     for measure in program.work:
         own = [tangent for other, tangent in tangents if other == measure]

@@ -29,14 +29,16 @@ from planner.case.figures import cap, cap_in_use
 from planner.case.items import Offer, Storage
 from planner.case.job import ROUNDING, Mode
 from planner.optimizer.bill import TOLERANCE, Bills, Counts, Flags, Kernel, Numbers, Places
-from planner.optimizer.checks import Vendors, least_order, unmet_needs
-from planner.optimizer.columns import TCO, WRITTEN, Columns, most_each
 from planner.optimizer.gpus_in_use import BestUse
+from planner.optimizer.objective import TCO, WRITTEN, Columns, most_each
 from planner.optimizer.stores import (
     Stores,
+    Vendors,
     endurance_tb_per_day,
+    least_order,
     nameplates,
     stored,
+    unmet_needs,
     with_bursts,
     worn_interval_s,
 )

@@ -21,11 +21,10 @@ from planner.case import Case
 from planner.limits import Limit
 from planner.optimizer.bill import TOLERANCE, Flags, Numbers, Places
 from planner.optimizer.dominance import without_dominated
-from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question, Settled, of_whole
-from planner.optimizer.search import Answer, Point, Search
+from planner.optimizer.search import Answer, Effort, Point, Search
 
 FIRST, TOGETHER = 8, 64
 """Scenarios that are searched together: at first, then twice as many each time, and at most."""
@@ -63,7 +62,6 @@ class Sweep:
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
         ties: whether equally good plans are told apart, as where a scenario is solved by itself.
-        known: plans of similar cases to begin with, where ties are not told apart.
     """
 
     case: Case
@@ -72,7 +70,6 @@ class Sweep:
     gap: float
     time_limit_s: float | None = None
     ties: bool = False
-    known: Sequence[Run] = ()
 
     def answers(self) -> list[SweepAnswer]:
         """An answer for each scenario, in order."""
@@ -91,8 +88,6 @@ class Sweep:
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
         self.best = np.full(len(most), -1, dtype=np.int64)
-        for point in self.question._points(self.known):
-            self._take(point, self._value_of(point))
         self._settle()
         return self._answers()
 

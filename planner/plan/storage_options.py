@@ -18,9 +18,10 @@ from planner.case.job import write_needed_gb_per_s
 from planner.figures import RATIOS
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
+from planner.optimizer.dominance import without_dominated
 from planner.optimizer.objective import measure, natural, work_of_ratio
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import Certificate
+from planner.optimizer.optimise import Certificate, of_whole
 from planner.optimizer.other_storage import OtherStorage
 from planner.plan import assemble
 from planner.schema.catalog import Item
@@ -77,10 +78,12 @@ def _options(
     """Yield the plan's own storage, then each other family that carries its operation."""
     inputs, case = costs.inputs, costs.case
     bound = None if answer.bound is None else natural(case.objective, answer.bound)
-    others = OtherStorage(case, chosen, bound, max(WITHIN, case.indifference))
+    few = without_dominated(case)
+    others = OtherStorage(few, chosen, bound, max(WITHIN, case.indifference))
     yield _option(costs, chosen, 0, others.shortfall(chosen), None)
     for other in others.found(costs.at_list):
-        run = other.operation
+        run = of_whole(case, other.operation)
+        assert run is not None
         value = measure(case, case.objective)(run)
         shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
         check(assemble(inputs, case, shown, solver=solver, gap=0.0))

@@ -17,7 +17,9 @@ from typing import Any
 from planner.schema.plan import Plan
 
 MOST_BYTES = 20_000_000
-"""A plan has far fewer, and what it carries unpacked, too."""
+"""A plan has far fewer."""
+MOST_INPUTS_BYTES = 200_000_000
+"""What a plan carries, unpacked, has fewer: of 10,000 products some 30 MB."""
 
 _DIGITS = 16
 
@@ -73,7 +75,7 @@ def _packed(text: str) -> str:
 def _unpacked(packed: str) -> str | None:
     try:
         reader = zlib.decompressobj()
-        text = reader.decompress(base64.b64decode(packed, validate=True), MOST_BYTES)
+        text = reader.decompress(base64.b64decode(packed, validate=True), MOST_INPUTS_BYTES)
         return text.decode() if reader.eof else None
     except (binascii.Error, zlib.error, ValueError):
         return None

@@ -116,9 +116,7 @@ class QuoteMap(Model):
     currency: Currency | None = None
     decimal: Literal["point", "comma"] | None = None
     date: Day | None = None
-    sheets: tuple[Text, ...] = ()
     items: dict[Text, Identifier] = {}
-    leave_out: tuple[Text, ...] = ()
     quantities: dict[Text, PositiveWhole] = {}
 
 

@@ -111,19 +111,12 @@ class Infeasibility(Record):
         """The explanation as one line."""
         parts = list(self.reasons) or ["no plan meets every limit"]
         for conflict in self.conflicts:
-            *names, last = (limit.in_words for limit in conflict.limits)
-            if names:
-                parts.append(f"{', '.join(names)} and {last} cannot hold together")
-            else:
-                parts.append(f"{last} cannot be met")
-        if self.changes:
-            more = len(self.changes) - _MOST_NAMED
-            changes = ", or ".join(_short(step) for step in self.changes[:_MOST_NAMED])
-            rest = f" ({more} more ways)" if more > 0 else ""
-            parts.append(f"there is a plan if you {changes}{rest}")
-        elif self.combined is not None:
-            changes = " and ".join(_short(step) for step in self.combined.steps)
-            parts.append(f"there is a plan if you {changes}")
+            names = " and ".join(limit.in_words for limit in conflict.limits)
+            parts.append(f"{names} cannot {'hold together' if conflict.limits[1:] else 'be met'}")
+        combined = self.combined.steps if self.combined is not None else ()
+        if steps := self.changes[:_MOST_NAMED] or combined:
+            texts = (", or " if self.changes else " and ").join(_short(step) for step in steps)
+            parts.append(f"there is a plan if you {texts}")
         if self.undecided:
             parts.append(f"{UNDECIDED}: {', '.join(self.undecided)}")
         return "; ".join(parts)

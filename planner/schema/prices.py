@@ -317,8 +317,7 @@ class PriceBook(Model):
     """A file of prices; later books override earlier ones, but for terms that they do not state."""
 
     price_book: Text
-    currency: CurrencyCode = "USD"
-    exchange: Exchange = {}
+    currency: Literal["USD"] = "USD"
     include: tuple[Text, ...] = ()
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}

@@ -98,9 +98,7 @@ def job_of(
         size = Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
     inferred = int(np.sum(~track.alone))
     interval = _interval(track, found)
-    drain, resolved, notes = drain_of(
-        own, size, trace.sample_s, window_s, inferred / len(track.times)
-    )
+    drain, resolved, notes = drain_of(own, size, trace.sample_s, window_s)
     overlap = ratio(drain, interval)
     if not resolved:
         value = drain.value / interval.value
@@ -168,9 +166,7 @@ Drain = tuple[Measured, bool, tuple[str, ...]]
 """A drain, whether the samples resolve it, and notes."""
 
 
-def drain_of(
-    own: Bursts, size: Measured, sample_s: float, window_s: float | None, others: float = 0.0
-) -> Drain:
+def drain_of(own: Bursts, size: Measured, sample_s: float, window_s: float | None) -> Drain:
     """The usual drain of some bursts.
 
     Args:
@@ -178,14 +174,12 @@ def drain_of(
         size: volume of each.
         sample_s: the usual time between samples.
         window_s: averaging window of each, None where unknown.
-        others: share of the checkpoints that were written together with other jobs' and are not
-            among the bursts; they may have taken longer.
     """
     if window_s is not None and window_s > sample_s:
         return _through_window(own, sample_s, window_s)
     edges = median_with_range(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
     if edges.value >= _RESOLVED_SAMPLES * sample_s:
-        return _by_shape(own, edges, sample_s, others)
+        return _by_shape(own, edges, sample_s)
     # It fills at most one sample. Where many are seen, some fill one wholly, so that the largest
     # bandwidths show its duration; one shorter than a sample never does.
     least = size.value / float(np.quantile(own.peak, _HIGH))
@@ -194,10 +188,9 @@ def drain_of(
     return Measured(value=least, low=(1 - _OFF) * least, high=(1 + _OFF) * least), True, ()
 
 
-def _by_shape(own: Bursts, edges: Measured, sample_s: float, others: float) -> Drain:
+def _by_shape(own: Bursts, edges: Measured, sample_s: float) -> Drain:
     """The drain by its edges, its range widened by the uncertainty of its shape."""
     low, high = edges.low or 0.0, _high(edges)
-    high = max(high, float(np.quantile(own.duration_s, 0.5 / max(1.0 - others, 0.5))))
     stands_out, error = _standing_out(own, sample_s, sample_s)
     even, count = float(np.median(own.size_gb / own.height)), stands_out - sample_s
     notes: tuple[str, ...] = ()
@@ -236,15 +229,13 @@ def _through_window(own: Bursts, sample_s: float, window_s: float) -> Drain:
 def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float, float]:
     """Mean time that bursts stand out, and half of its range.
 
-    A drain farther from the usual than scatter and a window has other traffic at its end. Where
-    drains begin at the same place in each sample the mean may be off by half a sample.
+    A drain farther from the usual than scatter and a window has other traffic at its end.
     """
     span: Numbers = own.span_s
     reach_s = max(_STRAY * sample_s, _STRAY * scatter(span), window_s)
     kept = np.abs(span - np.median(span)) <= reach_s
-    locked = abs(np.mean(np.exp(2j * np.pi * own.start_s[kept] / sample_s)))
     off = Z * float(np.std(span[kept] - own.duration_s[kept])) / math.sqrt(kept.sum())
-    return float(np.mean(span[kept])), math.hypot(off, 0.5 * sample_s * float(locked))
+    return float(np.mean(span[kept])), off
 
 
 # The table

@@ -32,7 +32,7 @@ class ReadOptions:
         time, write, read, cluster: names of the columns; None finds them by their names. Columns of
             dates and of times are written DATE+TIME; with ``sum`` a pattern stands for several.
         sum: add up columns of one kind, and rows of one time.
-        unit: of the figures, a bandwidth or a size; None reads it from the column's name or cells.
+        unit: of the figures, a bandwidth or a size; None reads it from the column's name.
         decimal: decimal mark of figures in text, "." or ","; None: a point, and no thousands.
         time_format: format of times for ``strptime``; None recognises it.
         read_as: kind of the figures; None recognises it by the unit and their monotony.
@@ -88,9 +88,7 @@ _MOST_SAMPLES = 10_000_000
 _PARTIAL = 0.2
 """Share of times with missing rows above which rows are not of the same times."""
 
-_CELL = re.compile(r"^([-+\d.,eE' \xa0]*\d\.?)\s*(\D.*)?$")
 _VALUE = re.compile(r"(?i)^_?value$")
-_FIX_UNIT = "give it, for example --unit GB/s, or --unit B for bytes"
 
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
@@ -114,18 +112,18 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
         date, clock = (part.str.replace(r"[ T]00:00:00$", "", regex=True) for part in parts)
         when = date + " " + clock
     time_s, dated = read_times(when, options.time_format, file)
-    ways = [
-        [_read_figures(table[name], columns.unit, options, file, line) for name in names]
+    write, *reads = [
+        np.sum(
+            [_read_figures(table[name], columns.unit[0], options, file) for name in names], axis=0
+        )
         for names in (columns.writes, columns.reads)
+        if names
     ]
-    if len({is_rate for way in ways for _, is_rate in way}) > 1:
-        raise refusal(file, "columns are bandwidths as well as sizes", "write all alike")
-    write, *reads = [np.sum([figures for figures, _ in way], axis=0) for way in ways if way]
     for name, rows in _clusters(table, columns, path.name.split(".")[0], file):
         if columns.host is not None:
             _check_hosts(table[columns.host].iloc[rows], time_s[rows], options, file)
         read = reads[0][rows] if reads else None
-        raw = Raw(name, file, time_s[rows], write[rows], read, ways[0][0][1], dated, options.sum)
+        raw = Raw(name, file, time_s[rows], write[rows], read, columns.unit[1], dated, options.sum)
         raw = _sum_by_time(raw) if options.sum else raw
         if len(raw.time_s) > _MOST_SAMPLES:
             message = f"cluster '{name}' has more than {_MOST_SAMPLES:,} samples"
@@ -216,57 +214,25 @@ def _spread_series(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     return table
 
 
-def _read_figures(
-    cells: Cells, unit: Unit | None, options: ReadOptions, file: str, line: int | None
-) -> tuple[Numbers, bool]:
-    """A column of traffic in GB/s or GB, and whether it is a bandwidth.
-
-    Args:
-        unit: of figures without a unit of their own (``12.5 GB/s``).
-    """
-    kind = cells.dtype
-    if isinstance(kind, np.dtype) and kind.kind in "bmM":
-        raise refusal(file, f"column '{cells.name}' holds {kind}, not numbers", line=line)
-    no_unit = refusal(file, f"column '{cells.name}' does not say its unit", _FIX_UNIT, line)
-    if isinstance(kind, np.dtype) and kind.kind in "iuf":
-        if unit is None:
-            raise no_unit
-        return cells.to_numpy(float) * unit[0], unit[1]
+def _read_figures(cells: Cells, gb: float, options: ReadOptions, file: str) -> Numbers:
+    """A column of traffic in GB/s or GB; ``gb`` is its unit."""
+    if pd.api.types.is_bool_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells):
+        raise refusal(file, f"column '{cells.name}' holds {cells.dtype}, not numbers")
+    if pd.api.types.is_numeric_dtype(cells):
+        return np.asarray(cells.to_numpy(float, na_value=np.nan) * gb)
     text = cells.astype("string").str.strip()
     text = text.mask(text.isin(EMPTY))
-    values: dict[str, float] = {}
-    rates = set[bool]()
-    for cell in text.dropna().unique():
-        number, own = _split_figure(cell, options.decimal)
-        of_cell = traffic_unit(own) if own else unit
-        if number is None or (own and of_cell is None):
-            message = f"'{cell[:60]}' " + ("is not a number" if number is None else "has no unit")
-            fix = "write every figure alike, such as 12.5 or 12.5 GB/s"
-            fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
-            at = int(cells.index[(text == cell).fillna(False)][0])
-            raise refusal(file, message, fix, at)
-        if of_cell is None:
-            raise no_unit
-        values[cell] = number * of_cell[0]
-        rates.add(of_cell[1])
-    if len(rates) > 1:
-        message = f"cells of '{cells.name}' are bandwidths as well as sizes"
-        raise refusal(file, message, "write every figure alike")
-    return text.map(values).to_numpy(float, na_value=np.nan), rates.pop() if rates else True
-
-
-def _split_figure(cell: str, decimal: str | None) -> tuple[float | None, str]:
-    """Number and unit of a cell; no number where there is none."""
-    match = _CELL.match(cell)
-    if match is None:
-        return None, ""
-    digits = re.sub("[' \xa0]", "", match[1])
-    if decimal is not None:
-        digits = digits.replace("," if decimal == "." else ".", "").replace(decimal, ".")
-    try:
-        return float(digits), match[2] or ""
-    except ValueError:
-        return None, ""
+    if options.decimal is not None:
+        thousands = "," if options.decimal == "." else "."
+        text = text.str.replace(thousands, "").str.replace(options.decimal, ".")
+    numbers = pd.to_numeric(text, errors="coerce")
+    wrong = text.notna() & numbers.isna()
+    if wrong.any():
+        cell = str(cells[wrong].iloc[0])[:60]
+        fix = "write plain numbers, with the unit in the column's name or --unit"
+        fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
+        raise refusal(file, f"'{cell}' is not a number", fix, int(cells.index[wrong][0]))
+    return np.asarray(numbers.to_numpy(float, na_value=np.nan) * gb)
 
 
 # Columns
@@ -310,15 +276,15 @@ class Columns:
         writes, reads: traffic; several are added up.
         cluster: names of clusters.
         host: names of hosts or devices, which must not be mixed unnoticed.
-        unit: unit of traffic; None where only cells can tell.
+        unit: unit of traffic.
     """
 
     time: tuple[str, ...]
     writes: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-    cluster: str | None = None
-    host: str | None = None
-    unit: Unit | None = None
+    reads: tuple[str, ...]
+    cluster: str | None
+    host: str | None
+    unit: Unit
 
 
 def find_columns(
@@ -386,10 +352,8 @@ def _fitting(
     return tuple(fitting), "" if fitting else message, fix
 
 
-def _common_unit(
-    columns: Sequence[str], options: ReadOptions, file: str, line: int | None
-) -> Unit | None:
-    """Unit of all columns of traffic; None where no name has one."""
+def _common_unit(columns: Sequence[str], options: ReadOptions, file: str, line: int | None) -> Unit:
+    """Unit of all columns of traffic."""
     if options.unit is not None:
         found = traffic_unit(options.unit)
         if found is None:
@@ -402,6 +366,9 @@ def _common_unit(
         if unit_of_name(name) != first:
             message = f"columns '{columns[0]}' and '{name}' are in different units"
             raise refusal(file, message, "bring them into one, in GB/s", line=line)
+    if first is None:
+        fix = "give it, for example --unit GB/s, or --unit B for bytes"
+        raise refusal(file, f"column '{columns[0]}' does not say its unit", fix, line)
     return first
 
 

@@ -135,18 +135,10 @@ def _add_singles(track: Track, bursts: Bursts, free: Flags, sample_s: float) -> 
 
 
 def _apart(track: Track, times: Numbers) -> Flags:
-    """Mask of times no nearer to the job's events than its rhythm allows.
-
-    Of those that are too near to one another the first is taken.
-    """
+    """Mask of times no nearer to the job's events than its rhythm allows."""
     least = _EARLY * track.interval_s - track.tolerance_s
     before, after = neighbours(track.times, times)
-    fits = (times - before >= least) & (after - times >= least)
-    last = -np.inf
-    for place in np.flatnonzero(fits):
-        fits[place] = times[place] - last >= least
-        last = times[place] if fits[place] else last
-    return fits
+    return (times - before >= least) & (after - times >= least)
 
 
 def _predict(

@@ -291,11 +291,12 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
 def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     """Require that each item that may be bought was searched, or is listed with a reason."""
     left_out = {entry.sku: entry.reason for entry in plan.not_considered}
+    searched = {*plan.searched}
     for sku, item in basis.items.items():
         if item.category in DECIDED:
             reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
             real = reason is not None or _can_be_left_out(basis, item, left_out.get(sku, ""))
-            once = (sku in plan.searched) != (sku in left_out) and (real or sku in plan.searched)
+            once = (sku in searched) != (sku in left_out) and (real or sku in searched)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
             right = reason is None or sku in left_out
             found.require(right, f"not_considered: {sku} is missing, {reason}")
@@ -330,7 +331,7 @@ def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
     named = names is None or item.is_bulk or (item.id if system else item.family) in names
     named = named and (consider.vendors is None or item.vendor in consider.vendors)
     clusters = [family.cluster for family in basis.inputs.families if family.cluster]
-    priced = {part.item for cluster in clusters for part in cluster.parts} | {*basis.inputs.prices}
+    part = any(part.item == item.id for cluster in clusters for part in cluster.parts)
     reasons = {
         "a component is not bought alone": item.category == "component",
         "excluded by the problem": basis.rule(item.id).exclude,
@@ -340,6 +341,6 @@ def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
         f"lifecycle is {item.lifecycle}": decided
         and bought > 0
         and item.lifecycle not in consider.lifecycle,
-        "no price": bought > 0 and item.id not in priced,
+        "no price": bought > 0 and not part and item.id not in basis.inputs.prices,
     }
     return next((reason for reason, holds in reasons.items() if holds), None)

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.figures import FIGURES
-from planner.report.audience import PRICES, Audience, for_audience
-from planner.report.restated import restated
+from planner.report.edition import PRICES, Audience, for_audience, restated
 from planner.report.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan

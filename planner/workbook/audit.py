@@ -35,7 +35,7 @@ from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import plan_json
-from planner.report.restated import restated
+from planner.report.edition import restated
 from planner.schema.catalog import Item
 from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval

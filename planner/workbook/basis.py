@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from planner.report import scope
+from planner.report import edition
 from planner.report.blocks import Block, Table, Text, figures, words
 from planner.report.views.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
@@ -62,7 +62,7 @@ def _blocks(plan: Plan) -> Iterator[Block]:
     yield Text(plan.not_counted or ("none",), "Exclusions")
     yield Text(plan.warnings, "Notes")
     yield Text(tuple(idle_texts(plan, fix=True)), "Installed units that stay idle")
-    lines = scope.own_lines(plan)
+    lines = edition.own_lines(plan)
     notes = (f"{product(line)}: {note}" for line in lines for note in line.notes)
     yield Text(tuple(notes), "Notes on lines")
     yield _assumptions(plan)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import BTU_PER_H_PER_KW
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product
 from planner.schema.plan import Plan
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
@@ -46,7 +46,7 @@ class PowerCost(dict[str, V]):
         self.money = bill.prices == "all"
         self.term = self.money and plan.totals is not None and plan.totals.tco_usd is not None
         """Whether there is a cost over the term to show."""
-        self.liquid = scope.cooled_by_liquid(plan)
+        self.liquid = edition.cooled_by_liquid(plan)
 
     def write(self, job: dict[str, V]) -> None:
         """Write inputs, power, cost and spending by year.
@@ -61,7 +61,7 @@ class PowerCost(dict[str, V]):
         self._part("Power and heat", self._power())
         if self.money and self.totals is not None:
             self._part("Cost", self._cost(job))
-        if self.term and not scope.over_time(self.plan):
+        if self.term and not edition.over_time(self.plan):
             self._years()
         self.sheet.area(0, self.sheet.at)
 
@@ -73,12 +73,12 @@ class PowerCost(dict[str, V]):
     def _inputs(self) -> Iterator[Fact | Given]:
         site, ratio = self.plan.site, Allowed(1, 10)
         yield Given("pue", site.pue, "", ratio)
-        if scope.two_pues(self.plan):
+        if edition.two_pues(self.plan):
             yield Given("pue_liquid", site.pue_liquid, "", ratio)
         if not self.money or site.electricity_usd_per_kwh is None or site.years is None:
             return
         yield Given("electricity_usd_per_kwh", site.electricity_usd_per_kwh)
-        if scope.over_time(self.plan):
+        if edition.over_time(self.plan):
             how = "as planned: payments are discounted or end before the term"
             yield Fact("years", site.years, how)
             yield Fact("discount_rate", site.discount_rate)
@@ -172,7 +172,7 @@ class PowerCost(dict[str, V]):
 
     def _tco(self, yearly: list[V]) -> Fact:
         site, totals = self.plan.site, self.totals
-        if not scope.over_time(self.plan):
+        if not edition.over_time(self.plan):
             total = self["capex_usd"] + self["years"] * self["opex_usd_per_year"]
             return Fact("tco_usd", total, "capex + term x opex")
         assert totals is not None and totals.tco_usd is not None

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from planner.report import scope
-from planner.report.restated import listed
-from planner.report.scope import Entry
+from planner.report import edition
+from planner.report.edition import Entry, list_price
 from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
@@ -146,7 +145,7 @@ def _each(total: float | None, count: int) -> V:
 
 def _mark(row: Row) -> Term:
     line = row.line
-    planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": listed(line)}
+    planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": list_price(line)}
     planned["discount"] = line.discount
     pairs = [(row.cells[key], value) for key, value in planned.items() if key in row.cells]
     return if_(sum_of([1 * differs(*pair) for pair in pairs]) > 0, _EDITED, "")
@@ -175,7 +174,7 @@ _COLUMNS = (
     Column("spares", "Spares", 7.5, "n0", lambda row: row.line.spares),
     Column("owned", "Owned", 7.5, "n0", lambda row: row.line.installed),
     Column("order", "Order", 8.5, "n0", _ordered),
-    Column("unit_list", "List price {}", 13, "cents", lambda row: listed(row.line)),
+    Column("unit_list", "List price {}", 13, "cents", lambda row: list_price(row.line)),
     Column("discount", "Discount", 9, "pct0", lambda row: row.line.discount),
     Column("net", "Net price {}", 13, "cents", _net),
     Column("amount", "Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
@@ -197,7 +196,7 @@ _INPUTS = {
 
 def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
     """The columns that a plan and an edition need."""
-    own = scope.own_lines(plan)
+    own = edition.own_lines(plan)
     inside, money = prices == "all", prices != "none"
     nets = money and (not inside or any(line.discount for line in own))
     shown = {
@@ -207,7 +206,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": nets,
         "amount": money,
         "support": money,
-        "subscription": money and scope.subscribed(plan),
+        "subscription": money and edition.subscribed(plan),
     }
     titles = {} if nets else {"unit_list": "Unit price {}"}
     return [
@@ -252,7 +251,7 @@ class Bill:
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
         first = sheet.at
-        for block in scope.blocks(self.plan):
+        for block in edition.bill_sections(self.plan):
             self._section(block.section, block.entries, self._line)
         if "amount" in self.at:
             title = f"{OWN} (installation, freight, services: type them here)"
@@ -361,7 +360,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"
-    money = "" if prices == "none" else f" · {book.currency.code}, {scope.taxes(plan)}"
+    money = "" if prices == "none" else f" · {book.currency.code}, {edition.taxes(plan)}"
     bill.sheet.head(plan.problem, f"{standing}{money} · estimates, not an offer", bill.wide)
     bill.sheet.at = _BILL
     bill.write()
@@ -426,16 +425,16 @@ def _terms(bill: Bill) -> Iterator[str]:
     plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.currency.code}, net of discounts, {scope.taxes(plan)}. Budgetary "
-            "estimates until vendors' quotes replace them; not an offer."
+            f"Prices: {bill.book.currency.code}, net of discounts, {edition.taxes(plan)}. "
+            "Budgetary estimates until vendors' quotes replace them; not an offer."
         )
-        yearly = "Support and subscriptions" if scope.subscribed(plan) else "Support"
+        yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."
     totals = plan.totals
     if totals is not None and totals.lead_time_days is not None:
-        late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
+        late = [product(x) for x in edition.own_lines(plan) if x.sku in totals.critical_skus]
         weeks = counted_words(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 
 from planner.currency import USD, currency_among
 from planner.figures import capital
-from planner.report import netbox
 from planner.report.blocks import Block, Column, Facts, Heading, Table, Text, Value
-from planner.report.restated import currency_of
+from planner.report.edition import currency_of
+from planner.report.exports import CABLE_COLUMNS, cable_cells
 from planner.schema.plan import CableSchedule
 from planner.workbook.book import Book, Sheet, height
 from planner.workbook.live import if_, is_number, sum_
@@ -159,10 +159,10 @@ def cable_blocks(schedule: CableSchedule) -> Iterator[Block]:
     """Yield the cable schedule: its notes, and a row for each link."""
     yield Heading("Cable schedule")
     yield Text(("As planned: an edited quantity changes nothing here.", *schedule.notes))
-    rows = [netbox.cells(cable) for cable in schedule.cables]
+    rows = [cable_cells(cable) for cable in schedule.cables]
     columns = (
         Column(capital(name.replace("_", " ")), tuple(row[at] for row in rows))
-        for at, name in enumerate(netbox.COLUMNS)
+        for at, name in enumerate(CABLE_COLUMNS)
     )
     yield Table("", tuple(columns))
 

@@ -115,7 +115,7 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     assert (found.sides[0].edits, found.sides[0].status) == ((), "optimal")
     assert figure(found, "interval_s").series.values == (14400.0, 7200.0)
     (edit,) = found.sides[1].edits
-    assert edit.endswith(": 2.0 h instead of 4.0 h")
+    assert edit.endswith(": 2 h instead of 4 h")
     plan = audit(other, solve_again=False).edited
     assert plan is not None
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from planner.analysis.explain import step_of
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers
 from planner.schema.explanation import Marginal, Moved
 from tests.analysis.explaining import worths
 from tests.infeasible.plant import drawn

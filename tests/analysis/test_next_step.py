@@ -7,9 +7,8 @@ from functools import cache
 import pytest
 
 from planner.analysis.variants import Best
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
-from planner.levers.model import read
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers, read
 from planner.schema.explanation import Marginal, NextStep
 from tests.analysis.explaining import worths
 from tests.analysis.test_marginal import truth

@@ -118,8 +118,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [
-        ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.repair.time=12 h,400 d"],
-         "a repair takes 365 days at most"),
         ("jobs.0.repair={share: 78 %, time: 24 h}", ["jobs.0.gpus.hot_spares=0,1"],
          "does not go with repair"),
     ],

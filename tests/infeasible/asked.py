@@ -5,8 +5,8 @@ It shares no code with what is tested.
 
 from __future__ import annotations
 
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers
 from planner.schema.plan import Infeasibility, Step
 from tests.infeasible.plant import Planted, has_plan
 from tests.world.solved import solve

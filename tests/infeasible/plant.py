@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from planner.inputs import Inputs
-from planner.levers import Lever, applied, levers
+from planner.inputs import Inputs, applied
+from planner.levers import Lever, levers
 from tests.oracle.enumerate import best
 from tests.world.random_cases import inputs_of, random_case
 

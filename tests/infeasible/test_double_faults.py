@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from planner.levers import Lever, applied
+from planner.inputs import applied
+from planner.levers import Lever
 from planner.schema.plan import Combined
 from tests.infeasible.asked import check_one, check_together, explained, lever_of, named
 from tests.infeasible.plant import Planted, has_plan, written

@@ -13,11 +13,11 @@ import pytest
 
 from planner import shipped
 from planner.infeasible.oracle import Oracle, off
-from planner.inputs import Inputs, value_at
-from planner.levers import Change, Lever, applied, levers
+from planner.inputs import Change, Inputs, applied, value_at
+from planner.levers import Lever, levers
 from planner.limits import SUPPLIES
 from planner.loader import documents, load, overrides, yaml12
-from planner.optimizer.effort import Effort
+from planner.optimizer.search import Effort
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
 from tests.world.solved import solved

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.currency import USD
-from planner.levers.model import DIGITS, FINEST, grid, read, written
+from planner.levers import DIGITS, FINEST, grid, read, written
 
 RANGES = {
     "kW": (1e-3, 1e9), "USD": (1e-2, 1e15), "s": (1e-3, 1e9), "days": (1e-3, 1e6),

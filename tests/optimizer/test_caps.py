@@ -10,7 +10,7 @@ from planner.case import resolve
 from planner.case.figures import cap, cap_in_use
 from planner.case.items import Offer, Storage, System
 from planner.case.model import Case, Companions, Steps
-from planner.optimizer.checks import broken_limits
+from planner.optimizer.stores import broken_limits
 from tests.optimizer.cases import resolved
 from tests.oracle.enumerate import best
 from tests.world.random_cases import inputs_of, random_case

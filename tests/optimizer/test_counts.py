@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planner.case.builder import Bounds
 from planner.case.figures import cap
 from planner.case.model import AtLeast, Case, Ceil, Companions, Size, Steps, Sum
-from planner.optimizer.checks import broken_limits
+from planner.optimizer.stores import broken_limits
 from tests.optimizer.cases import resolved
 from tests.optimizer.counted import companion_counts, counted
 

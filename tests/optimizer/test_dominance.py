@@ -12,9 +12,9 @@ from planner.case import Case, resolve
 from planner.case.model import Policy
 from planner.optimizer import dominance
 from planner.optimizer.dominance import without_dominated
-from planner.optimizer.effort import Effort
 from planner.optimizer.objective import measure, name_weight
 from planner.optimizer.optimise import Certificate, Question, optimise, share
+from planner.optimizer.search import Effort
 from tests.world.random_cases import inputs_of, random_case, read
 from tests.world.random_hardware import Raw
 from tests.world.requests import Request, price

@@ -10,8 +10,8 @@ import pytest
 from planner.case import Case, resolve, with_companions
 from planner.case.figures import cap, unlimited
 from planner.inputs import Inputs
-from planner.optimizer.checks import bought_write_gb_per_s
 from planner.optimizer.optimise import optimise
+from planner.optimizer.stores import bought_write_gb_per_s
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, price, store
 

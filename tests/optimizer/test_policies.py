@@ -10,7 +10,7 @@ import pytest
 
 from planner.case import resolve
 from planner.errors import InputError
-from planner.optimizer.checks import largest_share
+from planner.optimizer.stores import largest_share
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of

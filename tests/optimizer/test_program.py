@@ -26,6 +26,7 @@ from tests.test_all_levers import together
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import FILES
+from tests.world.solved import solve as solved_plan
 
 WITH_A_PLAN = sorted(set(shipped.problem_files()) - {"infeasible_restore"})
 FORMS = {"gpt3_octet": "demands", "megatron_1t": "demands"}
@@ -58,7 +59,7 @@ def test_each_shipped_plan_is_solved_by_pulp(name: str, monkeypatch: pytest.Monk
         return solve(problem, *given, **named)
 
     monkeypatch.setattr(solvers, "solve", noting)
-    plan = solve(shipped.problem_files()[name], rivals=False)
+    plan = solved_plan(shipped.problem_files()[name], rivals=False)
     found, goal = plan.objective.program, plan.objective
     assert asked and all(isinstance(each, pulp.LpProblem) and each.isMIP() for each in asked)
     assert found is not None and goal.best is not None and plan.totals is not None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from planner.case import resolve
 from planner.optimizer.bill import bill
-from planner.optimizer.checks import broken_limits
+from planner.optimizer.stores import broken_limits
 from planner.sizing.placement import Box, RackUse, Space, rack_use
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import figure

@@ -305,22 +305,3 @@ def everything() -> dict[str, Study]:
         "sweep": power_sweep()[0], "storage": storage_frontier(), "cost": cost_frontier(),
         "tornado": tornado(), "uncertain": uncertain(),
     }  # fmt: skip
-
-
-def nothing() -> dict[str, Study]:
-    """Return studies of a problem that has no plan."""
-    none: dict[str, Any] = {"base": None, "base_bound": None, "status": "infeasible",
-                            "message": "the racks hold no GPU system"}  # fmt: skip
-    storage = storage_frontier().model_copy(
-        update={**none, "points": (), "marks": (), "knee": None, "best": None}
-    )
-    empty: dict[str, Any] = {
-        **none, "statuses": {}, "outcomes": (),
-        "candidates": (), "least_regret": None, "indices": (),
-        "indices_note": "", "largest_gap": None,
-    }  # fmt: skip
-    return {
-        "storage": storage,
-        "tornado": tornado().model_copy(update={**none, "swings": ()}),
-        "uncertain": uncertain().model_copy(update=empty),
-    }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.report.restated import restated
+from planner.report.edition import restated
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book

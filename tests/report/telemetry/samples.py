@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.report.charts.telemetry import Window
+from planner.report.views.telemetry import Window
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from planner.report.bill import harmless
+from planner.report.exports import harmless
 from planner.report.table_files import checkpoints_csv, checkpoints_parquet, jobs_csv
 from planner.schema.telemetry import CHECKPOINT_COLUMNS
 from tests.report.hostile import TEXTS
