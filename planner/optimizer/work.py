@@ -79,12 +79,6 @@ class Uses:
     spares: Places | None = None
     every: Places | None = None
 
-    def twice(self, some: Counts, others: Counts) -> Uses:
-        """The purchases with some GPUs in use, and after these with others."""
-        places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
-        cost = None if self.tco_usd is None else self.tco_usd[places]
-        return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
-
 
 class Flow(NamedTuple):
     """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
@@ -333,19 +327,16 @@ class Work:
 
     # Goodput.
 
-    def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> JobRun:
+    def run(self, use: Uses, *, interval_s: Numbers | None = None) -> JobRun:
         """Operation of purchases at their best interval, or a given one.
 
         Args:
             use: the purchases.
-            waits: whether repairs are waited for.
             interval_s: start of one checkpoint to the start of the next.
         """
         job, team, gpus = self.case.job, use.team, use.gpus.astype(float)
         mtti = DAY_S / (self.rate[team] * gpus)
-        waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
-        if waits:
-            waiting, mends = self.waiting(use, mtti)
+        waiting, mends = self.waiting(use, mtti)
         flow = self.flow(use)
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
         allowed = self._gpus_allowed(use) & mends
@@ -358,10 +349,8 @@ class Work:
             allowed &= t.local.fits
             allowed &= self.drives.longest_s + t.local.drain_s <= mtti * (1 + TOLERANCE)
         if job.repair is not None and job.repair.shrinks and len(team):
-            patient, runs = self._at_most(use, t, mtti)
-            kept, interval = patient, t.low
-            if waits:
-                kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
+            patient, _ = self._at_most(use, t, mtti)
+            kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
         else:
             if interval_s is None:
                 interval, runs = self.interval(t, mtti)
@@ -380,27 +369,6 @@ class Work:
             *(allowed & (goodput > 0), goodput, patient, interval, each, most_each),
             *(waiting, mtti, flow, t),
         )
-
-    def most_goodput(self, team: Places, few: Counts, many: Counts, stores: Stores) -> Numbers:
-        """A bound on goodput with GPUs in use in a range, repairs not waited for: by the
-        failures and reads of the fewest, the ports and stalls of the most."""
-        job, none = self.case.job, np.zeros(len(team), dtype=np.int64)
-        flow = self.flow(Uses(team, none, many, stores))
-        times = self.times(team, many.astype(float), flow, stores.worn_s)
-        fan = self.fan_once[team] + self.fan_each[team] * few
-        restore = fan * job.checkpoint_gb / flow.read
-        times = replace(times, restore=restore, recovery=job.restart_s + restore)
-        mtti = DAY_S / (self.rate[team] * few)
-        interval, there = self.interval(times, mtti)
-        kept = np.exp(times.log_kept(interval, mtti)) * self.kept_by_swaps(mtti) * job.progress
-        return np.where(there, kept, np.inf)
-
-    @property
-    def has_peak(self) -> bool:
-        """Whether useful work without waiting has one peak in the GPUs in use."""
-        job, steady = self.case.job, self.concave == self.case.job.scale
-        shrinks = job.repair is not None and job.repair.shrinks
-        return steady and not shrinks and job.interval.policy == "optimal"
 
     def kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """The share that swaps leave; with two levels they are in the restarts."""
@@ -422,10 +390,6 @@ class Work:
     def _shares(gpus: Numbers, law: ScaleLaw) -> Numbers:
         each, places = np.unique(gpus, return_inverse=True)
         return np.array([law.share(n) for n in each.tolist()], dtype=float)[np.ravel(places)]
-
-    def most_pflops(self, team: Places, gpus: Numbers) -> Numbers:
-        """The most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
-        return self.rates(team, gpus, self.concave) * self.pflops_each
 
     def _gpus_allowed(self, use: Uses) -> Flags:
         job, used = self.case.job, np.ceil(use.gpus / self.usable[use.team] - ROUNDING)
@@ -585,10 +549,6 @@ class Work:
             allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
         return np.where(allowed, score, -np.inf), self._patient(use, ran)
-
-    def without_waiting(self, use: Uses) -> Numbers:
-        """The bound of `worth` for any spares."""
-        return self._patient(use, self.run(use, waits=False))
 
     def _patient(self, use: Uses, ran: JobRun) -> Numbers:
         return self._score(use, ran.patient, ran.most_pflops_per_gpu)
