@@ -36,7 +36,6 @@ from planner.library import (
     write_workbook,
 )
 from planner.schema.plan import Plan
-from planner.schema.problem import Problem
 from planner.version import __version__
 
 __all__ = [
@@ -45,7 +44,6 @@ __all__ = [
     "NoPlanError",
     "Plan",
     "PlannerError",
-    "Problem",
     "VerificationError",
     "__version__",
     "alternatives",

@@ -6,15 +6,16 @@ import gc
 import inspect
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
 import typer
 
-from planner import library, removed
+from planner import library, removed, shipped
 from planner.cli_options import (
     AsJson,
     Audience,
@@ -39,8 +40,6 @@ from planner.cli_options import (
     Workers,
     argument,
     column,
-    complete_examples,
-    complete_items,
     option,
 )
 from planner.commands import portfolio
@@ -54,6 +53,7 @@ from planner.commands.deliver import (
     words_of,
     write_plan,
 )
+from planner.commands.init import QUESTIONS, read_answers, write_example, write_problem
 from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.sources import is_portfolio, require_single
 from planner.terminal import (
@@ -61,7 +61,6 @@ from planner.terminal import (
     discard,
     follow,
     interrupt_handled,
-    open_closed_streams,
     say,
     show_progress,
 )
@@ -101,6 +100,25 @@ def command(
     return register
 
 
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _refuse_given(ctx: typer.Context, *names: str) -> None:
+    """Refuse options that a command does not have for a portfolio.
+
+    Raises:
+        InputError: one is given.
+    """
+    options = {each.name: max(each.opts, key=len) for each in ctx.command.params}
+    given = [options[name] for name in names if _is_given(ctx, name)]
+    if given:
+        message = f"{', '.join(given)}: not for several jobs, sites or periods"
+        fix = "leave it out; docs/portfolio.md lists the options"
+        raise InputError(Finding("portfolio", message, fix=fix))
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         say(f"planner {__version__}")
@@ -118,6 +136,7 @@ def _root(
 
 @command("solve 10MW.yaml --set budget.capex='150 MUSD' --show lines")
 def solve(
+    ctx: typer.Context,
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -128,19 +147,14 @@ def solve(
     solver: ChosenSolver = "highs",
     save_model: Annotated[Path | None, option("Write the integer program, MPS or *.lp.")] = None,
     also: Annotated[
-        Texts, option("Write more files: bill.csv, bill.json, cables, netbox.", metavar="NAMES")
+        Texts, option(f"Write more: {', '.join(get_args(Also))}.", metavar="NAMES")
     ] = None,
     html: Annotated[bool, option("Write an HTML page that opens offline.", "--html")] = False,
     audience: Annotated[
         Audience,
-        option(
-            "Readers of the files: customers see net, list and net, or no prices; partners "
-            "net prices and discounts. The screen is internal."
-        ),
+        option("Readers of the files; partners see net prices and discounts."),
     ] = "internal",
-    show: Annotated[
-        Texts, option("Show more: lines (bill), run, network, notes, proof.", metavar="NAMES")
-    ] = None,
+    show: Annotated[Texts, option(f"Show: {', '.join(get_args(Part))}.", metavar="NAMES")] = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> int:
@@ -149,9 +163,8 @@ def solve(
     With --audience customer: PROBLEM.customer.xlsx alone, without anything internal.
     """
     solving: dict[str, Any] = {"settings": set_ or (), "gap": gap, "time_limit": time_limit}
-    if is_portfolio(problem):
-        given = {"--also": also, "--save-model": save_model}  # its page is always written
-        portfolio.refuse_options(given | {"--audience": audience != "internal"})
+    if is_portfolio(problem):  # its page is always written
+        _refuse_given(ctx, "also", "save_model", "audience")
         target = Target("solve", problem, scenario, output, as_json, full or bool(show), quiet)
         return portfolio.solve(target, solver=solver, **solving)
     parts = words_of("--show", show, Part)
@@ -178,12 +191,11 @@ def solve(
 
 @command("check 10MW.yaml --full")
 def check(
+    ctx: typer.Context,
     problem: Annotated[Path | None, argument("Problem file (YAML).")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    schema: Annotated[
-        Text, option("Print a JSON Schema instead: problem, catalog, ...", metavar="KIND")
-    ] = None,
+    schema: Annotated[Text, option("Print a JSON Schema: problem, ...", metavar="KIND")] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -197,7 +209,7 @@ def check(
         raise InputError(Finding("usage", "Missing argument 'PROBLEM'", fix="name a problem file"))
     settings = tuple(set_ or ())
     if is_portfolio(problem):
-        portfolio.refuse_options({"--json": as_json, "--full": full})
+        _refuse_given(ctx, "as_json", "full")
         say(portfolio.check(problem, settings, scenario))
         return 0
     text, faulty = report_findings(problem, settings, scenario, as_json=as_json, full=full)
@@ -210,10 +222,7 @@ def size(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    gpus: Annotated[
-        int | None,
-        option("Number of GPUs.", min=1, max=10_000_000, show_default="the most the site holds"),
-    ] = None,
+    gpus: Annotated[int | None, option("Number of GPUs.", min=1, max=10_000_000)] = None,
     as_json: AsJson = False,
     full: Full = False,
 ) -> int:
@@ -225,21 +234,14 @@ def size(
 
 @command("explain 10MW.yaml --why-not ddn_ai400x2")
 def explain(
+    ctx: typer.Context,
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
-    step: Annotated[
-        Texts, option("Step for the marginal value of a limit.", metavar="PATH=VALUE")
-    ] = None,
-    why_not: Annotated[
-        Texts, option("Explain exactly why this item is not bought.", metavar="ITEM")
-    ] = None,
-    weight: Annotated[
-        Texts, option("Without a plan: relative cost to relax a limit.", metavar="PATH=NUMBER")
-    ] = None,
-    keep: Annotated[
-        Texts, option("Without a plan: a limit not to be relaxed.", metavar="PATH")
-    ] = None,
+    step: Annotated[Texts, option("Step for a marginal value.", metavar="PATH=VALUE")] = None,
+    why_not: Annotated[Texts, option("Explain why it is not bought.", metavar="ITEM")] = None,
+    weight: Annotated[Texts, option("No plan: cost to relax.", metavar="PATH=NUMBER")] = None,
+    keep: Annotated[Texts, option("No plan: a limit to keep.", metavar="PATH")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -251,32 +253,25 @@ def explain(
     Without a plan: a minimal set of conflicting limits and the smallest relaxation.
     """
     target = Target("explain", problem, scenario, output, as_json, full, quiet)
-    given: dict[str, Any] = {"step": step or (), "why_not": why_not or (), "weight": weight or ()}
     if is_portfolio(problem):
-        names = {f"--{name.replace('_', '-')}": value for name, value in given.items()}
-        portfolio.refuse_options(names | {"--keep": keep, "--output": output})
+        _refuse_given(ctx, "step", "why_not", "weight", "keep", "output")
         return portfolio.explain(target, settings=set_ or (), time_limit=time_limit)
     study = partial(
         library.explain,
         problem,
-        **given,
-        keep=keep or (),
-        settings=set_ or (),
-        scenario=scenario,
-        time_limit=time_limit,
-    )
+        step=step or (), why_not=why_not or (), weight=weight or (), keep=keep or (),
+        settings=set_ or (), scenario=scenario, time_limit=time_limit,
+    )  # fmt: skip
     return deliver(study, target)
 
 
 @command("sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW")
 def sweep(
+    ctx: typer.Context,
     problem: ProblemFile,
     mode: Annotated[
         Mode,
-        option(
-            "grid: all combinations; frontier: useful work against storage, cost, power; "
-            "tornado: one input at a time, low and high; uncertain: random draws."
-        ),
+        option("All combinations; useful work by an axis; input by input; or random draws."),
     ] = "grid",
     vary: Annotated[
         Texts,
@@ -287,15 +282,11 @@ def sweep(
             metavar="PATH=VALUES",
         ),
     ] = None,
-    scenarios: Annotated[
-        Text, option("grid: a CSV file of scenarios; or names in the problem.", metavar="FILE")
-    ] = None,
-    against: Annotated[
-        Texts, option("frontier: storage, cost or power.", metavar="AXIS", show_default="all")
-    ] = None,
-    points: Annotated[int | None, option("frontier: most points.", show_default="50")] = None,
-    samples: Annotated[int | None, option("uncertain: draws.", show_default="256")] = None,
-    seed: Annotated[int | None, option("uncertain: seed of the draws.", show_default="1")] = None,
+    scenarios: Annotated[Text, option("grid: a CSV file; or names.", metavar="FILE")] = None,
+    against: Annotated[Texts, option("frontier: storage, cost, power.", metavar="AXIS")] = None,
+    points: Annotated[int, option("frontier: most points.")] = 50,
+    samples: Annotated[int, option("uncertain: draws.")] = 256,
+    seed: Annotated[int, option("uncertain: seed of the draws.")] = 1,
     indices: Annotated[bool, option("uncertain: Sobol indices; more draws.", "--indices")] = False,
     set_: Settings = None,
     scenario: Scenario = None,
@@ -310,75 +301,58 @@ def sweep(
     """Solve many scenarios, each to a proven gap; a grid writes its table, workbook and picture."""
     folder = output or (Path() if mode == "grid" else None)
     counts = {"frontier": "parts", "tornado": "ends"}.get(mode, "scenarios")
-    name = f"sweep, {mode}"
-    target = Target(name, problem, scenario, folder, as_json, full, quiet, counts)
-    given = {
-        "scenarios": scenarios, "against": against, "points": points, "samples": samples,
-        "seed": seed, "indices": indices,
-    }  # fmt: skip
+    target = Target(f"sweep, {mode}", problem, scenario, folder, as_json, full, quiet, counts)
+    own = {name: value for name, value in ctx.params.items() if name in _OF_MODES}
     if is_portfolio(problem):
-        names = {f"--{name}": value for name, value in given.items()}
-        names |= {"--workers": workers != "0", "--scenario": scenario}
-        portfolio.refuse_options(names | {f"--mode {mode}": mode != "grid", "--json": as_json})
+        _refuse_given(ctx, *(own.keys() - {"vary"}), "mode", "workers", "scenario", "as_json")
         return portfolio.sweep(target, vary or (), set_ or (), gap, time_limit)
-    study = _sweep_of(mode, problem, {"vary": vary, **given})
+    for name in own:
+        if _is_given(ctx, name) and mode not in _OF_MODES[name]:
+            message = f"--{name} is of --mode {' or '.join(_OF_MODES[name])}, and this is {mode}"
+            raise InputError(Finding("option", message, fix="leave it out"))
+    study: Callable[..., Any] = partial(_grid, problem, vary or (), scenarios)
+    if mode == "tornado":
+        study = partial(library.tornado, problem, vary or ())
+    elif mode == "uncertain":
+        study = partial(library.uncertain, problem, vary or (), samples=samples, seed=seed)
+        study = partial(study, indices=indices)
+    elif mode == "frontier":
+        axes = dict.fromkeys(against or ("storage", "cost", "power"))
+        study = partial(_frontiers, problem, axes, points=points)
     solving = {"settings": set_ or (), "scenario": scenario, "gap": gap, "time_limit": time_limit}
     return deliver(partial(study, workers=workers, **solving), target)
 
 
-_MODES = {
-    "grid": ("vary", "scenarios"),
-    "frontier": ("against", "points"),
-    "tornado": ("vary",),
-    "uncertain": ("vary", "samples", "seed", "indices"),
+_OF_MODES = {
+    "vary": ("grid", "tornado", "uncertain"),
+    "scenarios": ("grid",),
+    "against": ("frontier",),
+    "points": ("frontier",),
+    "samples": ("uncertain",),
+    "seed": ("uncertain",),
+    "indices": ("uncertain",),
 }
-"""The options of each mode."""
+"""Modes of an option."""
 
 
-def _sweep_of(mode: str, problem: Path, options: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function of a mode with its options, those not given left out.
-
-    Raises:
-        InputError: an option is of another mode.
-    """
-    given = {name: value for name, value in options.items() if value not in (None, [])}
-    given = {name: value for name, value in given.items() if value is not False}
-    for name in given:
-        if name not in _MODES[mode]:
-            others = " or ".join(each for each, names in _MODES.items() if name in names)
-            message = f"--{name} is of --mode {others}, and this is --mode {mode}"
-            raise InputError(Finding("option", message, fix="leave it out"))
-    if mode == "tornado":
-        return partial(library.tornado, problem, **given)
-    if mode == "uncertain":
-        return partial(library.uncertain, problem, **given)
-    if mode == "frontier":
-        axes = given.pop("against", ("storage", "cost", "power"))
-        return partial(_frontiers, problem, tuple(dict.fromkeys(axes)), **given)
-    scenarios = given.pop("scenarios", None)
-    if scenarios is not None and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios)):
-        given["scenarios"] = Path(scenarios)
-    elif scenarios is not None:
-        given["named"] = [name.strip() for name in scenarios.split(",")]
-    return partial(library.sweep, problem, **given)
+def _grid(problem: Path, vary: Sequence[str], scenarios: str | None, **solving: Any) -> Any:
+    is_file = scenarios and (scenarios.lower().endswith(".csv") or os.path.lexists(scenarios))
+    named = [] if is_file or not scenarios else [name.strip() for name in scenarios.split(",")]
+    file = scenarios if is_file else None
+    return library.sweep(problem, vary, scenarios=file, named=named, **solving)
 
 
-def _frontiers(problem: Path, axes: tuple[Any, ...], **options: Any) -> tuple[Any, ...]:
-    return tuple(library.frontier(problem, axis, **options) for axis in axes)
+def _frontiers(problem: Path, axes: Iterable[Any], **solving: Any) -> tuple[Any, ...]:
+    return tuple(library.frontier(problem, axis, **solving) for axis in axes)
 
 
 @command("compare 10MW.yaml --rules")
 def compare(
-    files: Annotated[
-        list[Path],
-        argument("Plans, problem files and workbooks; the first is the baseline."),
-    ],
+    files: Annotated[list[Path], argument("Plans, problems, workbooks; the baseline first.")],
     by_rules: Annotated[
-        bool, option("Compare storage of one problem by the job and vendors' rules.", "--rules")
+        bool, option("Storage by the job and by vendors' rules.", "--rules")
     ] = False,
-    near: Annotated[
-        Text, option("Find plans of one problem near the optimum: '1 %'.", metavar="SHARE")
-    ] = None,
+    near: Annotated[Text, option("Plans near the optimum: '1 %'.", metavar="SHARE")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
     output: StudyOutput = None,
@@ -390,12 +364,9 @@ def compare(
 
     Problem files are solved first. Exit code 3 where there is no plan to compare.
     """
-    if by_rules and near is not None:
-        message = "--rules and --near are different comparisons"
-        raise InputError(Finding("option", message, fix="give one of them"))
-    if (by_rules or near is not None) and len(files) > 1:
-        message = f"{'--rules' if by_rules else '--near'} takes one problem file"
-        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    if (by_rules or near is not None) and (len(files) > 1 or (by_rules and near is not None)):
+        message = "--rules and --near are comparisons of one problem file each"
+        raise InputError(Finding("option", message, fix="planner compare --rules 10MW.yaml"))
     for file in files:
         require_single(file, "planner compare")
     study: Callable[..., Any] = partial(library.compare, *files)
@@ -409,10 +380,9 @@ def compare(
 
 @command("verify 10MW.plan.json")
 def verify(
+    ctx: typer.Context,
     plan: Annotated[Path, argument("PROBLEM.plan.json, or an edited PROBLEM.xlsx.")],
-    solve_again: Annotated[
-        bool, option("Prove the bound by the other solver.", "--solve/--no-solve")
-    ] = True,
+    solve_again: Annotated[bool, option("Prove the bound anew.", "--solve/--no-solve")] = True,
     time_limit: TimeLimit = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -424,7 +394,7 @@ def verify(
     """
     target = Target("verify", plan, as_json=as_json, full=full)
     if is_portfolio(plan):
-        portfolio.refuse_options({"--no-solve": not solve_again, "--time-limit": time_limit})
+        _refuse_given(ctx, "solve_again", "time_limit")
         return portfolio.verify(target)
     study = partial(library.verify, plan, solve_again=solve_again, time_limit=time_limit)
     return deliver(study, target)
@@ -441,40 +411,22 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.explore import portfolio as several
-    from planner.explore import server, single
+    from planner.explore import problems, server
 
-    of = several.explorer_of if is_portfolio(problem) else single.explorer_of
-    make = partial(of, problem, tuple(set_ or ()), scenario)
+    make = partial(problems.explorer_of, problem, tuple(set_ or ()), scenario)
     server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
-_ANSWERS = """\
-\b
-Answers:
-  name=my-cluster     problem and file
-* power='3 MW'        facility power
-  pue=1.25            facility power / IT load
-* racks=24            rack positions of the room
-* rack-power='130 kW' power of a rack
-  cooling=liquid      air or liquid; without it liquid from 60 kW a rack
-  budget='60 MUSD'    capital budget
-* model='405 B'       parameters of the model to train
-  active='32 B'       parameters active per token, of a mixture of experts
-  tokens='15 T'       tokens to train on
-  dataset='50 PB'     training data; from 5 PB on a bulk tier beside flash
-  precision=fp8       bf16, fp8 or nvfp4
-  goal=most           most work, cheapest work, '1024 GPUs' or '60 days'
-  vendors=DDN,VAST    vendors that may sell; without it any
-  own=ITEM=UNITS      units owned, own=nvidia_dgx_h100=8; repeatable
-  prices=BOOK         price book, a file or a shipped one
-
-"""
+_SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
+_ANSWERS = "\n".join(
+    f"{'*' if each.needed else ' '} {f'{key}={shlex.quote(each.like)}':<26}{each.words}"
+    for key, each in QUESTIONS.items()
+)
 
 
 @command(
     "init power='3 MW' racks=24 rack-power='130 kW' model='405 B'",
-    more=f"{_ANSWERS}Shipped: {', '.join(complete_examples(''))}\n\n",
+    more=f"\b\nAnswers:\n{_ANSWERS}\n\nShipped: {', '.join(_SHIPPED)}\n\n",
 )
 def init(
     answers: Annotated[
@@ -482,7 +434,6 @@ def init(
         argument(
             "A shipped example to copy, or answers.",
             metavar="[EXAMPLE | NAME=ANSWER...]",
-            autocompletion=complete_examples,
         ),
     ] = None,
     output: Output = Path(),
@@ -490,24 +441,16 @@ def init(
 ) -> None:
     """Write a problem to start from: your own from a few answers, or a shipped example.
 
-    On a terminal it asks for each missing answer; elsewhere the four with a star are needed.
+    The four answers with a star are needed.
     """
-    from planner.commands.init import ask_all, read_answers, write_example, write_problem
-
     example, given = read_answers(answers or ())
     if example is not None:
         path = write_example(example, output, force=force)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        path = ask_all(given, output, _prompt, partial(say, err=True), force=force)
     elif given:
         path = write_problem(given, output, force=force)
     else:
         path = write_example("10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
-
-
-def _prompt(words: str, otherwise: str) -> str:
-    return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
 @command("catalog ddn_ai400x2_turbo")
@@ -517,13 +460,10 @@ def catalog(
         argument(
             "Items to show in full; vendors, categories and catalogs to list.",
             show_default="the list of all shipped items",
-            autocompletion=complete_items,
         ),
     ] = None,
     check: Annotated[bool, option("Validate figures, sources and prices.", "--check")] = False,
-    incomplete: Annotated[
-        bool, option("List only incomplete items, with missing fields.", "--incomplete")
-    ] = False,
+    incomplete: Annotated[bool, option("List items with missing fields.", "--incomplete")] = False,
     prices: Annotated[list[Path] | None, option("Price book.", metavar="BOOK")] = None,
     as_json: AsJson = False,
 ) -> int:
@@ -553,18 +493,11 @@ def characterize(
     read_as: Annotated[ReadAs | None, option("Bandwidth, bytes per sample or counters.")] = None,
     stamp: Annotated[Stamp, option("A time is the start or the end of its sample.")] = "start",
     window: Annotated[Text, option("Averaging window of samples: '5 min'.", metavar="TIME")] = None,
-    jobs: Annotated[
-        Path | None,
-        option("Table of jobs (job, cluster, gpus, parameters), for the study of a fleet."),
-    ] = None,
+    jobs: Annotated[Path | None, option("Table: job, cluster, gpus, parameters.")] = None,
     problem: Annotated[Path | None, option("Problem to calibrate by a job.")] = None,
     job: Annotated[Text, option("Job to calibrate by.", show_default="largest writer")] = None,
-    plan: Annotated[Path | None, option("Plan that ran, for GPUs and nameplate.")] = None,
     gpus: Annotated[int | None, option("GPUs of the job.")] = None,
-    nameplate: Annotated[
-        Text, option("Nameplate bandwidth of the storage.", metavar="WRITE[,READ]")
-    ] = None,
-    log: Annotated[Text, option("Log (CSV: time, job, event).", metavar="FILE[=JOB]")] = None,
+    nameplate: Annotated[Text, option("Of the storage.", metavar="WRITE[,READ]")] = None,
     output: StudyOutput = None,
     as_json: AsJson = False,
     full: Full = False,
@@ -582,8 +515,7 @@ def characterize(
         *traces,
         time=time, write=write, read=read, cluster=cluster, sum=sum_, unit=unit, decimal=decimal,
         time_format=time_format, read_as=read_as, stamp=stamp, window=window, jobs=jobs,
-        problem=problem, job=job, plan=plan, gpus=gpus, nameplate=nameplate, log=log,
-        output=output,
+        problem=problem, job=job, gpus=gpus, nameplate=nameplate, output=output,
     )  # fmt: skip
     target = Target("characterize", traces[0], None, None, as_json, full, quiet, "clusters")
     return deliver(found, target)
@@ -591,13 +523,11 @@ def characterize(
 
 @command("simulate 10MW.plan.json --replications 100")
 def simulate(
+    ctx: typer.Context,
     plan: Annotated[Path, argument("Plan (PROBLEM.plan.json), problem file or workbook.")],
     failures: Annotated[
         str,
-        option(
-            "exponential, weibull:SHAPE, or FILE[=COLUMN] of times between failures or of dates.",
-            metavar="KIND",
-        ),
+        option("exponential, weibull:SHAPE, or FILE[=COLUMN] of gaps or dates.", metavar="KIND"),
     ] = "exponential",
     time_format: TimeFormat = None,
     scaled: Annotated[bool, option("Scale the file's times to the plan's.", "--scaled")] = False,
@@ -616,9 +546,7 @@ def simulate(
     """
     target = Target("simulate", plan, None, output, as_json, full, quiet, "runs")
     if is_portfolio(plan):
-        laws = {"--failures": failures != "exponential", "--scaled": scaled, "--json": as_json}
-        more = {"--time-format": time_format, "--interval": interval, "--output": output}
-        portfolio.refuse_options({**laws, **more})
+        _refuse_given(ctx, "failures", "scaled", "time_format", "interval", "output", "as_json")
         return portfolio.simulate(target, length=length, replications=replications, seed=seed)
     law, _, name = failures.partition("=")
     study = partial(
@@ -684,7 +612,9 @@ def quote_bid(
     files: Annotated[list[Path], argument("Problem file, then bids: .xlsx or .csv.")],
     vendor: Annotated[Texts, option("Vendor of a bid.", metavar="FILE=NAME")] = None,
     map_: Annotated[Texts, option("Layout of a bid.", "--map", metavar="FILE=MAP")] = None,
-    date: Annotated[Texts, option("Date of a bid, if not stated.", metavar="FILE=DATE")] = None,
+    date: Annotated[
+        Texts, option("Date of a bid, where it states none.", metavar="FILE=DATE")
+    ] = None,
     currency: Annotated[Texts, option("Currency, if not stated.", metavar="FILE=CODE")] = None,
     rate: Rates = None,
     set_: Settings = None,
@@ -716,7 +646,6 @@ app.add_typer(quotes, name="quote")
 
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
-    open_closed_streams()
     # A short process needs no thread pools, plug-ins and frequent collections.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

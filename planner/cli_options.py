@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from planner import shipped
 from planner.errors import Finding, InputError
-
-_ITEM = re.compile(r"^  - id: ([a-z][a-z0-9_]*)", re.MULTILINE)
-
-
-def complete_examples(incomplete: str) -> list[str]:
-    """The shipped problems that begin with a text."""
-    return _beginning(shipped.problem_files() | shipped.portfolio_files(), incomplete)
-
-
-def complete_items(incomplete: str) -> list[str]:
-    """The items of the shipped catalogs that begin with a text."""
-    return _beginning(_items(), incomplete)
-
-
-def _items() -> list[str]:
-    files = shipped.catalog_files().values()
-    return [name for path in files for name in _ITEM.findall(path.read_text("utf-8"))]
-
-
-def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    return sorted(name for name in names if name.startswith(incomplete))
 
 
 def option(text: str, *names: str, **more: Any) -> Any:

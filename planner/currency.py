@@ -1,7 +1,7 @@
 """Currencies, amounts in them, and texts with a currency code that are read as USD.
 
 Everything is computed in USD, and every field named ``usd`` of a plan or a record holds USD. What
-is shown is restated first (`planner.report.restated`): its amounts are then `Money`, which knows
+is shown is restated first (`planner.report.edition`): its amounts are then `Money`, which knows
 its currency. A bare number is an amount of USD.
 """
 
@@ -28,9 +28,6 @@ _WHOLE = {*"BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF".spl
 _THOUSANDTHS = {*"BHD IQD JOD KWD LYD OMR TND".split()}  # noqa: SIM905
 _SIZES = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 _UNITS = {decimals: Decimal(1).scaleb(-decimals) for decimals in (0, 2, 3)}
-
-OLD_DAYS = 90
-"""Age in days above which a rate is reported."""
 
 _IN_UNIT = re.compile(r"(?<![A-Za-z])(?P<size>k|M|B|bn|G|T)?(?P<code>[A-Z]{3})(?=/|\Z)")
 

@@ -3,8 +3,7 @@
 Screens, sheets, pages, tables and studies read labels and units here; `tests/test_figures.py` walks
 them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
 unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
-Labels begin in lower case unless they are a name; `Figure.heading` is one as the head of a row or
-column. Sums of catalog figures over the bill are rows of ``STATED``, too.
+Labels begin in lower case unless they are a name.
 """
 
 from __future__ import annotations
@@ -16,25 +15,17 @@ Sense = Literal["maximize", "minimize"]
 Need = Literal["term", "rate", "tokens", "parameters", "draw"]
 """Inputs of figures; the draw is stated by catalogs."""
 
-OVER_THE_TERM: tuple[Need, ...] = ("term", "draw")
-"""Needs of figures with money for energy."""
-
 BTU_PER_H_PER_KW = 3412.14
 """BTU/h of 1 kW."""
 
 
 class Figure(NamedTuple):
-    """A figure: label, unit, digits, note.
-
-    ``digits``: decimals of its headline, of a share's percentage. A limit on it, or an objective,
-    requires what it ``needs``.
-    """
+    """A figure; a limit on it, or an objective, requires what it ``needs``."""
 
     name: str
     label: str
     unit: str
     group: Group
-    digits: int = 1
     note: str = ""
     needs: tuple[Need, ...] = ()
 
@@ -46,25 +37,13 @@ class Figure(NamedTuple):
     @property
     def title(self) -> str:
         """The label with its unit, where neither values nor label have it."""
-        return self._with_unit(self.label, ("USD", "USD/year", "s", "share", ""))
+        clear = self.unit in ("USD", "USD/year", "s", "share", "") or self.names_unit
+        return self.label if clear else f"{self.label}, {self.unit}"
 
     @property
-    def heading(self) -> str:
-        """The label with a capital letter."""
-        return capital(self.label)
-
-    @property
-    def column(self) -> str:
-        """The heading with its unit: of a column of bare numbers."""
-        return self._with_unit(self.heading, ("share", ""))
-
-    def _with_unit(self, label: str, clear: tuple[str, ...]) -> str:
-        unit_is_clear = self.unit in clear or self.names_unit(self.unit)
-        return label if unit_is_clear else f"{label}, {self.unit}"
-
-    def names_unit(self, unit: str) -> bool:
-        """True if the label contains a unit as a word."""
-        return unit.casefold() in self.label.casefold().split()
+    def names_unit(self) -> bool:
+        """True if the label contains the unit as a word."""
+        return self.unit.casefold() in self.label.casefold().split()
 
 
 def capital(text: str) -> str:
@@ -72,191 +51,175 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_FIGURES: dict[Group, tuple[tuple[str, ...], ...]] = {
+    "work": (
+        ("gpus", "GPUs in place", "GPUs", "bought or owned, used or not"),
+        ("gpus_used", "GPUs in use", "GPUs"),
+        ("gpu_systems", "GPU systems", "systems"),
+        ("systems_used", "GPU systems in use", "systems"),
+        ("useful_pflops", "useful work", "PFLOP/s", "useful GPUs x peak rate x MFU"),
+        ("useful_gpus", "useful GPUs", "GPUs", "GPUs in use x goodput"),
+        ("goodput", "goodput", "share", "share of time with kept progress (ETTR)"),
+        (
+            "goodput_understated",
+            "goodput is too low by",
+            "share",
+            "no drain slows the interval after a restart",
+        ),
+        ("days_to_train", "days to train", "days"),
+        ("replicas", "data-parallel replicas", "replicas"),
+        ("replica_gpus", "GPUs that hold one replica", "GPUs"),
+        ("idle_gpus", "idle GPUs in systems in use", "GPUs"),
+        ("hot_spare_systems", "hot spares", "systems"),
+        ("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s"),
+        ("mfu", "model FLOP/s utilisation (MFU)", "share"),
+        ("scale_share", "scaling efficiency", "share"),
+        ("rate_share", "efficiency of set point and scale", "share"),
+        ("tokens", "tokens to train on", "tokens"),
+        ("active_parameters", "parameters active per token", "parameters"),
+        ("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day"),
+        ("repair.availability", "time not spent waiting for repairs", "share"),
+        ("repair.load", "units in repair if the job never waited", "units"),
+        ("repair.spares", "hot spare units", "units"),
+        ("repair.unit_gpus", "GPUs of one spare unit", "GPUs"),
+        ("repair.units_out", "units in repair, average", "units"),
+        ("repair.waiting_h_per_year", "waiting for repairs", "h/year"),
+        ("repair.hardware_share", "interruptions with a hardware repair", "share"),
+        ("repair.repair_s", "repair time (MTTR)", "s"),
+        ("repair.swap_s", "replacement time of failed hardware", "s", "on top of the restart"),
+        ("repair.next_spare_gpus", "useful GPUs per additional spare", "GPUs"),
+        ("shrunk.running", "running replicas, average", "share"),
+        ("shrunk.failing", "failures of running replicas, share of all", "share"),
+        ("shrunk.least_replicas", "fewest running replicas", ""),
+        ("shrunk.restarts_per_year", "restarts with more replicas", "1/year"),
+        ("shrunk.restart_s", "restart with more replicas, from its capture", "s"),
+        ("shrunk.short_h_per_year", "time with fewer than all replicas", "h/year"),
+        ("shrunk.stopped_h_per_year", "time below the fewest replicas", "h/year"),
+        ("shrunk.late", "repaired units waiting to rejoin", "share"),
+    ),
+    "checkpoint": (
+        ("checkpoint_gb", "checkpoint size", "GB"),
+        ("bytes_per_parameter", "checkpoint bytes per parameter", "B"),
+        ("interval_s", "checkpoint interval", "s", "start to start"),
+        ("stall_s", "checkpoint stall", "s", "GPU stall per checkpoint"),
+        ("drain_s", "checkpoint drain", "s", "write to storage while the GPUs train"),
+        ("overlap", "drain overlap", "share", "drain / interval"),
+        ("blocking", "time blocked by checkpoints", "share", "stall / interval"),
+        ("drain_slowdown", "slowdown of the GPUs while draining", "share"),
+        ("mtti_s", "mean time to interruption", "s"),
+        ("restart_s", "restart without the read", "s"),
+        ("restore_s", "restore time", "s", "reading the checkpoint back"),
+        ("fan_out", "restore fan-out", "times", "times the checkpoint is read"),
+        ("max_overlap", "largest drain overlap", "share"),
+        ("max_blocking", "largest time blocked by checkpoints", "share"),
+        ("checkpoints_held", "checkpoints held", "checkpoints", "the one being written included"),
+        ("degraded_drain_s", "write of one checkpoint, degraded", "s"),
+        ("degraded_restore_s", "restore time, degraded", "s"),
+    ),
+    "loss": (
+        ("loss.stall", "stalls and slowdown", "share", "GPUs stopped or slowed by checkpoints"),
+        ("loss.rework", "rework", "share", "progress since the newest checkpoint, lost"),
+        ("loss.drain", "lost work, checkpoint in flight", "share", "not yet on storage"),
+        ("loss.restart", "restarts", "share"),
+        ("loss.restore", "restores", "share", "reading the checkpoint back"),
+        (
+            "lost_time",
+            "lost time besides failures",
+            "share",
+            "evaluation, people, network, slow starts",
+        ),
+        ("loss.other", "other lost time", "share", "evaluation, people, network, slow starts"),
+        ("loss.waiting", "waiting for repairs", "share", "more units in repair than spares"),
+        ("budget.stall", "stalls", "share"),
+        ("budget.slowdown", "slowdown", "share", "GPUs slower while storage drains"),
+        ("budget.shrunk", "fewer replicas", "share", "while units are out for repair"),
+    ),
+    "storage": (
+        ("read_gb_per_s", "nameplate read bandwidth", "GB/s"),
+        ("write_gb_per_s", "nameplate write bandwidth", "GB/s"),
+        ("delivered_read_gb_per_s", "delivered read bandwidth", "GB/s"),
+        ("delivered_write_gb_per_s", "delivered write bandwidth", "GB/s"),
+        ("degraded_read_gb_per_s", "delivered read bandwidth, degraded", "GB/s"),
+        ("degraded_write_gb_per_s", "delivered write bandwidth, degraded", "GB/s"),
+        ("client_read_limit_gb_per_s", "client read limit, all GPU systems", "GB/s"),
+        ("client_write_limit_gb_per_s", "client write limit, all GPU systems", "GB/s"),
+        ("reading_systems", "GPU systems reading", "systems"),
+        ("writing_systems", "GPU systems writing", "systems"),
+        ("ingest_gb_per_s", "training data read", "GB/s"),
+        ("storage_units", "storage units", "units"),
+        ("usable_tb", "usable capacity", "TB"),
+        ("capacity_needed_tb", "usable capacity needed", "TB"),
+        ("other_data_tb", "other data held", "TB", "data set and exports"),
+        ("burst.write_gb_per_s", "delivered write bandwidth in a burst", "GB/s"),
+        ("burst.sustained_gb_per_s", "delivered write bandwidth, sustained", "GB/s"),
+        ("burst.buffer_gb", "write buffers beyond the sustained rate", "GB"),
+        ("burst.recovery_s", "recovery of write buffers", "s"),
+        ("bulk.dataset_tb", "data set in bulk", "TB"),
+        ("bulk.archives_tb", "archives in bulk", "TB", "milestones and exports"),
+        ("bulk.staged_tb", "data staged on flash", "TB"),
+        (
+            "bulk.needed_tb",
+            "bulk capacity needed",
+            "TB",
+            "data set, milestones, exports at the fill limit",
+        ),
+        ("bulk.usable_tb", "usable bulk capacity", "TB"),
+        ("bulk.read_gb_per_s", "delivered bulk read bandwidth", "GB/s"),
+        ("bulk.staging_gb_per_s", "staging bandwidth beside checkpoints", "GB/s"),
+        ("write_volume_tb_per_day", "checkpoint volume written", "TB/day"),
+        ("tolerate_down", "appliances that may be down", "appliances"),
+    ),
+    "site": (
+        ("it_power_kw", "IT load", "kW", "nameplate power draw of all devices"),
+        ("typical_power_kw", "typical IT load", "kW", "nameplate where typical is not known"),
+        ("facility_power_kw", "facility power", "kW", "IT load x PUE"),
+        ("heat_btu_per_h", "heat", "BTU/h"),
+        ("heat_air_kw", "air-cooled load", "kW"),
+        ("heat_liquid_kw", "liquid-cooled load", "kW"),
+        ("rack_units", "rack units", "RU"),
+        ("racks", "racks", "racks"),
+        ("weight_kg", "weight", "kg"),
+        ("lead_time_days", "longest lead time", "days", "of the purchases"),
+        ("pue", "PUE", "", "power usage effectiveness, air-cooled load"),
+        ("pue_liquid", "PUE of liquid-cooled load", ""),
+        ("delivered_fraction_read", "delivered fraction of nameplate read", "share"),
+        ("delivered_fraction_write", "delivered fraction of nameplate write", "share"),
+        ("fill_limit", "storage fill limit", "share", "largest share of usable capacity in use"),
+        ("years", "term", "years"),
+    ),
+    "money": (
+        ("capex_usd", "capex", "USD", "one-time payments"),
+        ("opex_usd_per_year", "opex per year", "USD/year"),
+        ("support_usd_per_year", "support per year", "USD/year"),
+        ("subscriptions_usd_per_year", "subscriptions per year", "USD/year"),
+        ("energy_usd_per_year", "energy per year", "USD/year"),
+        ("colocation_usd_per_year", "colocation per year", "USD/year"),
+        ("tco_usd", "TCO", "USD", "total cost of ownership: capex and payments over the term"),
+        ("usd_per_useful_gpu_hour", "cost of a useful GPU-hour", "USD", "TCO / useful GPU-hours"),
+        ("usd_per_million_tokens", "cost of a million tokens", "USD", "TCO / tokens of the term"),
+        ("electricity_usd_per_kwh", "price of electricity", "USD/kWh"),
+        ("colocation_usd_per_kw_month", "price of colocation", "USD/kW/month"),
+        ("discount_rate", "discount rate", "share"),
+    ),
+}
+"""By group: name, label, unit, and a note where the label does not say it."""
+_DRAW: tuple[Need, ...] = ("draw",)
+_PAID: tuple[Need, ...] = ("term", "draw")
+"""Needs of figures with money for energy."""
+_NEEDS: dict[str, tuple[Need, ...]] = {
+    "useful_pflops": ("rate",),
+    "days_to_train": ("rate", "tokens", "parameters"),
+    **dict.fromkeys(("it_power_kw", "facility_power_kw", "heat_btu_per_h"), _DRAW),
+    **dict.fromkeys(("heat_air_kw", "heat_liquid_kw"), _DRAW),
+    **dict.fromkeys(("opex_usd_per_year", "energy_usd_per_year", "tco_usd"), _PAID),
+    **dict.fromkeys(("colocation_usd_per_year", "usd_per_useful_gpu_hour"), _PAID),
+    "usd_per_million_tokens": (*_PAID, "rate", "parameters"),
+}
 FIGURES: dict[str, Figure] = {
-    figure.name: figure
-    for figure in (
-        # Work of the job.
-        Figure("gpus", "GPUs in place", "GPUs", "work", 0, "bought or owned, used or not"),
-        Figure("gpus_used", "GPUs in use", "GPUs", "work", 0),
-        Figure("gpu_systems", "GPU systems", "systems", "work", 0),
-        Figure("systems_used", "GPU systems in use", "systems", "work", 0),
-        Figure("useful_pflops", "useful work", "PFLOP/s", "work", 1,
-               "useful GPUs x peak rate x model FLOP/s utilisation", needs=("rate",)),
-        Figure("useful_gpus", "useful GPUs", "GPUs", "work", 1,
-               "GPUs in use x goodput: equivalent GPUs at 100 % goodput"),
-        Figure("goodput", "goodput", "share", "work", 2, "share of time with kept progress (ETTR)"),
-        Figure("goodput_understated", "goodput is too low by", "share", "work", 4,
-               "drains slow the GPUs, but not in the first interval after a restart"),
-        Figure("goodput_first_order", "goodput, first order", "share", "work", 2),
-        Figure("days_to_train", "days to train", "days", "work", 1,
-               needs=("rate", "tokens", "parameters")),
-        Figure("replicas", "data-parallel replicas", "replicas", "work", 2),
-        Figure("replica_gpus", "GPUs that hold one replica", "GPUs", "work", 0),
-        Figure("idle_gpus", "idle GPUs in systems in use", "GPUs", "work", 0),
-        Figure("hot_spare_systems", "hot spares", "systems", "work", 0),
-        Figure("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s", "work", 1),
-        Figure("mfu", "model FLOP/s utilisation (MFU)", "share", "work", 1),
-        Figure("scale_share", "scaling efficiency", "share", "work", 2),
-        Figure("rate_share", "efficiency of set point and scale", "share", "work", 2),
-        Figure("tokens", "tokens to train on", "tokens", "work", 0),
-        Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
-        Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
-               "work"),
-        # Spares and repairs.
-        Figure("repair.availability", "time not spent waiting for repairs", "share", "work", 2),
-        Figure("repair.load", "units in repair if the job never waited", "units", "work", 2),
-        Figure("repair.spares", "hot spare units", "units", "work", 0),
-        Figure("repair.unit_gpus", "GPUs of one spare unit", "GPUs", "work", 0),
-        Figure("repair.units_out", "units in repair, average", "units", "work", 2),
-        Figure("repair.waiting_h_per_year", "waiting for repairs", "h/year", "work", 1),
-        Figure("repair.other_waiting_h_per_year", "waiting, other units swapped", "h/year", "work",
-               1, "the same purchase, with trays swapped for systems or systems for trays"),
-        Figure("repair.hardware_share", "interruptions with a hardware repair", "share", "work", 1),
-        Figure("repair.repair_s", "repair time (MTTR)", "s", "work", 1),
-        Figure("repair.swap_s", "replacement time of failed hardware", "s", "work", 1,
-               "on top of the restart"),
-        Figure("repair.next_spare_gpus", "useful GPUs per additional spare", "GPUs",
-               "work", 1),
-        # Where a job goes on with fewer replicas while units are out.
-        Figure("shrunk.running", "running replicas, average", "share", "work", 2),
-        Figure("shrunk.failing", "failures of running replicas, share of all", "share",
-               "work", 2),
-        Figure("shrunk.least_replicas", "fewest running replicas", "", "work", 0),
-        Figure("shrunk.restarts_per_year", "restarts with more replicas", "1/year", "work", 1),
-        Figure("shrunk.restart_s", "restart with more replicas, from its capture", "s", "work", 1),
-        Figure("shrunk.short_h_per_year", "time with fewer than all replicas", "h/year", "work", 1),
-        Figure("shrunk.stopped_h_per_year", "time below the fewest replicas", "h/year", "work", 1),
-        Figure("shrunk.late", "repaired units waiting to rejoin", "share", "work", 2),
-        # The rhythm of its checkpoints.
-        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
-        Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),
-        Figure("interval_s", "checkpoint interval", "s", "checkpoint", 1, "start to start"),
-        Figure("young_s", "interval by Young", "s", "checkpoint"),
-        Figure("daly_s", "interval by Daly", "s", "checkpoint"),
-        Figure("exact_s", "interval with the highest goodput", "s", "checkpoint"),
-        Figure("stall_s", "checkpoint stall", "s", "checkpoint", 1,
-               "GPU stall per checkpoint"),
-        Figure("drain_s", "checkpoint drain", "s", "checkpoint", 1,
-               "write to storage per checkpoint while the GPUs train"),
-        Figure("overlap", "drain overlap", "share", "checkpoint", 2, "drain / interval"),
-        Figure("blocking", "time blocked by checkpoints", "share", "checkpoint", 2,
-               "stall / interval"),
-        Figure("drain_slowdown", "slowdown of the GPUs while draining", "share", "checkpoint", 1),
-        Figure("mtti_s", "mean time to interruption", "s", "checkpoint", 1),
-        Figure("restart_s", "restart without the read", "s", "checkpoint", 1),
-        Figure("restore_s", "restore time", "s", "checkpoint", 1, "reading the checkpoint back"),
-        Figure("fan_out", "restore fan-out", "times", "checkpoint", 2,
-               "times the checkpoint is read"),
-        Figure("max_overlap", "largest drain overlap", "share", "checkpoint", 1),
-        Figure("max_blocking", "largest time blocked by checkpoints", "share", "checkpoint", 1),
-        Figure("checkpoints_held", "checkpoints held", "checkpoints", "checkpoint", 0,
-               "the one being written included"),
-        Figure("degraded_drain_s", "write of one checkpoint, degraded", "s", "checkpoint"),
-        Figure("degraded_overlap", "drain overlap, degraded", "share", "checkpoint", 2),
-        Figure("degraded_restore_s", "restore time, degraded", "s", "checkpoint"),
-        # Where its time goes: shares of it.
-        Figure("loss.stall", "stalls and slowdown", "share", "loss", 2,
-               "the GPUs stop for a checkpoint, or are slower while storage drains it"),
-        Figure("loss.rework", "rework", "share", "loss", 2,
-               "progress since the start of the newest checkpoint, lost in a failure"),
-        Figure("loss.drain", "lost work, checkpoint in flight", "share", "loss", 2,
-               "the newest checkpoint had not reached storage when a failure came"),
-        Figure("loss.restart", "restarts", "share", "loss", 2),
-        Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
-        Figure("lost_time", "lost time besides failures", "share", "loss", 2,
-               "of the time between restarts: evaluation, people, network, slow starts"),
-        Figure("loss.other", "other lost time", "share", "loss", 2,
-               "evaluation, restarts by people, network faults, slow starts"),
-        Figure("loss.waiting", "waiting for repairs", "share", "loss", 2,
-               "more units in repair than spares"),
-        # The same as counted by a simulation, with slowdown apart from stalls.
-        Figure("budget.stall", "stalls", "share", "loss", 2),
-        Figure("budget.slowdown", "slowdown", "share", "loss", 2,
-               "the GPUs are slower while storage drains a checkpoint"),
-        Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
-               "fewer replicas run while units are out for repair"),
-        # Storage: nameplate and delivered.
-        Figure("read_gb_per_s", "nameplate read bandwidth", "GB/s", "storage", 1),
-        Figure("write_gb_per_s", "nameplate write bandwidth", "GB/s", "storage", 1),
-        Figure("delivered_read_gb_per_s", "delivered read bandwidth", "GB/s", "storage", 1),
-        Figure("delivered_write_gb_per_s", "delivered write bandwidth", "GB/s", "storage", 1),
-        Figure("degraded_read_gb_per_s", "delivered read bandwidth, degraded", "GB/s", "storage"),
-        Figure("degraded_write_gb_per_s", "delivered write bandwidth, degraded", "GB/s", "storage"),
-        Figure("client_read_limit_gb_per_s", "client read limit, all GPU systems", "GB/s",
-               "storage"),
-        Figure("client_write_limit_gb_per_s", "client write limit, all GPU systems", "GB/s",
-               "storage"),
-        Figure("reading_systems", "GPU systems reading", "systems", "storage", 0),
-        Figure("writing_systems", "GPU systems writing", "systems", "storage", 0),
-        Figure("ingest_gb_per_s", "training data read", "GB/s", "storage", 2),
-        Figure("storage_units", "storage units", "units", "storage", 0),
-        Figure("usable_tb", "usable capacity", "TB", "storage", 1),
-        Figure("capacity_needed_tb", "usable capacity needed", "TB", "storage", 1),
-        Figure("other_data_tb", "other data held", "TB", "storage", 1, "data set and exports"),
-        Figure("burst.write_gb_per_s", "delivered write bandwidth in a burst", "GB/s",
-               "storage", 1),
-        Figure("burst.sustained_gb_per_s", "delivered write bandwidth, sustained", "GB/s",
-               "storage", 1),
-        Figure("burst.buffer_gb", "write buffers beyond the sustained rate", "GB", "storage", 0),
-        Figure("burst.recovery_s", "recovery of write buffers", "s", "storage", 0),
-        Figure("bulk.dataset_tb", "data set in bulk", "TB", "storage", 1),
-        Figure("bulk.archives_tb", "archives in bulk", "TB", "storage", 1,
-               "milestones and exports"),
-        Figure("bulk.staged_tb", "data staged on flash", "TB", "storage", 1),
-        Figure("bulk.needed_tb", "bulk capacity needed", "TB", "storage", 1,
-               "data set, milestones and exports, up to the fill limit"),
-        Figure("bulk.usable_tb", "usable bulk capacity", "TB", "storage", 1),
-        Figure("bulk.read_gb_per_s", "delivered bulk read bandwidth", "GB/s", "storage", 1),
-        Figure("bulk.staging_gb_per_s", "staging bandwidth beside checkpoints", "GB/s", "storage",
-               1),
-        Figure("write_volume_tb_per_day", "checkpoint volume written", "TB/day", "storage", 1),
-        Figure("tolerate_down", "appliances that may be down", "appliances", "storage", 0),
-        # The site: power, heat, space, delivery.
-        Figure("it_power_kw", "IT load", "kW", "site", 1, "nameplate power draw of all devices",
-               needs=("draw",)),
-        Figure("typical_power_kw", "typical IT load", "kW", "site", 1,
-               "nameplate where the typical draw is not known"),
-        Figure("facility_power_kw", "facility power", "kW", "site", 1,
-               "IT load x PUE", needs=("draw",)),
-        Figure("heat_btu_per_h", "heat", "BTU/h", "site", 0, needs=("draw",)),
-        Figure("heat_air_kw", "air-cooled load", "kW", "site", 1, needs=("draw",)),
-        Figure("heat_liquid_kw", "liquid-cooled load", "kW", "site", 1, needs=("draw",)),
-        Figure("heat_air_btu_per_h", "air-cooled load", "BTU/h", "site", 0),
-        Figure("heat_liquid_btu_per_h", "liquid-cooled load", "BTU/h", "site", 0),
-        Figure("rack_units", "rack units", "RU", "site", 1),
-        Figure("racks", "racks", "racks", "site", 0),
-        Figure("weight_kg", "weight", "kg", "site", 0),
-        Figure("lead_time_days", "longest lead time", "days", "site", 0, "of the purchases"),
-        Figure("pue", "PUE", "", "site", 3, "power usage effectiveness, air-cooled load"),
-        Figure("pue_liquid", "PUE of liquid-cooled load", "", "site", 3),
-        Figure("delivered_fraction_read", "delivered fraction of nameplate read", "share",
-               "site", 1),
-        Figure("delivered_fraction_write", "delivered fraction of nameplate write", "share",
-               "site", 1),
-        Figure("fill_limit", "storage fill limit", "share", "site", 1,
-               "the largest share of the usable capacity in use"),
-        Figure("years", "term", "years", "site", 1),
-        # Money.
-        Figure("capex_usd", "capex", "USD", "money", 0, "one-time payments"),
-        Figure("opex_usd_per_year", "opex per year", "USD/year", "money", 0, needs=OVER_THE_TERM),
-        Figure("support_usd_per_year", "support per year", "USD/year", "money", 0),
-        Figure("subscriptions_usd_per_year", "subscriptions per year", "USD/year", "money", 0),
-        Figure("energy_usd_per_year", "energy per year", "USD/year", "money", 0,
-               needs=OVER_THE_TERM),
-        Figure("colocation_usd_per_year", "colocation per year", "USD/year", "money", 0,
-               needs=OVER_THE_TERM),
-        Figure("tco_usd", "TCO", "USD", "money", 0,
-               "total cost of ownership: capex and payments over the term",
-               needs=OVER_THE_TERM),
-        Figure("usd_per_useful_gpu_hour", "cost of a useful GPU-hour", "USD", "money", 2,
-               "TCO / useful GPU-hours of the term", needs=OVER_THE_TERM),
-        Figure("usd_per_million_tokens", "cost of a million tokens", "USD", "money", 2,
-               "TCO / tokens trained in the term", needs=(*OVER_THE_TERM, "rate", "parameters")),
-        Figure("electricity_usd_per_kwh", "price of electricity", "USD/kWh", "money", 3),
-        Figure("colocation_usd_per_kw_month", "price of colocation", "USD/kW/month", "money", 2),
-        Figure("discount_rate", "discount rate", "share", "money", 2),
-    )
-}  # fmt: skip
+    name: Figure(name, label, unit, group, "".join(note), _NEEDS.get(name, ()))
+    for group, rows in _FIGURES.items()
+    for name, label, unit, *note in rows
+}
 """Every figure by its name, in the order in which outputs list them."""
 
 
@@ -287,26 +250,25 @@ class Objective(NamedTuple):
     @property
     def counted(self) -> str:
         """Unit of its label, unless either contains the other."""
-        unit_is_clear = self.figure.money or self.figure.names_unit(self.unit)
-        return self.label if unit_is_clear else f"{self.unit} of {self.label}"
+        clear = self.figure.money or self.figure.names_unit
+        return self.label if clear else f"{self.unit} of {self.label}"
 
 
+_OBJECTIVES: tuple[tuple[str, str, Sense, str], ...] = (
+    ("goodput", "useful_pflops", "maximize", "min_useful_pflops"),
+    ("useful_gpus", "useful_gpus", "maximize", "min_useful_gpus"),
+    ("gpus", "gpus_used", "maximize", "min_gpus"),
+    ("cost", "capex_usd", "minimize", "capex"),
+    ("tco", "tco_usd", "minimize", "tco"),
+    ("power", "it_power_kw", "minimize", "it_power"),
+    ("heat", "heat_btu_per_h", "minimize", "it_power"),
+    ("usd_per_useful_gpu_hour", "usd_per_useful_gpu_hour", "minimize", "per_useful_gpu_hour"),
+    ("usd_per_million_tokens", "usd_per_million_tokens", "minimize", "per_million_tokens"),
+)
 OBJECTIVES: dict[str, Objective] = {
-    objective.name: objective
-    for objective in (
-        Objective("goodput", FIGURES["useful_pflops"], "maximize", "min_useful_pflops"),
-        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize", "min_useful_gpus"),
-        Objective("gpus", FIGURES["gpus_used"], "maximize", "min_gpus"),
-        Objective("cost", FIGURES["capex_usd"], "minimize", "capex"),
-        Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
-        Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
-        Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
-        Objective("usd_per_useful_gpu_hour", FIGURES["usd_per_useful_gpu_hour"], "minimize",
-                  "per_useful_gpu_hour"),
-        Objective("usd_per_million_tokens", FIGURES["usd_per_million_tokens"], "minimize",
-                  "per_million_tokens"),
-    )
-}  # fmt: skip
+    name: Objective(name, FIGURES[of], sense, limit, BTU_PER_H_PER_KW if name == "heat" else 1.0)
+    for name, of, sense, limit in _OBJECTIVES
+}
 """Every objective by its name, in the order in which the problem's schema lists them."""
 
 RATIOS = frozenset({"usd_per_useful_gpu_hour", "usd_per_million_tokens"})
@@ -357,26 +319,18 @@ class Stated(NamedTuple):
         """Catalog paths without which it is not known."""
         return tuple(path for path in self.paths if path not in UNSTATED)
 
-    @property
-    def of_one(self) -> str:
-        """Its name of one unit."""
-        return f"unit_{self.name}"
-
 
 IT_POWER = Stated("it_power_kw", (DRAW,))
 HEAT_TO_LIQUID = Stated("heat_liquid_kw", (DRAW, TO_LIQUID))
 """Figures of which lines, totals and columns say more than of others."""
 
 STATED: dict[str, Stated] = {
-    row.name: row
-    for row in (
-        Stated("rack_units", ("consumes.rack_units",),
-               frozenset({"transceiver", "cable", "rack", "pdu", "software", "service"})),
-        # Of these nobody states it, and no floor gives way for it.
-        Stated("weight_kg", ("consumes.weight",),
-               frozenset({"transceiver", "cable", "software", "service"})),
-    )
-}  # fmt: skip
+    "rack_units": Stated("rack_units", ("consumes.rack_units",), DRAWLESS | {"transceiver"}),
+    # Racks and PDUs state their weight.
+    "weight_kg": Stated(
+        "weight_kg", ("consumes.weight",), DRAWLESS - {"rack", "pdu"} | {"transceiver"}
+    ),
+}
 """By the name of the figure, in the order in which the bill has them."""
 
 ITEM_UNITS = {

@@ -11,8 +11,7 @@ from functools import cache, cached_property, lru_cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES, Need
@@ -78,8 +77,8 @@ class Inputs:
 
     problem: Problem
     items: tuple[Item, ...]
-    families: tuple[Family, ...]
-    prices: Mapping[str, Price]
+    families: tuple[Family, ...] = ()
+    prices: Mapping[str, Price] = field(default_factory=dict)
     discounts: tuple[Discount, ...] = ()
     item_sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
     price_sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
@@ -91,20 +90,6 @@ class Inputs:
     overrides: tuple[str, ...] = ()
     sha256: str = ""
     warnings: tuple[str, ...] = ()
-
-    @classmethod
-    def from_parts(
-        cls,
-        *,
-        problem: Problem,
-        items: Iterable[Item],
-        families: Iterable[Family] = (),
-        prices: Mapping[str, Price] | None = None,
-        discounts: Iterable[Discount] = (),
-    ) -> Inputs:
-        """Inputs made in memory, for library use and tests."""
-        parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
-        return cls(problem, *parts)
 
     def __getstate__(self) -> dict[str, object]:
         """The fields alone: another process derives the rest itself."""
@@ -238,29 +223,12 @@ def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
     """The error of an impossible companion, at the place in the problem that asks for it."""
-    text = f"'{item_id}' comes with this plan, but {message}"
-    document = inputs.document
-    file, line = document.place(_named_at(inputs, item_id)) if document else (None, None)
-    return InputError(Finding("companion", text, file, line, fix=fix))
-
-
-def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
-    """The path that names a companion, or the switch that it comes with."""
-    named = named_items(inputs)
+    text, document = f"'{item_id}' comes with this plan, but {message}", inputs.document
     paths = {name: f"extras.{name}" for name in inputs.problem.extras}
-    for path, name, category in named:
-        if category == "switch":
-            paths |= dict.fromkeys(_link_items(inputs.item(name)) - paths.keys(), path)
-    paths |= {name: path for path, name, _ in reversed(named)}
-    return steps_of(paths.get(item_id, "network"))
-
-
-def _link_items(item: Item) -> set[str]:
-    """Cables and transceivers of a switch."""
-    groups = item.switch.ports if item.switch else ()
-    links = [link for group in groups for link in (group.link, *group.forms) if link]
-    ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
-    return {link.cable for link in links} | {end.item for end in ends}
+    paths |= {name: path for path, name, _ in reversed(named_items(inputs))}
+    steps = steps_of(paths.get(item_id, "network"))
+    file, line = document.place(steps) if document else (None, None)
+    return InputError(Finding("companion", text, file, line, fix=fix))
 
 
 @dataclass(frozen=True)
@@ -296,23 +264,24 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
         KeyError: a path that does not exist.
     """
     changes = tuple(changes)
-    problem = inputs.problem
-    parts: dict[str, dict[str, list[Change]]] = {CATALOG: {}, PRICES: {}}
+    problem, tables = inputs.problem, dict[str, dict[str, Any]]()
     for change in changes:
-        root, name = root_of(change.path)
-        if root:
-            parts[root].setdefault(name, []).append(change)
-        else:
-            problem = _replaced(problem, change.path.split("."), change.value, change.path)
+        (root, name), steps = root_of(change.path), change.path.split(".")
+        if not root:
+            problem = _replaced(problem, steps, change.value, change.path)
+            continue
+        kind = "prices" if root == PRICES else "items" if name in inputs.by_id else "families"
+        if kind not in tables:
+            parts = getattr(inputs, kind)
+            tables[kind] = dict(parts) if root == PRICES else {each.id: each for each in parts}
+        new = _replaced(tables[kind][name], steps[2:], change.value, change.path)
+        tables[kind][name] = _not_built(new, inputs.prices[name]) if root == PRICES else new
     settings = tuple(change.setting for change in changes) if recorded else ()
-    new = replace(inputs, problem=problem, overrides=(*inputs.overrides, *settings))
-    if parts[CATALOG]:
-        new = _with_figures(new, parts[CATALOG])
-    if parts[PRICES]:
-        known = inputs.prices
-        prices = {name: _with_price(known[name], made) for name, made in parts[PRICES].items()}
-        new = replace(new, prices={**known, **prices})
-    return new
+    new_parts: dict[str, Any] = {
+        k: t if k == "prices" else tuple(t.values()) for k, t in tables.items()
+    }
+    overrides = (*inputs.overrides, *settings)
+    return replace(inputs, problem=problem, overrides=overrides, **new_parts)
 
 
 def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:
@@ -347,38 +316,16 @@ def root_of(path: str) -> tuple[str, str]:
     return ("", "") if inside else (steps[0], steps[1])
 
 
-def _with_figures(inputs: Inputs, changes: Mapping[str, list[Change]]) -> Inputs:
-    """Inputs with items and families changed; of one id, the item."""
-    items = {item.id: item for item in inputs.items}
-    families = {family.id: family for family in inputs.families}
-    for name, made in changes.items():
-        for change in made:
-            steps = change.path.split(".")[2:]
-            if name in items:
-                items[name] = _replaced(items[name], steps, change.value, change.path)
-            else:
-                families[name] = _replaced(families[name], steps, change.value, change.path)
-    if changes.keys() <= items.keys():  # the identity of the families shows that they are the same
-        return replace(inputs, items=tuple(items.values()))
-    return replace(inputs, items=tuple(items.values()), families=tuple(families.values()))
-
-
-def _with_price(price: Price, changes: Iterable[Change]) -> Price:
-    """A price with values replaced; one with a stated sum has no parts any more."""
-    new, sums = price, []
-    for change in changes:
-        steps = change.path.split(".")[2:]
-        new = _replaced(new, steps, change.value, change.path)
-        sums += [steps[0].replace("_", " ")] if len(steps) == 1 else []
-    stated = [name for name in sums if name in _SUMS]
-    if not price.parts or not stated or vars(new) == vars(price):
-        return new
-    note = f"{' and '.join(stated)} set for this run, not built of parts"
-    return with_field(with_field(new, "parts", ()), "note", note)
-
-
-_SUMS = ("list", "low", "high", "per year", "per year low", "per year high")
+_SUMS = ("list_usd", "low_usd", "high_usd", "per_year_usd", "per_year_low_usd", "per_year_high_usd")
 """Sums of a price that has parts."""
+
+
+def _not_built(price: Price, before: Price) -> Price:
+    """A changed price; one with another sum has no parts any more."""
+    if not price.parts or all(getattr(price, name) == getattr(before, name) for name in _SUMS):
+        return price
+    note = "amounts set for this run, not built of parts"
+    return with_field(with_field(price, "parts", ()), "note", note)
 
 
 def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
@@ -399,40 +346,17 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     return (*here[: int(step)], new, *here[int(step) + 1 :])
 
 
-@checked_dataclass(frozen=True, config=ConfigDict(defer_build=True))
-class _Portable:
-    """The parts of the inputs that a plan rests on, in canonical units."""
-
-    problem: Problem
-    items: tuple[Item, ...]
-    families: tuple[Family, ...]
-    prices: dict[str, Price]
-    discounts: tuple[Discount, ...]
-    price_sources: dict[str, dict[str, Source]]
-    item_sources: dict[str, dict[str, Source]]
-    price_books: dict[str, str]
-    catalog_names: tuple[str, ...]
-    price_book_names: tuple[str, ...]
-    scenario: str | None
-    overrides: tuple[str, ...]
-    sha256: str
+_NOT_PORTABLE = {"document", "warnings"}
 
 
 @cache
-def _adapter() -> TypeAdapter[_Portable]:
-    return TypeAdapter(_Portable)  # a tenth of a short command
+def _adapter() -> TypeAdapter[Inputs]:
+    return TypeAdapter(Inputs)  # a tenth of a short command
 
 
 def inputs_to_text(inputs: Inputs) -> str:
-    """The inputs as JSON, without values left to their default."""
-    values = {name: getattr(inputs, name) for name in _Portable.__dataclass_fields__}
-    for name in ("prices", "price_books"):
-        values[name] = dict(values[name])
-    for name in ("price_sources", "item_sources"):
-        values[name] = {key: dict(sources) for key, sources in values[name].items()}
-    # A changed price may leave its range.
-    whole = _adapter().validate_python(values, context=CANONICAL)
-    return _adapter().dump_json(whole, exclude_unset=True).decode()
+    """The inputs as JSON in canonical units, without values left to their default."""
+    return _adapter().dump_json(inputs, exclude=_NOT_PORTABLE, exclude_unset=True).decode()
 
 
 def inputs_from_text(text: str | bytes) -> Inputs:
@@ -442,8 +366,7 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         InputError: it is no such JSON.
     """
     try:
-        whole = _adapter().validate_json(text, context=CANONICAL)
+        return _adapter().validate_json(text, context=CANONICAL)
     except ValidationError as error:
         message = f"the inputs cannot be read ({error.error_count()} faults)"
         raise InputError(Finding("portable", message)) from None
-    return Inputs(**{name: getattr(whole, name) for name in _Portable.__dataclass_fields__})

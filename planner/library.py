@@ -1,7 +1,7 @@
 """planner from Python: a function for each analysis, which its command calls, too.
 
-A problem is a file, ``Inputs`` that ``load`` returned, a ``Problem`` or a dict; a plan is a file,
-or a ``Plan`` that ``solve`` returned. Results are the records that the commands print with
+A problem is a file, ``Inputs`` that ``load`` returned, or a dict; a plan is a file, or a ``Plan``
+that ``solve`` returned. Results are the records that the commands print with
 ``--json``; ``print`` shows them as the screen does, a notebook as a page, and ``to_frame`` gives
 their tables to pandas. Options have the names, defaults and spelling of the command line; those of
 every function are in ``Solving``.
@@ -56,7 +56,6 @@ from planner.sources import (
     Solving,
     as_texts,
     file_path,
-    flat,
     problem_of,
     request_of,
     require_single,
@@ -357,11 +356,11 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
     """Plans side by side; the first is the baseline, problems are solved first.
 
     Args:
-        files: plans, problems, workbooks, or lists of them.
+        files: plans, problems, workbooks.
     """
     from planner.analysis.compare import run
 
-    return run(request_of(*flat(files), **solving))
+    return run(request_of(*files, **solving))
 
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
@@ -390,7 +389,7 @@ def alternatives(
 
 def bid(
     problem: ProblemSource,
-    *quotes: object,
+    *quotes: File,
     vendor: Settings = (),
     mapping: Settings = (),
     date: Settings = (),
@@ -402,7 +401,7 @@ def bid(
 
     Args:
         problem: the problem.
-        quotes: files of bids, or lists of them.
+        quotes: files of bids.
         vendor, mapping, date, currency: vendor, layout, date and currency of a bid, by its file.
         rate: USD for one unit of a currency, by its code.
     """
@@ -410,7 +409,7 @@ def bid(
 
     return run(
         request_of(problem, **solving),
-        quotes=tuple(map(file_path, flat(quotes))),
+        quotes=tuple(map(file_path, quotes)),
         vendor=as_texts(vendor),
         mapping=as_texts(mapping),
         date=as_texts(date),

@@ -9,9 +9,8 @@ is in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from planner.figures import FIGURES, STATED
 from planner.paths import job_path
@@ -26,17 +25,18 @@ COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families"})
 """Units of limits in whole numbers."""
 MILLION = 1e6
 """Money in the model is in millions of USD, so that its numbers are of the size solvers like."""
+_COUNTED = {"gpus_used", "gpu_types", "usable_tb", "bulk.usable_tb", "room_tb", "interval_s"}
+"""Figures of limits on the job and its storage that no logarithm is in."""
+_INPUTS = {"lead_time", "stock.*", "split.*", "gpus_min", "gpus_max"}
+_INPUTS |= {"items.*.fixed", "items.*.min", "items.*.max"}
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(NamedTuple):
     """One limit.
 
     ``figure`` is the compared figure, by its name in a plan's totals or job; ``path`` its place in
-    the problem file ("" where it follows from products). ``asked`` is its label as a demand and
-    ``written`` the unit of the file, where they differ from ``label`` and ``unit``. Without
-    ``reported`` it bounds a variable and is in no plan. An ``editable`` limit is an input of the
-    workbook. Names and labels of a limit per item or rule have a ``*``.
+    the problem file ("" where it follows from products). Names and labels of a limit per item or
+    rule have a ``*``.
     """
 
     name: str
@@ -46,12 +46,6 @@ class Limit:
     unit: str
     path: str
     group: Group
-    asked: str = ""
-    written: str = ""
-    tolerance: float = COUNTED
-    editable: bool = True
-    reported: bool = True
-    exact: bool = False
 
     @property
     def known_part(self) -> bool:
@@ -71,145 +65,113 @@ class Limit:
     @property
     def demand(self) -> str:
         """Its label as a demand."""
-        return self.asked or self.label
+        floor = self.group == "target" and self.sense == ">="
+        return f"minimum {self.label}" if floor else self.label
 
     @property
     def file_unit(self) -> str:
         """Its unit in a problem file."""
-        return self.written or self.unit
+        return "number" if self.name.startswith("min_useful") else self.unit.removesuffix("/year")
 
     @property
     def looser(self) -> Literal[1, -1]:
         """Direction in which it admits more plans."""
         return 1 if self.sense == "<=" else -1
 
+    @property
+    def tolerance(self) -> float:
+        """Tolerated excess, as a share."""
+        of_bill = self.group in ("supply", "count", "policy") or self.figure in _COUNTED
+        return COUNTED if of_bill else TIMED
 
-def _supply(
-    name: str, figure: str, path: str, label: str = "", *, asked: str = "", written: str = ""
+    @property
+    def editable(self) -> bool:
+        """True if it is an input of the workbook; others follow, or have a cell of their own."""
+        return self.group in ("supply", "ratio", "target") or self.name in _INPUTS
+
+    @property
+    def reported(self) -> bool:
+        """True if plans report it; others bound a variable."""
+        return self.figure != "interval_s"
+
+    @property
+    def exact(self) -> bool:
+        """True if it requires equality."""
+        return self.name == "items.*.fixed"
+
+
+_UNITS = {
+    **dict.fromkeys(("working", "purchased", "quantity"), "units"),
+    **dict.fromkeys(("stall_and_drain_s", "local_stall_and_drain_s"), "s"),
+    **{"local_restart_and_drain_s": "s", "room_tb": "TB"},
+    **{"idle": "systems", "share": "share", "gpu_types": "types"},
+}
+"""Units of figures that are of one line, one level or one moment, and in no table of figures."""
+_INTERVAL = "~checkpoint.interval"
+_ROWS: tuple[tuple[Group, str, str, Literal["<=", ">="], str, *tuple[str, ...]], ...] = (
+    ("supply", "it_power", "it_power_kw", "<=", "site.it_power"),
+    ("supply", "facility_power", "facility_power_kw", "<=", "site.facility_power"),
+    ("supply", "heat_air", "heat_air_kw", "<=", "site.cooling.air_limit"),
+    ("supply", "heat_liquid", "heat_liquid_kw", "<=", "site.cooling.liquid_limit"),
+    ("supply", "racks", "racks", "<=", "site.racks"),
+    ("supply", "weight", "weight_kg", "<=", "site.weight_limit"),
+    ("supply", "capex", "capex_usd", "<=", "budget.capex", "capital budget"),
+    ("supply", "opex", "opex_usd_per_year", "<=", "budget.opex_per_year", "operating budget"),
+    ("supply", "tco", "tco_usd", "<=", "budget.tco", "TCO budget"),
+    ("ratio", "per_useful_gpu_hour", "usd_per_useful_gpu_hour", "<=", "budget.per_useful_gpu_hour"),
+    ("ratio", "per_million_tokens", "usd_per_million_tokens", "<=", "budget.per_million_tokens"),
+    ("count", "lead_time", "lead_time_days", "<=", "targets.max_lead_time"),
+    ("count", "stock.*", "purchased", "<=", "items.*.stock", "stock of *"),
+    ("count", "hot_spares.*", "idle", ">=", "~gpus.hot_spares", "hot spares of *"),
+    ("policy", "require_vendor.*", "working", ">=", "policy.require_vendors.*", "units from *"),
+    ("policy", "split.*", "share", "<=", "policy.split.*.max_share", "largest vendor's share of *"),
+    ("job", "blocking", "blocking", "<=", "~checkpoint.max_blocking"),
+    ("job", "overlap", "overlap", "<=", "~checkpoint.max_overlap"),
+    ("job", "drain_fits", "stall_and_drain_s", "<=", _INTERVAL, "stall and drain per interval"),
+    ("job", "local_fits", "local_stall_and_drain_s", "<=", _INTERVAL, "stall and local drain"),
+    ("job", "local_lag", "local_restart_and_drain_s", "<=", "~restart.local", "restart and drain"),
+    ("job", "local_room", "room_tb", "<=", "~checkpoint.local.keep", "local checkpoints held"),
+    ("job", "restore_time", "restore_s", "<=", "~restore.max_time"),
+    ("storage", "capacity", "usable_tb", ">=", "~checkpoint.keep_last"),
+    ("storage", "ingest", "ingest_gb_per_s", "<=", "~ingest_per_gpu", "ingest"),
+    ("storage", "bulk_capacity", "bulk.usable_tb", ">=", "~dataset"),
+    ("storage", "bulk_read", "ingest_gb_per_s", "<=", "~ingest_per_gpu", "read from the bulk tier"),
+    ("storage", "staging", "ingest_gb_per_s", "<=", "~ingest_per_gpu", "staging on flash"),
+    ("storage", "burst_recovery", "burst.recovery_s", "<=", ""),
+    ("storage", "endurance", "write_volume_tb_per_day", "<=", "", "write endurance"),
+    ("storage", "rule_read", "read_gb_per_s", ">=", "storage.rule", "* rule, read"),
+    ("storage", "rule_write", "write_gb_per_s", ">=", "storage.rule", "* rule, write"),
+    ("job", "replica_fits", "gpus_used", ">=", "~parallelism", "GPUs that hold one replica"),
+    ("job", "gpus_min", "gpus_used", ">=", "~gpus.min", "minimum GPUs in use"),
+    ("job", "gpus_max", "gpus_used", "<=", "~gpus.max", "maximum GPUs in use"),
+    ("job", "gpu_types", "gpu_types", "<=", "~gpus.max_types", "GPU types of the job"),
+    ("target", "min_gpus", "gpus_used", ">=", "targets.min_gpus"),
+    ("target", "min_goodput", "goodput", ">=", "targets.min_goodput"),
+    ("target", "min_useful_gpus", "useful_gpus", ">=", "targets.min_useful_gpus"),
+    ("target", "min_useful_pflops", "useful_pflops", ">=", "targets.min_useful_pflops"),
+    ("target", "max_days_to_train", "days_to_train", "<=", "targets.max_days_to_train"),
+    ("job", "interval_max", "interval_s", "<=", "~checkpoint.interval.max", "longest interval"),
+    ("job", "interval_min", "interval_s", ">=", "~checkpoint.interval.min", "shortest interval"),
+    ("count", "min_units.*", "working", ">=", "", "minimum order (MOQ) of *"),
+    ("count", "max_units.*", "working", "<=", "", "maximum *"),
+    ("count", "items.*.fixed", "quantity", "<=", "items.*.fixed", "* fixed"),
+    ("count", "items.*.min", "quantity", ">=", "items.*.min", "* at least"),
+    ("count", "items.*.max", "quantity", "<=", "items.*.max", "* at most"),
+    ("count", "items.*.installed", "quantity", ">=", "items.*.installed", "* installed"),
+    ("count", "family_max_units.*", "working", "<=", "", "maximum units in one * system"),
+)
+"""Group, name, figure, sense, path (``~``: of the job), label where not that of the figure."""
+
+
+def _limit(
+    group: Group, name: str, figure: str, sense: Literal["<=", ">="], path: str, *label: str
 ) -> Limit:
-    """A ceiling on a sum over everything in place or everything bought."""
-    row = FIGURES[figure]
-    label, unit = label or row.label, row.unit
-    return Limit(name, label, figure, "<=", unit, path, "supply", asked, written)
+    path = job_path(path[1:]) if path.startswith("~") else path
+    unit = _UNITS.get(figure) or FIGURES[figure].unit
+    return Limit(name, "".join(label) or FIGURES[figure].label, figure, sense, unit, path, group)
 
 
-def _yearly(name: str, label: str, figure: str) -> Limit:
-    return _supply(name, figure, f"budget.{name}_per_year", label, written="USD")
-
-
-def _target(
-    name: str,
-    figure: str,
-    *,
-    asked: str,
-    written: str = "",
-    tolerance: float = TIMED,
-) -> Limit:
-    """A floor that the user sets."""
-    path, row = f"targets.{name}", FIGURES[figure]
-    return Limit(name, row.label, figure, ">=", row.unit, path, "target", asked, written, tolerance)
-
-
-_fixed = partial(Limit, editable=False)
-"""A limit that is no input of the workbook: it follows, or has its own cell."""
-
-
-_JOB = job_path()
-_CHECKPOINT = f"{_JOB}.checkpoint"
-
-LIMITS: tuple[Limit, ...] = (
-    _supply("it_power", "it_power_kw", "site.it_power"),
-    _supply("facility_power", "facility_power_kw", "site.facility_power"),
-    _supply("heat_air", "heat_air_kw", "site.cooling.air_limit"),
-    _supply("heat_liquid", "heat_liquid_kw", "site.cooling.liquid_limit"),
-    _supply("racks", "racks", "site.racks"),
-    _supply("weight", "weight_kg", "site.weight_limit"),
-    _supply("capex", "capex_usd", "budget.capex", "capital budget"),
-    _yearly("opex", "operating budget", "opex_usd_per_year"),
-    _supply("tco", "tco_usd", "budget.tco", "TCO budget"),
-    Limit(
-        "per_useful_gpu_hour", "cost of a useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
-        "USD", "budget.per_useful_gpu_hour", "ratio", tolerance=TIMED,
-    ),
-    Limit(
-        "per_million_tokens", "cost of a million tokens", "usd_per_million_tokens", "<=",
-        "USD", "budget.per_million_tokens", "ratio", tolerance=TIMED,
-    ),
-    Limit(
-        "lead_time", "longest lead time", "lead_time_days", "<=", "days", "targets.max_lead_time",
-        "count",
-    ),
-    _fixed("stock.*", "stock of *", "purchased", "<=", "units", "items.*.stock", "count",
-           editable=True),
-    _fixed("hot_spares.*", "hot spares of *", "idle", ">=", "systems", f"{_JOB}.gpus.hot_spares",
-           "count"),
-    _fixed("require_vendor.*", "units from *", "working", ">=", "units",
-           "policy.require_vendors.*", "policy"),
-    _fixed("split.*", "largest vendor's share of *", "share", "<=", "share",
-           "policy.split.*.max_share", "policy", editable=True),
-    _fixed("blocking", "time blocked by checkpoints", "blocking", "<=", "share",
-           f"{_CHECKPOINT}.max_blocking", "job", tolerance=TIMED),
-    _fixed("overlap", "drain overlap", "overlap", "<=", "share", f"{_CHECKPOINT}.max_overlap",
-           "job", tolerance=TIMED),
-    _fixed("drain_fits", "stall and drain within the interval", "stall_and_drain_s", "<=", "s",
-           f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
-    _fixed("local_fits", "stall and local drain within the interval",
-           "local_stall_and_drain_s", "<=",
-           "s", f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
-    _fixed("local_lag", "local restart and drain within the MTTI", "local_restart_and_drain_s",
-           "<=", "s", f"{_JOB}.restart.local", "job", tolerance=TIMED),
-    _fixed("local_room", "local checkpoints on the drives of a system", "room_tb", "<=", "TB",
-           f"{_CHECKPOINT}.local.keep", "job"),
-    _fixed("restore_time", "restore time", "restore_s", "<=", "s", f"{_JOB}.restore.max_time",
-           "job", tolerance=TIMED),
-    _fixed("capacity", "usable capacity", "usable_tb", ">=", "TB", f"{_CHECKPOINT}.keep_last",
-           "storage"),
-    _fixed("ingest", "ingest", "ingest_gb_per_s", "<=", "GB/s", f"{_JOB}.ingest_per_gpu",
-           "storage", tolerance=TIMED),
-    _fixed("bulk_capacity", "usable bulk capacity", "bulk.usable_tb", ">=", "TB",
-           f"{_JOB}.dataset", "storage"),
-    _fixed("bulk_read", "read from the bulk tier", "ingest_gb_per_s", "<=", "GB/s",
-           f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
-    _fixed("staging", "staging on flash beside checkpoints", "ingest_gb_per_s", "<=", "GB/s",
-           f"{_JOB}.ingest_per_gpu", "storage", tolerance=TIMED),
-    _fixed("burst_recovery", "recovery of write buffers", "burst.recovery_s",
-           "<=", "s", "", "storage", tolerance=TIMED),
-    _fixed("endurance", "write endurance", "write_volume_tb_per_day", "<=", "TB/day", "",
-           "storage", tolerance=TIMED),
-    _fixed("rule_read", "* rule, read", "read_gb_per_s", ">=", "GB/s", "storage.rule", "storage",
-           tolerance=TIMED),
-    _fixed("rule_write", "* rule, write", "write_gb_per_s", ">=", "GB/s", "storage.rule",
-           "storage", tolerance=TIMED),
-    _fixed("replica_fits", "GPUs that hold one replica", "gpus_used", ">=", "GPUs",
-           f"{_JOB}.parallelism", "job"),
-    Limit("gpus_min", "minimum GPUs in use", "gpus_used", ">=", "GPUs", f"{_JOB}.gpus.min", "job"),
-    Limit("gpus_max", "maximum GPUs in use", "gpus_used", "<=", "GPUs", f"{_JOB}.gpus.max", "job"),
-    _fixed("gpu_types", "GPU types of the job", "gpu_types", "<=", "types",
-           f"{_JOB}.gpus.max_types", "job", asked="GPU types of one job"),
-    _target("min_gpus", "gpus_used", asked="minimum GPUs in use",
-            tolerance=COUNTED),
-    _target("min_goodput", "goodput", asked="minimum goodput"),
-    _target("min_useful_gpus", "useful_gpus", asked="minimum useful GPUs", written="number"),
-    _target("min_useful_pflops", "useful_pflops", asked="minimum useful work", written="number"),
-    Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
-          "targets.max_days_to_train", "target", tolerance=TIMED),
-    _fixed("interval_max", "longest interval", "interval_s", "<=", "s",
-           f"{_CHECKPOINT}.interval.max", "job", reported=False),
-    _fixed("interval_min", "shortest interval", "interval_s", ">=", "s",
-           f"{_CHECKPOINT}.interval.min", "job", reported=False),
-    _fixed("min_units.*", "minimum order (MOQ) of *", "working", ">=", "units", "", "count"),
-    _fixed("max_units.*", "maximum *", "working", "<=", "units", "", "count"),
-    _fixed("items.*.fixed", "* fixed", "quantity", "<=", "units", "items.*.fixed", "count",
-           exact=True, editable=True),
-    _fixed("items.*.min", "* at least", "quantity", ">=", "units", "items.*.min", "count",
-           editable=True),
-    _fixed("items.*.max", "* at most", "quantity", "<=", "units", "items.*.max", "count",
-           editable=True),
-    _fixed("items.*.installed", "* installed", "quantity", ">=", "units",
-           "items.*.installed", "count"),
-    _fixed("family_max_units.*", "maximum units in one * system", "working", "<=", "units", "",
-           "count"),
-)  # fmt: skip
+LIMITS: tuple[Limit, ...] = tuple(_limit(*row) for row in _ROWS)
 """In the order in which a plan reports them."""
 
 BY_NAME: Mapping[str, Limit] = {limit.name: limit for limit in LIMITS}

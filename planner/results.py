@@ -16,21 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from planner.report.blocks import Block, Heading
+from planner.report.edition import restated, restated_columns
 from planner.report.page import fragment, plan_sections
-from planner.report.restated import restated, restated_columns
 from planner.report.screen import show
 from planner.report.views import (
     bids,
+    checks,
     comparison,
     explain,
-    frontier,
-    simulation,
+    sensitivity,
     size,
     sweep,
     telemetry,
-    tornado,
-    uncertain,
-    verification,
 )
 from planner.report.views import plan as plan_view
 from planner.report.words import clean
@@ -114,31 +111,31 @@ VIEWS: dict[type[Any], View] = {
     Alternatives: View("alternatives", comparison.alternatives),
     Audit: View(
         "audit",
-        verification.audit,
+        checks.audit,
         None,
         lambda found: "infeasible" if found.breaches or found.edited is None else "optimal",
     ),
     Verification: View(
         "verification",
-        verification.verification,
+        checks.verification,
         None,
         lambda found: "infeasible" if found.result == "fails" else "optimal",
     ),
     Explanation: View("explanation", explain.view, None, lambda found: found.plan.status),
     Sweep: View("sweep", sweep.view, sweep.charts, _rows_ended, "table"),
-    Frontier: View("frontier", frontier.view, frontier.charts),
+    Frontier: View("frontier", sensitivity.frontier, sensitivity.frontier_charts),
     Tornado: View(
         "tornado",
-        tornado.view,
-        tornado.charts,
+        sensitivity.tornado,
+        sensitivity.tornado_charts,
         lambda found: _failed(
             [end.status for swing in found.swings for end in (swing.low, swing.high)], found.status
         ),
     ),
     Uncertain: View(
         "uncertain",
-        uncertain.view,
-        uncertain.charts,
+        sensitivity.uncertain,
+        None,
         lambda found: _failed(
             [name for name, count in found.statuses.items() if count], found.status
         ),
@@ -152,7 +149,7 @@ VIEWS: dict[type[Any], View] = {
         lambda found: "optimal" if found.jobs else "no_solution",
         "jobs",
     ),
-    Simulation: View("simulation", simulation.view, None, _always),
+    Simulation: View("simulation", checks.simulation, None, _always),
     SizeReport: View("size", size.view, None, _always, "rules"),
     Plan: View("plan", plan_view.no_plan, table="lines"),
 }
@@ -229,7 +226,7 @@ def charts_of(record: Any, rows: int | None = None) -> list[Any]:
 
 
 def _picture(chart: Any) -> str:
-    from planner.report.charts.picture import png
+    from planner.report.picture import png
 
     if not chart.panels:
         return ""

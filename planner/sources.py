@@ -13,19 +13,17 @@ from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SOLVERS, Request, one_of, seconds, share, whole
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Inputs
-from planner.loader import completed, from_data, with_settings, yaml12
+from planner.loader import from_data, with_settings, yaml12
 from planner.schema.plan import Plan
-from planner.schema.problem import Problem
 
 File = str | os.PathLike[str]
-ProblemSource = File | Inputs | Problem | Mapping[str, Any]
-"""A problem file, a problem in memory, or a dict as the file has it."""
+ProblemSource = File | Inputs | Mapping[str, Any]
+"""A problem file, inputs that `load` returned, or a dict as the file has it."""
 PlanSource = File | Plan
 """A PROBLEM.plan.json, or a plan in memory."""
 Settings = Mapping[str, object] | Sequence[str]
 """``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
 _FILE = (str, os.PathLike)
-_SINGLE = (*_FILE, bytes, Mapping, Inputs, Problem, Plan)
 
 
 class Solving(TypedDict, total=False):
@@ -115,13 +113,12 @@ def problem_of(source: object, settings: Settings, scenario: str | None) -> Inpu
     if isinstance(source, Mapping):
         data = as_json(dict(source), "problem")
         return from_data(data, settings=as_texts(settings), scenario=scenario)
-    if not isinstance(source, (Inputs, Problem)):
-        raise wrong_type(source, "a file, Inputs, a Problem or a dict")
+    if not isinstance(source, Inputs):
+        raise wrong_type(source, "a file, Inputs or a dict")
     if scenario is not None:
         message = f"a problem in memory has no scenario '{scenario}'"
         raise InputError(Finding("scenario", message, fix="load the file with it"))
-    inputs = completed(source) if isinstance(source, Problem) else source
-    return with_settings(inputs, as_texts(settings))
+    return with_settings(source, as_texts(settings))
 
 
 def file_path(value: object) -> Path:
@@ -129,15 +126,6 @@ def file_path(value: object) -> Path:
     if isinstance(value, _FILE):
         return Path(value)
     raise wrong_type(value, "the path of a file")
-
-
-def flat(sources: Iterable[object]) -> list[Any]:
-    """Sources one by one: of a list of sources each."""
-    found: list[Any] = []
-    for source in sources:
-        single = isinstance(source, _SINGLE) or hasattr(source, "columns")
-        found += flat(source) if isinstance(source, Iterable) and not single else [source]
-    return found
 
 
 def as_texts(settings: object, *, joined: bool = False) -> tuple[str, ...]:

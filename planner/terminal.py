@@ -148,21 +148,6 @@ def discard() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def open_closed_streams() -> None:
-    """Replace standard streams that the parent process closed by the null device.
-
-    Otherwise the next opened file would take the place of one, and get what a library prints.
-    """
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
-        if getattr(sys, name) is None:
-            stream = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
-            setattr(sys, name, stream)
-
-
 # Progress of a long command, and Ctrl-C.
 #
 # A library may lose a Ctrl-C, since some turn Python's exceptions into their own; yet one press

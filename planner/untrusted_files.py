@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -78,39 +77,19 @@ def json_of(data: bytes, name: str, fix: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise InputError(_duplicate_key(text, name))
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            message, fix = f"duplicate key '{twice[:60]}'", "keep one of them"
+            raise InputError(Finding("duplicate-key", message, name, fix=fix))
         return found
 
     try:
-        text = data.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=unique)
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         message = f"this is no JSON: {error.msg.lower()}"
         raise InputError(Finding("json", message, name, error.lineno, fix=fix)) from None
     except (ValueError, RecursionError):  # bytes that are no text, or brackets without end
         raise InputError(Finding("json", "this is no JSON", name, fix=fix)) from None
-
-
-_TOKEN = re.compile(r'[{}\[\]]|("(?:[^"\\]|\\.)*")(\s*:)?')
-"""Brackets, texts, and texts that are keys."""
-
-
-def _duplicate_key(text: str, name: str) -> Finding:
-    """The finding on the first duplicate key of JSON."""
-    message, line = "a key is there twice", None
-    keys: list[dict[str, int]] = []
-    for token in _TOKEN.finditer(text):
-        if token[0] in "{[":
-            keys.append({})
-        elif token[0] in "}]":
-            keys.pop()
-        elif token[2]:
-            key, line = json.loads(token[1]), text.count("\n", 0, token.start()) + 1
-            if key in keys[-1]:
-                message = f"duplicate key '{key[:60]}' (first in line {keys[-1][key]})"
-                break
-            keys[-1][key] = line
-    return Finding("duplicate-key", message, name, line, fix="keep one of them")
 
 
 def _must_be_plain(path: Path, mode: int, what: str) -> None:

@@ -74,10 +74,10 @@ class Draw:
             "budget": {"capex": f"{self.capex_usd} USD"},
             "objective": {"maximize": "useful_gpus", "indifference": 0},
         }  # fmt: skip
-        return Inputs.from_parts(
+        return Inputs(
             problem=Problem.model_validate(problem),
-            items=[system("gpu", 8), STORE, buffered(self.fast)],
-            families=[FILES, QUICK],
+            items=(system("gpu", 8), STORE, buffered(self.fast)),
+            families=(FILES, QUICK),
             prices=priced(**self.usd),
         )
 
@@ -160,9 +160,7 @@ def test_units_that_may_be_down_leave_no_bursts() -> None:
     storage = inputs.problem.storage.model_copy(update={"tolerate_down": 1})
     problem = inputs.problem.model_copy(update={"storage": storage})
     case = resolve(
-        Inputs.from_parts(
-            problem=problem, items=inputs.items, families=inputs.families, prices=inputs.prices
-        )
+        Inputs(problem=problem, items=inputs.items, families=inputs.families, prices=inputs.prices)
     )
     assert not case.bursts
 

@@ -10,8 +10,7 @@ import pytest
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.plan.cables import cable_schedule
-from planner.schema.layout import CableSchedule
-from planner.schema.plan import Plan
+from planner.schema.plan import CableSchedule, Plan
 from tests.test_superpod import SUPERPOD
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve

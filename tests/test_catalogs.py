@@ -222,62 +222,6 @@ def test_every_source_of_a_catalog_has_a_date() -> None:
                 assert source.date[:4] in source.title, f"{path.name}: {name}"
 
 
-FACTS = (
-    # item, figure, value as the source has it; units of the schema
-    ("supermicro_hgx_b300_8u_air", "consumes.weight", 119.0),
-    ("supermicro_hgx_b300_4u_lc", "consumes.rack_units", 4.0),
-    ("supermicro_hgx_b300_8u_amd", "consumes.it_power", 13.899),
-    ("supermicro_hgx_h200_8u_air", "consumes.it_power", 10.04),
-    ("supermicro_hgx_b200_8u_air", "consumes.weight", 133.0),
-    ("dell_xe9780_b300", "consumes.weight", 163.2),
-    ("dell_xe9780_b300", "gpu.memory", 270.0),
-    ("dell_xe9780_b300", "gpu.tdp", 1.1),
-    ("asus_xa_nb3i_e12", "consumes.rack_units", 9.0),
-    ("amd_mi325x_8x", "gpu.memory", 256.0),
-    ("amd_helios_mi455x", "provides.gpus", 72),
-    ("amd_helios_mi455x", "gpu.memory", 432.0),
-    ("nvidia_vr_nvl72", "provides.gpus", 72),
-    ("nvidia_gb200_nvl72", "consumes.it_power", 132.0),
-    ("netapp_aff_a90", "consumes.it_power", 3.209),
-    ("netapp_aff_a90", "consumes.typical_power", 2.434),
-    ("netapp_aff_a90", "consumes.weight", 53.5),
-    ("netapp_afx_1k", "consumes.weight", 28.5),
-    ("ddn_ai400x3", "provides.read", 120.68),
-    ("vast_cnode", "consumes.rack_units", 1.0),
-    ("dell_powerscale_f910", "consumes.rack_units", 2.0),
-)
-
-
-@pytest.mark.parametrize(("item", "figure", "value"), FACTS)
-def test_figures_are_those_of_their_sources(item: str, figure: str, value: float) -> None:
-    found = dict(catalog_figures(catalogs().items[item]))[figure]
-    assert found.value == pytest.approx(value)
-
-
-GIB, TIB = 2**30 / 1e9, 2**40 / 1e12
-
-
-@pytest.mark.parametrize(
-    ("item", "figure", "printed"),
-    [
-        ("everpure_exa_30dn", "read", 586.9 * GIB),
-        ("everpure_exa_30dn", "write", 887.7 * GIB),
-        ("everpure_exa_30dn", "usable", 788.0 * TIB),
-        ("everpure_exa_15dn", "read", 439.9 * GIB),
-        ("everpure_exa_15dn", "write", 484.1 * GIB),
-        ("hpe_cray_e2000_2enc", "read", 110.23 * GIB),
-        ("hpe_cray_e2000_2enc", "write", 48.18 * GIB),
-        ("hpe_cray_k3000", "read", 83.75 * GIB / 4),
-        ("hpe_cray_k3000", "write", 70.26 * GIB / 4),
-        ("hpe_cray_k3000", "usable", 447.5 * TIB / 4),
-    ],
-)
-def test_rates_of_mlperf_are_converted(item: str, figure: str, printed: float) -> None:
-    """MLPerf Storage v3.0 prints GiB/s, although its files say GB per second."""
-    provides = catalogs().items[item].provides
-    assert getattr(provides, figure).value == pytest.approx(printed, rel=3e-3)
-
-
 def test_what_cannot_be_planned_says_why() -> None:
     """Each lacks a figure that plans ask for, and its notes say that it cannot be planned."""
     for name, words in unknown().items():
@@ -319,16 +263,6 @@ def test_tables_of_sizes_never_fall() -> None:
             assert after.write >= before.write
         assert item.min_units is None or item.min_units.value == rows[0].units
         assert item.max_units is None or item.max_units.value == rows[-1].units
-
-
-def test_burst_and_sustained_writes_are_kept_apart() -> None:
-    for item in catalogs().items.values():
-        assert not [name for name in item.facts if "write_burst" in name], item.id
-        burst, write = item.provides.burst_write, item.provides.write
-        if burst is not None and write is not None:
-            assert burst.value > write.value
-            assert write.note is not None
-            assert "sustained" in write.note
 
 
 def test_every_storage_item_says_what_its_bandwidth_is() -> None:

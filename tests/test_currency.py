@@ -14,10 +14,10 @@ import pytest
 from planner import currency
 from planner.currency import Currency
 from planner.explore.explorer import AS_IT_IS
-from planner.explore.single import SingleExplorer
+from planner.explore.problems import SingleExplorer
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
-from planner.report.bill import bill
+from planner.report.exports import bill
 from planner.report.views.plan import render
 from planner.report.words import scale
 from planner.schema.plan import Plan
@@ -52,20 +52,6 @@ def test_amounts_are_read_at_the_rate_of_their_currency(tmp_path: Path) -> None:
     again = inputs_from_text(inputs_to_text(inputs))
     assert again.problem.shown_in == Currency("EUR", 2.0, "2026-11-20", "ECB")
     assert again.prices["gpu_box"] == inputs.prices["gpu_box"]
-
-
-def test_exchange_rate_of_the_problem_precedes_the_book(tmp_path: Path) -> None:
-    """A budget in the problem is read at the book's rate; the currency of the book is shown."""
-    book = changed(BOOK, "currency: USD\n", EURO)
-    problem = changed(PROBLEM, "60 MUSD", "30 MEUR")
-    inputs = load(_written(tmp_path, problem, book))
-    assert inputs.problem.budget.capex_usd == 60e6
-    assert inputs.problem.shown_in.code == "EUR"
-    own = "exchange: {EUR: {usd: 4, on: 2026-11-21, source: us}}\ncurrency: USD\n"
-    inputs = load(_written(tmp_path, problem + own, changed(book, "300000 USD", "75000 EUR")))
-    assert inputs.problem.budget.capex_usd == 120e6
-    assert inputs.prices["gpu_box"].list_usd == 300_000
-    assert inputs.problem.shown_in == currency.USD
 
 
 def _same_purchase(one: Plan, other: Plan) -> bool:

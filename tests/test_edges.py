@@ -80,8 +80,11 @@ def hall_of(items: list[Item], prices: dict[str, Price], **over: object) -> Inpu
         ),
         **over,
     }
-    return Inputs.from_parts(
-        problem=Problem.model_validate(problem), items=items, families=[FILES], prices=prices
+    return Inputs(
+        problem=Problem.model_validate(problem),
+        items=tuple(items),
+        families=(FILES,),
+        prices=prices,
     )
 
 

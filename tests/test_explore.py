@@ -19,7 +19,7 @@ import pytest
 from planner.errors import InputError
 from planner.explore import explorer as explore
 from planner.explore import server
-from planner.explore.single import SingleExplorer
+from planner.explore.problems import SingleExplorer
 from planner.loader import load
 from tests.world.commands import ran
 from tests.world.solved import solve

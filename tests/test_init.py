@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import yaml
 from planner.case import resolve
 from planner.commands.init import (
     QUESTIONS,
-    ask_all,
     pipeline_of,
     write_problem,
 )
@@ -77,37 +75,8 @@ def test_a_large_hall_has_the_cheapest_of_the_best_plans(
     assert answer.operation.goodput > 0.7
 
 
-class Terminal:
-    """A terminal at which answers are typed: each question has a list of them, else Enter."""
-
-    def __init__(self, **given: list[str]) -> None:
-        self.given = {QUESTIONS[name].text: answers for name, answers in given.items()}
-        self.asked: list[str] = []
-        self.told: list[str] = []
-
-    def prompt(self, words: str, otherwise: str) -> str:
-        self.asked.append(words)
-        answers = self.given.get(words)
-        answer = answers.pop(0) if answers else otherwise
-        if answer == CTRL_C:
-            raise KeyboardInterrupt
-        return answer
-
-    def write(self, folder: Path, answers: dict[str, str] | None = None) -> Path:
-        return ask_all(answers or {}, folder, self.prompt, self.told.append, force=False)
-
-
-CTRL_C = "^C"
-
-
-def typed(**more: list[str]) -> Terminal:
-    return Terminal(**{name: [answer] for name, answer in LEAST.items()} | more)
-
-
-def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -> None:
-    terminal = typed()
-    path = terminal.write(tmp_path, {"budget": "40 MUSD"})
-    assert len(terminal.asked) == len(QUESTIONS) - 1  # what a flag gave is not asked again
+def test_every_section_and_default_is_written(tmp_path: Path) -> None:
+    path = write_problem(LEAST | {"budget": "40 MUSD"}, tmp_path, force=False)
     written = yaml.safe_load(path.read_text("utf-8"))
     problem = load(path).problem
     assert problem.budget.capex_usd == 40e6
@@ -117,56 +86,6 @@ def test_everything_asked_for_has_a_flag_and_nothing_is_hidden(tmp_path: Path) -
         assert field in written["jobs"][0]["checkpoint"], field
     assert problem.job.training.tokens is None
     assert not problem.items
-    assert "{" not in path.name
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "right", "says"),
-    [
-        ("name", "///", "lab", "name: no file can be named '///'"),
-        ("power", "3", "3 MW", "power: '3' has no unit"),
-        ("power", "", "3 MW", "power: an answer is needed"),
-        ("pue", "20", "1.2", "pue: expected a number from 1 to 10"),
-        ("pue", "0.9", "1.2", "pue: expected a number from 1 to 10"),
-        ("racks", "70B", "24", "racks: expected a whole number"),
-        ("racks", "0", "24", "racks: expected a whole number"),
-        ("rack-power", "45 RU", "45 kW", "rack-power: 'RU' in '45 RU'"),
-        ("budget", "60", "60 MUSD", "budget: '60' has no unit"),
-        ("model", "70", "70 B", "model: '70' has no unit; write '70 B'"),
-        ("tokens", "15", "15 T", "tokens: '15' has no unit; write '15 T'"),
-        ("precision", "int8", "bf16", "precision: 'int8' is none of bf16, fp8, nvfp4"),
-        ("cooling", "oil", "air", "cooling: 'oil' is none of air, liquid"),
-        ("goal", "0 days", "most", "goal: '0 days' is no goal"),
-        ("active", "32", "32 B", "active: '32' has no unit; write '32 B'"),
-        ("prices", "none.yaml", "estimates_2026", "none.yaml"),
-        ("vendors", "Nobody", "DDN", "vendors: nobody is called 'Nobody'"),
-        ("own", "H100=8", "nvidia_dgx_h100=8", "items.H100: 'H100' is not well formed"),
-        ("own", "nvidia_dgx_h100=99999999999", "nvidia_dgx_h100=8", "at most 10,000,000"),
-    ],
-)
-def test_a_wrong_answer_is_asked_again_at_once(
-    name: str, wrong: str, right: str, says: str, tmp_path: Path
-) -> None:
-    terminal = typed(**{name: [wrong, right]})
-    terminal.write(tmp_path)
-    assert len(terminal.told) == 1 and says in terminal.told[0]
-    at = terminal.asked.index(QUESTIONS[name].text)
-    assert terminal.asked[at + 1] == QUESTIONS[name].text
-    assert len(terminal.asked) == len(QUESTIONS) + 1
-
-
-@pytest.mark.parametrize("ends_at", ["racks", "tokens", "own"])
-def test_answers_are_kept_when_interrupted(ends_at: str, tmp_path: Path) -> None:
-    given = {"name": ["it's ours"], "budget": ["60 MUSD"], "own": ["nvidia_dgx_h100 = 8"]}
-    terminal = typed(**given | {ends_at: [CTRL_C]})
-    with pytest.raises(KeyboardInterrupt):
-        terminal.write(tmp_path)
-    assert not list(tmp_path.iterdir())
-    words = shlex.split(terminal.told[-1].split(": ", 1)[1])
-    order, last = [*QUESTIONS], [*QUESTIONS].index(ends_at)
-    assert words[:4] == ["planner", "init", "name=it's ours", "power=3 MW"]
-    assert ("budget=60 MUSD" in words) == (order.index("budget") < last)
-    assert words[-2:] == ["-o", str(tmp_path)]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +124,13 @@ def test_a_replica_has_room_for_its_state(parameters: float, stages: int) -> Non
         ((*ASKED, "goal=soon"), "goal: 'soon' is no goal"),
         ((*ASKED, "name=///"), "name: no file can be named '///'"),
         ((*ASKED, "racks=0"), "racks: expected a whole number above 0"),
+        ((*ASKED, "racks=70B"), "racks: expected a whole number"),
+        ((*ASKED, "pue=0.9"), "pue: expected a number from 1 to 10"),
+        ((*ASKED, "rack-power=45 RU"), "rack-power: 'RU' in '45 RU'"),
+        ((*ASKED, "budget=60"), "budget: '60' has no unit"),
+        ((*ASKED, "cooling=oil"), "cooling: 'oil' is none of air, liquid"),
+        ((*ASKED, "own=nvidia_dgx_h100=99999999999"), "at most 10,000,000"),
+        ((*ASKED, "own=H100=8"), "'H100' is not well formed"),
         (("pwer=3 MW",), "no question 'pwer'; did you mean 'power'?"),
     ],
 )

@@ -119,14 +119,6 @@ def error_of(path: Path, *settings: str, scenario: str | None = None) -> str:
 # Scenarios and settings.
 
 
-def test_a_problem_as_it_is(files: Files) -> None:
-    inputs = load(files())
-    assert inputs.problem.site.facility_power_kw == 10_000.0
-    assert {item.id for item in inputs.items} == {"grand", "child", "box", "gpu"}
-    assert (inputs.catalog_names, inputs.price_book_names) == (("Own",), ("Book",))
-    assert inputs.scenario is None
-
-
 def test_a_scenario_is_laid_over_the_problem(files: Files) -> None:
     inputs = load(files(), scenario="half")
     assert inputs.problem.site.facility_power_kw == 5000.0
@@ -164,46 +156,6 @@ def test_settings_make_what_was_not_there(files: Files) -> None:
     assert problem.site.rack.height_ru == 48.0
     assert problem.items["gpu"].max == 3
     assert problem.targets.min_gpus == 8
-
-
-def test_settings_hold_values_of_every_kind(files: Files) -> None:
-    settings = (
-        "items.gpu.required=true",
-        "consider.vendors=[Acme]",
-        "jobs.0.checkpoint.interval={policy: fixed, every: 10 min}",
-        "site.it_power=null",
-    )
-    problem = load(files(), settings=settings[:1]).problem
-    assert problem.items["gpu"].required
-    assert load(files(), settings=settings[3:]).problem.site.it_power_kw is None
-    for setting in settings[1:3]:
-        try:
-            load(files(), settings=(setting,))
-        except InputError as error:  # where lists and mappings are not read, that is said
-            assert setting.partition("=")[0] in str(error)
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ("site.facility_pwer=1 MW", "did you mean 'facility_power'"),
-        ("site.facility_power=1", "no unit"),
-        ("site.pue=0.5", "out of range"),
-        ("jobs.1.name=x", "no entry '1'"),
-        ("jobs.tain.name=x", "no entry 'tain'"),
-        ("=3", "PATH=VALUE"),
-        ("site..pue=3", "not a path"),
-        ("site.pue", "PATH=VALUE"),
-    ],
-)
-def test_settings_that_cannot_be(files: Files, setting: str, words: str) -> None:
-    assert words in error_of(files(), setting)
-
-
-def test_unknown_scenarios_name_the_known_ones(files: Files) -> None:
-    text = error_of(files(), scenario="hafl")
-    assert "half" in text
-    assert "flat" in text
 
 
 def test_the_digest_follows_every_input(files: Files) -> None:

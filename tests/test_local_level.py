@@ -67,6 +67,8 @@ def _drives(random: Random, size_gb: float) -> dict[str, Any]:
     }
     if random.random() < 0.9:
         drives["copy"] = figure(text(size_gb * spread(random, 0.001, 0.3), "GB/s"))
+    if random.random() < 0.3:
+        drives["capacity"] = figure(text(size_gb / 1000 * spread(random, 3, 1000), "TB"))
     return drives
 
 
@@ -82,6 +84,7 @@ def _level(random: Random) -> tuple[dict[str, Any], dict[str, float]]:
         "use": random.choice(("open", "open", "open", "yes")),
         "copies": random.randint(1, 3),
         "recovers": recovers,
+        "keep": random.choice((2, 3)),
     }
     kind = random.random()
     if kind < 0.3:

@@ -186,7 +186,7 @@ def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
         job = inputs.problem.job.model_copy(update={"repair": repair.model_copy(update=update)})
         problem = inputs.problem.model_copy(update={"jobs": (job,)})
         better = solve(
-            Inputs.from_parts(
+            Inputs(
                 problem=problem, items=inputs.items, families=inputs.families,
                 prices=inputs.prices, discounts=inputs.discounts,
             ),

@@ -15,8 +15,7 @@ from planner.report.screen import show
 from planner.report.views.explain import view
 from planner.report.views.plan import whole
 from planner.schema.explanation import Explanation
-from planner.schema.layout import StorageOption, StorageOptions
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, StorageOption, StorageOptions
 from planner.schema.problem import Quantity
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed

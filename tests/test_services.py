@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.report.bill import bill
+from planner.report.exports import bill
 from planner.schema.plan import Line, Plan
 from tests.world.bills import Bill, bill_of_two, companion, group, port, switch
 from tests.world.random_cases import inputs_of

@@ -142,33 +142,6 @@ def test_lines_that_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fitted('{"a": ' + " " * 60 + "1}") == '{"a": ' + " " * 60 + "1}"
 
 
-CLOSED = [">&-", "<&- >&- 2>&-"]
-
-
-@pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("closed", CLOSED)
-def test_closed_streams(closed: str, world: Path) -> None:
-    python = f"{sys.executable} -c '{START}'"
-    sound = f"{python} solve problem.yaml -o out {closed}"
-    ended = subprocess.run(
-        sound, shell=True, cwd=world, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert sorted(path.name for path in (world / "out").iterdir()) == [
-        "problem.plan.json",
-        "problem.xlsx",
-    ]
-    assert json.loads((world / "out" / "problem.plan.json").read_bytes())["status"] == "optimal"
-    assert "Error" not in ended.stderr
-    broken = f"{python} solve none.yaml {closed}"
-    ended = subprocess.run(
-        broken, shell=True, cwd=world, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 2
-    error = "planner: none.yaml: no such problem file; planner init writes one [not-found]\n"
-    assert ended.stderr in ("", error)
-
-
 def test_an_output_that_cannot_be_written_to(world: Path) -> None:
     command = f"{sys.executable} -c '{START}' size problem.yaml 1</dev/null"
     ended = subprocess.run(

@@ -16,8 +16,7 @@ from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.catalog import Figure
 from planner.schema.job import FixedInterval
-from planner.schema.layout import RackGroup
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
 from planner.sizing import demand, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
@@ -201,9 +200,9 @@ def test_heat_to_air_of_liquid_cooled_items_may_be_rounded() -> None:
     cooled = (put(each, ("consumes", "liquid_share"), of(1.0)) for each in inputs.items)
     inputs = replace(inputs, items=tuple(cooled))
     plan = solve(inputs)
-    assert plan.totals is not None and abs(plan.totals.heat_air_btu_per_h or 0.0) < 1e-6
-    verify(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1e-8))
-    assert "heat_air" in disagreements(inputs, put(plan, ("totals", "heat_air_btu_per_h"), 1.0))
+    assert plan.totals is not None and abs(plan.totals.heat_air_kw or 0.0) < 1e-9
+    verify(inputs, put(plan, ("totals", "heat_air_kw"), 1e-10))
+    assert "heat_air" in disagreements(inputs, put(plan, ("totals", "heat_air_kw"), 1.0))
 
 
 def test_a_line_of_a_bundle_left_out_or_twice_is_named() -> None:

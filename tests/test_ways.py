@@ -31,7 +31,10 @@ def with_levers(seed: int, case: Case | None = None) -> Case:
     systems = [item for item in catalog["items"] if item["category"] == "gpu_system"]
     for item in systems:
         if random.random() < 0.7:
-            item["power_points"] = _curve(random)
+            item["power_points"], share = _curve(random)
+            if (drawn := item["consumes"].get("it_power")) is not None:
+                kw, gpus = float(drawn["value"].split()[0]), item["provides"]["gpus"]["value"]
+                item["gpu"]["tdp"] = figure(f"{share * kw / gpus:.4f} kW")
     job["power"] = {"points": "open"}
     training: Raw = job["training"]
     if random.random() < 0.5:
@@ -66,18 +69,21 @@ def _options(random: Random, first: Raw) -> list[Raw]:
     return options
 
 
-def _row(random: Random, cap: int) -> Raw:
+def _row(random: Random, cap: int) -> tuple[Raw, float]:
+    """Return a set point, and a share of the GPUs in the draw of a system."""
     share = (cap / 100) ** random.uniform(0.2, 1.0)
     row: Raw = {"gpu_cap": f"{cap} %", "throughput": round(share, 4)}
+    of_gpus = random.uniform(0.4, 0.9)
     if random.random() < 0.5:
         row |= {"low": round(share * 0.95, 4), "high": round(min(1.0, share * 1.03), 4)}
-    return row
+    return row, of_gpus
 
 
-def _curve(random: Random) -> list[Raw]:
+def _curve(random: Random) -> tuple[list[Raw], float]:
     caps = random.sample((90, 85, 80, 70, 60, 50), random.choice((1, 2, 3)))
     said = {"source": "made_up", "confidence": "low"}
-    return [_row(random, cap) | said for cap in caps]
+    rows = [_row(random, cap) for cap in caps]
+    return [row | said for row, _ in rows], rows[0][1]
 
 
 def _measured(random: Random) -> list[Raw]:
@@ -157,7 +163,6 @@ def test_a_cap_is_taken_where_more_gpus_do_more(
     (way,) = plan.jobs[0].ways
     at_cap = kw / systems < 10.0
     assert way.power_share == pytest.approx(0.6 if at_cap else 1.0)
-    assert way.gpu_limit_w == pytest.approx(500.0 if at_cap else 1000.0)
     share = float(throughput.split()[0]) / 100 if at_cap else 1.0
     useful = plan.jobs[0].useful_gpus * 1000.0 * 0.4 * share / 1000.0
     assert plan.jobs[0].useful_pflops == pytest.approx(useful)

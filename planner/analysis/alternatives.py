@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request
 from planner.analysis.variants import (
     FOR_THE_PLAN,
     NO_PLAN,
-    Best,
     Variants,
     confirmed,
     error_text,
@@ -21,7 +20,6 @@ from planner.analysis.variants import (
 )
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
-from planner.case.model import CountName
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Change, Inputs
@@ -164,7 +162,7 @@ def value_in(plan: Plan, measure: Measure) -> float | None:
     return plan.jobs[0].useful_pflops if measure.unit == "PFLOP/s" else plan.jobs[0].useful_gpus
 
 
-# Plans near the best: other storage vendors and GPU types, extremes of money, power and counts
+# Plans near the best: other storage vendors and GPU types, extremes of money and power
 
 LABELS: Mapping[str, str] = {
     "storage_vendor": "another storage vendor",
@@ -172,10 +170,6 @@ LABELS: Mapping[str, str] = {
     "least_capex": "least capex",
     "least_tco": "least TCO",
     "least_power": "least power",
-    "fewest_storage": "fewest storage units",
-    "most_storage": "most storage units",
-    "fewest_systems": "fewest GPU systems",
-    "most_systems": "most GPU systems in use",
 }
 _MONEY = {
     "least_capex": ("cost", "{minimize: cost}"),
@@ -255,12 +249,11 @@ def run_near(request: Request, *, within: float) -> Alternatives:
 
 
 class End(NamedTuple):
-    """A direction: changes of the problem, the vendor or type left, the count that is extreme."""
+    """A direction: changes of the problem, and the vendor or type left."""
 
     name: str
     changes: tuple[Change, ...]
     detail: str = ""
-    extreme: CountName | None = None
 
 
 @dataclass
@@ -310,12 +303,10 @@ class Near:
                 continue
             least = Objective.model_validate({"minimize": objective, "indifference": 0})
             yield End(name, (floor, Change("objective", least, text)))
-        for count in get_args(CountName):
-            yield End(count, (floor,), extreme=count)
 
     def search(self, end: End) -> None:
         """Keep the best plan of a direction where it is within the tolerance."""
-        found, label = self._best(end), LABELS[end.name]
+        found, label = self.variants.best(end.changes, ties=True), LABELS[end.name]
         run = found.run
         if found.case is None or found.proof is None or run is None:
             self.undecided += [] if found.impossible else [" ".join((label, end.detail)).strip()]
@@ -326,7 +317,7 @@ class Near:
         if self._beyond(run):
             return
         units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
-        setting = None if end.extreme else tuple(change.setting for change in end.changes)
+        setting = tuple(change.setting for change in end.changes)
         way = Way(name=end.name, label=label, detail=end.detail, setting=setting)
         self.keep(replace(run, units=units), way)
 
@@ -334,14 +325,6 @@ class Near:
         units = {offer.id: run.units.get(offer.id, 0) for offer in self.case.offers()}
         value = value_of(self.case, replace(run, units=units))
         return self.shortfall(value) > self.within + FLOOR_NOISE
-
-    def _best(self, end: End) -> Best:
-        if end.extreme is None:
-            return self.variants.best(end.changes, ties=True)
-        case = resolve(self.variants.inputs_of(end.changes))
-        policy = replace(case.policy, within=0.0, disliked=())
-        case = replace(case, objective=end.extreme, indifference=0.0, policy=policy)
-        return self.variants.best_of(case, ties=True)
 
     def plan(self, run: Run) -> Plan:
         """A complete plan under the bound of the best, verified."""

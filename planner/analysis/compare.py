@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, get_args
 from planner.analysis.request import Request
 from planner.analysis.verification import read_plan
 from planner.api import Options, solve_with
-from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.figures import FIGURES
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product, write_in
 from planner.schema.analysis import (
     Comparison,
@@ -26,12 +25,13 @@ from planner.schema.analysis import (
     Side,
     SideKind,
 )
-from planner.schema.explanation import Audit, Edit
 from planner.schema.operation import Loss
 from planner.schema.plan import LimitReport, Line, Plan, Section
 from planner.workbook.audit import audit
 
 Models = Mapping[Path, Inputs | Plan]
+Read = tuple[Side, Plan]
+"""A side with its plan; without lines where the side's message tells why."""
 KEYS = "ABCDEFGHI"
 _KINDS: dict[str, SideKind] = {
     ".json": "plan",
@@ -42,21 +42,6 @@ _KINDS: dict[str, SideKind] = {
 _TAKES = "give plans (.plan.json), problem files (.yaml) or workbooks (.xlsx)"
 
 
-class Read(NamedTuple):
-    """A plan and where it comes from; without lines its ``reason`` says why there is none.
-
-    ``edits`` and ``broken`` are of a workbook: what was edited in it, and the limits that the
-    edited plan does not keep.
-    """
-
-    source: str
-    kind: SideKind
-    plan: Plan
-    reason: str | None
-    edits: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-
-
 def read_sides(
     paths: Sequence[Path],
     *,
@@ -64,7 +49,7 @@ def read_sides(
     scenario: str | None = None,
     options: Options | None = None,
     models: Models | None = None,
-) -> tuple[Read, ...]:
+) -> list[Read]:
     """Plans of files, in their order; problem files are solved.
 
     Args:
@@ -82,24 +67,28 @@ def read_sides(
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file"))
     found = []
-    for path, kind in zip(paths, kinds, strict=True):
-        model, name = models.get(path), str(path)
+    for key, path, kind in zip(KEYS, paths, kinds, strict=False):
+        model, more = models.get(path), dict[str, Any]()
         if kind == "workbook":
-            found.append(_workbook(path, options))
-            continue
-        if kind == "problem":
+            plan, more = _workbook(path, options)
+        elif kind == "problem":
             if not isinstance(model, Inputs):
                 model = load(path, settings=tuple(settings), scenario=scenario)
             plan = solve_with(model, options)
         else:
             plan = read_plan(path, model if isinstance(model, Plan) else None)
-        found.append(Read(name, kind, plan, plan.message))
-    return tuple(found)
-
-
-def read_side(path: Path, **how: Any) -> Read:
-    """Plan of one file; a problem file is solved. ``how`` is of ``read_sides``."""
-    return read_sides([path], **how)[0]
+        known = {"message": plan.message, "status": plan.status} | more
+        side = Side(
+            key=key,
+            source=str(path),
+            kind=kind,
+            problem=plan.problem,
+            given_away=plan.objective.given_away,
+            verdict=tuple(each.text for each in plan.verdict),
+            **known,
+        )
+        found.append((side, plan))
+    return found
 
 
 def _kind(path: Path, models: Models) -> SideKind:
@@ -119,29 +108,25 @@ def _kind(path: Path, models: Models) -> SideKind:
     return kind
 
 
-def _workbook(path: Path, options: Options) -> Read:
-    """Plan of a workbook as it now stands, edits included."""
+def _workbook(path: Path, options: Options) -> tuple[Plan, dict[str, Any]]:
+    """Plan of a workbook with its edits, and fields of its side.
+
+    Unedited it is the solved plan with its proof, of which an edited plan has none; edits that no
+    plan fits leave the solved one without its parts.
+    """
     found = audit(path, options, solve_again=False)
-    edits = tuple(_edit(edit, found.solved.shown_in) for edit in found.edits)
-    if found.edited is None:
-        return Read(str(path), "workbook", _without_plan(found), found.reason, edits)
-    broken = tuple(breach.label for breach in found.breaches)
-    # Unedited it is the solved plan with its proof, of which an edited plan has none.
-    plan = found.edited if edits else found.solved
-    return Read(str(path), "workbook", plan, None, edits, broken)
-
-
-def _without_plan(found: Audit) -> Plan:
-    """Solved plan of a workbook without the parts that its edits have made impossible."""
-    parts = {"lines": (), "totals": None, "jobs": (), "limits": (), "assumptions": ()}
-    why = {"status": "infeasible", "message": found.reason}
+    money, edits = found.solved.shown_in, list[str]()
+    for edit in found.edits:
+        before, after = (write_in(money, each, edit.unit) for each in (edit.before, edit.after))
+        edits.append(f"{edit.label}: {after} instead of {before}")
+    if found.edited is not None:
+        broken = tuple(breach.label for breach in found.breaches)
+        plan = found.edited if edits else found.solved
+        return plan, {"message": None, "edits": tuple(edits), "broken": broken}
     goal = found.solved.objective.model_copy(update={"value": None, "bound": None, "gap": None})
-    return found.solved.model_copy(update={**parts, **why, "objective": goal})
-
-
-def _edit(edit: Edit, money: Currency) -> str:
-    before, after = (write_in(money, each, edit.unit) for each in (edit.before, edit.after))
-    return f"{edit.label}: {after} instead of {before}"
+    parts = {"lines": (), "totals": None, "jobs": (), "limits": (), "assumptions": ()}
+    plan = found.solved.model_copy(update={**parts, "status": "infeasible", "objective": goal})
+    return plan, {"message": found.reason, "edits": tuple(edits)}
 
 
 def run(request: Request) -> Comparison:
@@ -165,40 +150,117 @@ def run(request: Request) -> Comparison:
     return compare(read)
 
 
-# The comparison
+# The comparison; a side without a plan does not count as different
+
+Scalar = float | str | None
+_SAME = 1e-9
+"""Relative difference under which two numbers are the same: the noise of sums."""
 
 
 def compare(sides: Sequence[Read]) -> Comparison:
     """Plans side by side, each against the first, in the currency of the first."""
-    plans = [side.plan for side in sides]
+    plans = [plan for _, plan in sides]
+    inputs = [*_INPUTS, *_assumptions(plans), *_prices(plans)]
     return Comparison(
         currency=plans[0].currency,
-        sides=tuple(_side(key, side) for key, side in zip(KEYS, sides, strict=False)),
-        inputs=_rows([*INPUTS, *_assumptions(plans), *_prices(plans)], plans),
-        lines=_line_rows(plans),
-        figures=_rows(FIGURES_COMPARED, plans),
-        limits=_limit_rows(plans),
+        sides=tuple(side for side, _ in sides),
+        inputs=tuple(_rows(inputs, plans)),
+        lines=tuple(_line_rows(plans)),
+        figures=tuple(_rows(_FIGURES, plans)),
+        limits=tuple(_limit_rows(plans)),
     )
 
 
-def _side(key: str, side: Read) -> Side:
-    return Side(
-        key=key,
-        source=side.source,
-        kind=side.kind,
-        problem=side.plan.problem,
-        status=side.plan.status,
-        message=side.reason,
-        edits=side.edits,
-        broken=side.broken,
-        given_away=side.plan.objective.given_away,
-        verdict=tuple(each.text for each in side.plan.verdict),
-    )
+def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> Iterator[FigureRow]:
+    """Yield the figures that any plan has."""
+    for name, label, unit, read in figures:
+        values = [read(plan) for plan in plans]
+        if all(value is None for value in values):
+            continue
+        known = [v for v, plan in zip(values, plans, strict=True) if plan.jobs or v is not None]
+        equal = all(_are_same(known[0], value) for value in known)
+        yield FigureRow(name=name, label=label, unit=unit, series=_series(values), equal=equal)
 
 
-# Figures
+def _series(values: Sequence[Scalar]) -> Series:
+    """Values with the excess of each over the first."""
+    first = values[0]
 
-Scalar = float | str | None
+    def change(value: Scalar) -> float | None:
+        if isinstance(first, (int, float)) and isinstance(value, (int, float)):
+            return 0.0 if _are_same(first, value) else value - first
+        return None
+
+    return Series(values=tuple(values), changes=tuple(map(change, values)))
+
+
+def _are_same(first: Scalar, value: Scalar) -> bool:
+    if isinstance(first, (int, float)) and isinstance(value, (int, float)):
+        return abs(value - first) <= _SAME * max(abs(first), abs(value))
+    return first == value
+
+
+def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
+    """Yield every product that a bill holds, in the order of the bill's sections."""
+    bills = [list(edition.own_lines(plan)) for plan in plans]
+    known: dict[str, Line] = {}
+    for line in (line for bill in bills for line in bill):
+        known.setdefault(line.sku, line)
+    order = {section: place for place, section in enumerate(get_args(Section))}
+    there = [at for at, plan in enumerate(plans) if plan.jobs]
+    for line in sorted(known.values(), key=lambda line: order[line.section]):
+        summed = {}
+        for name, field in _SUMMED.items():
+            lines = [[getattr(each, field) for each in b if each.sku == line.sku] for b in bills]
+            sums = [None if None in each else sum(each) for each in lines]
+            values = [v if plan.jobs else None for v, plan in zip(sums, plans, strict=True)]
+            summed[name] = _series(values)
+        same = all(
+            _are_same(each.values[there[0]], each.values[at])
+            for each in summed.values()
+            for at in there
+        )
+        named = {"sku": line.sku, "section": line.section, "product": product(line)}
+        yield LineRow(**named, equal=same, **summed)
+
+
+_SUMMED = {"quantity": "quantity", "capex_usd": "extended_net_usd", "it_power_kw": "it_power_kw"}
+"""Fields of lines that are summed by product."""
+
+
+def _limit_rows(plans: Sequence[Plan]) -> Iterator[LimitRow]:
+    """Yield every limit that a plan has."""
+    reports = [{limit.name: limit for limit in plan.limits} for plan in plans]
+    known: dict[str, LimitReport] = {}
+    for each in reports:
+        known = each | known
+    for name, limit in known.items():
+        sides = [_reached(each.get(name)) for each in reports]
+        there = [side for side, plan in zip(sides, plans, strict=True) if plan.jobs]
+        yield LimitRow(
+            name=name,
+            label=limit.label,
+            unit=limit.unit,
+            sense=limit.sense,
+            sides=tuple(sides),
+            equal=all(_are_alike(there[0], side) for side in there),
+        )
+
+
+def _reached(found: LimitReport | None) -> LimitSide | None:
+    if found is None:
+        return None
+    return LimitSide(value=found.value, limit=found.limit, binding=found.binding)
+
+
+def _are_alike(first: LimitSide | None, side: LimitSide | None) -> bool:
+    if first is None or side is None:
+        return first is side
+    same = _are_same(first.value, side.value) and _are_same(first.limit, side.limit)
+    return same and first.binding == side.binding
+
+
+# Compared figures
 
 
 class Compared(NamedTuple):
@@ -235,7 +297,7 @@ def _each(part: str, names: str) -> Iterator[Compared]:
     return (_of(part, name) for name in names.split())
 
 
-FIGURES_COMPARED: tuple[Compared, ...] = (
+_FIGURES: tuple[Compared, ...] = (
     _of("totals", "gpus"),
     _of("job", "gpus_used"),
     *_each(
@@ -261,7 +323,7 @@ def _at_most(name: str, figure: str) -> Compared:
     return _of("site", name, f"{FIGURES[figure].label}, at most", FIGURES[figure].unit)
 
 
-INPUTS: tuple[Compared, ...] = (
+_INPUTS: tuple[Compared, ...] = (
     Compared("problem", "problem", "", lambda plan: plan.problem),
     Compared("scenario", "scenario", "", lambda plan: plan.provenance.scenario or "none"),
     Compared(
@@ -290,7 +352,6 @@ INPUTS: tuple[Compared, ...] = (
     _of("job", "mode", "checkpoints"),
     _of("job", "interval_policy", "interval chosen"),
     _of("job", "writers", "who writes checkpoints"),
-    _of("job", "readers", "who reads restores"),
     _of("job", "fan_out_kind", "how restores are read"),
     *_each(
         "job",
@@ -319,135 +380,12 @@ def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
 
 def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the net prices of products that every plan buys."""
-    bills = [{line.sku: line for line in scope.own_lines(plan)} for plan in plans if plan.jobs]
+    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans if plan.jobs]
     for sku, line in bills[0].items() if bills else ():
         if all(sku in bill for bill in bills):
 
             def read(plan: Plan, sku: str = sku) -> Scalar:
-                lines = (each for each in scope.own_lines(plan) if each.sku == sku)
+                lines = (each for each in edition.own_lines(plan) if each.sku == sku)
                 return next((each.unit_net_usd for each in lines), None)
 
             yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", read)
-
-
-# Rows; a side without a plan does not count as different
-
-_SAME = 1e-9
-"""Relative difference under which two numbers are the same: the noise of sums."""
-
-
-def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
-    """Figures that any plan has."""
-    rows = []
-    for figure in figures:
-        values = [figure.read(plan) for plan in plans]
-        if any(value is not None for value in values):
-            known = [v for v, plan in zip(values, plans, strict=True) if plan.jobs or v is not None]
-            row = FigureRow(
-                name=figure.name,
-                label=figure.label,
-                unit=figure.unit,
-                series=_series(values),
-                equal=all(_are_same(known[0], value) for value in known),
-            )
-            rows.append(row)
-    return tuple(rows)
-
-
-def _series(values: Sequence[Scalar]) -> Series:
-    """Values with the excess of each over the first."""
-    return Series(values=tuple(values), changes=tuple(_change(values[0], v) for v in values))
-
-
-def _change(first: Scalar, value: Scalar) -> float | None:
-    if isinstance(first, (int, float)) and isinstance(value, (int, float)):
-        return 0.0 if _are_same(first, value) else value - first
-    return None
-
-
-def _are_same(first: Scalar, value: Scalar) -> bool:
-    if isinstance(first, (int, float)) and isinstance(value, (int, float)):
-        return abs(value - first) <= _SAME * max(abs(first), abs(value))
-    return first == value
-
-
-def _line_rows(plans: Sequence[Plan]) -> tuple[LineRow, ...]:
-    """Every product that a bill holds, in the order of the bill's sections."""
-    known: dict[str, Line] = {}
-    for plan in plans:
-        for line in scope.own_lines(plan):
-            known.setdefault(line.sku, line)
-    order = {section: place for place, section in enumerate(get_args(Section))}
-    rows = []
-    for line in sorted(known.values(), key=lambda line: order[line.section]):
-        summed = {
-            name: _series([_sum(plan, line.sku, field) for plan in plans])
-            for name, field in (
-                ("quantity", "quantity"),
-                ("capex_usd", "extended_net_usd"),
-                ("it_power_kw", "it_power_kw"),
-            )
-        }
-        there = [at for at, plan in enumerate(plans) if plan.jobs]
-        same = all(
-            _are_same(each.values[there[0]], each.values[at])
-            for each in summed.values()
-            for at in there
-        )
-        row = LineRow(
-            sku=line.sku, section=line.section, product=product(line), equal=same, **summed
-        )
-        rows.append(row)
-    return tuple(rows)
-
-
-def _sum(plan: Plan, sku: str, field: str) -> float | None:
-    """Sum over a product's lines: 0 where the bill does not hold it."""
-    if not plan.jobs:
-        return None
-    return total(getattr(line, field) for line in scope.own_lines(plan) if line.sku == sku)
-
-
-def total(values: Iterable[float | None]) -> float | None:
-    """A sum, None where a part of it is not known."""
-    listed = list(values)
-    known = [value for value in listed if value is not None]
-    return sum(known) if len(known) == len(listed) else None
-
-
-def _limit_rows(plans: Sequence[Plan]) -> tuple[LimitRow, ...]:
-    """Every limit that a plan has."""
-    reports = [{limit.name: limit for limit in plan.limits} for plan in plans]
-    known: dict[str, LimitReport] = {}
-    for each in reports:
-        known = each | known
-    rows = []
-    for name, limit in known.items():
-        sides = tuple(_reached(each.get(name)) for each in reports)
-        there = [side for side, plan in zip(sides, plans, strict=True) if plan.jobs]
-        row = LimitRow(
-            name=name,
-            label=limit.label,
-            unit=limit.unit,
-            sense=limit.sense,
-            sides=sides,
-            equal=all(_alike(there[0], side) for side in there),
-        )
-        rows.append(row)
-    return tuple(rows)
-
-
-def _reached(found: LimitReport | None) -> LimitSide | None:
-    if found is None:
-        return None
-    return LimitSide(value=found.value, limit=found.limit, binding=found.binding)
-
-
-def _alike(first: LimitSide | None, side: LimitSide | None) -> bool:
-    if first is None or side is None:
-        return first is side
-    return (
-        _are_same(first.value, side.value)
-        and _are_same(first.limit, side.limit)
-        and first.binding == side.binding
-    )

@@ -124,28 +124,21 @@ def _measure_of_work(inputs: Inputs) -> str:
 
 
 class Stop(NamedTuple):
-    """A plan of most work of those with x at a level; ``bound`` holds for all of them."""
+    """A plan of most work of those with x held at a level; ``bound`` holds for all of them."""
 
     x: float
-    level: float
     run: Run
     work: float
     bound: float
 
 
-def best_at(question: Question, axis: Axis, level: float) -> Stop | str:
-    """The best plan held at a level, or the status of the search without one."""
-    options = question.options
-    answer = optimise(axis.hold(question.case, level), gap=options.gap, effort=options.effort)
-    return _stop(question.case, axis, level, answer)
-
-
-def _stop(case: Case, axis: Axis, level: float, answer: Certificate) -> Stop | str:
+def stop_of(case: Case, axis: Axis, answer: Certificate) -> Stop | str:
+    """The best plan of a search as a stop on an axis, or the status of the search without one."""
     run = answer.operation
     if run is None or answer.bound is None or answer.value is None:
         return answer.status
     work, bound = (natural(case.objective, each) for each in (answer.value, answer.bound))
-    return Stop(axis.x(case, run), level, run, work, max(work, bound))
+    return Stop(axis.x(case, run), run, work, max(work, bound))
 
 
 def end_of(question: Question, axis: Axis, far: float) -> tuple[float, bool]:
@@ -181,14 +174,11 @@ def _point(question: Question, top: Stop, stop: Stop) -> FrontierPoint:
     plan = confirmed(question.inputs, case, proven, max(question.options.gap, apart))
     job, totals = plan.jobs[0], plan.totals
     assert totals is not None
-    ends = (stop.x, None) if math.isinf(stop.level) else sorted((stop.x, stop.level))
     return FrontierPoint(
         x=stop.x,
         y=stop.work,
         bound=stop.bound,
         gap=stop.bound / stop.work - 1.0,
-        from_x=ends[0],
-        to_x=ends[1],
         counts={name: count for name, count in sorted(run.units.items()) if count},
         gpus_in_use=job.gpus_used,
         goodput=job.goodput,
@@ -199,36 +189,34 @@ def _point(question: Question, top: Stop, stop: Stop) -> FrontierPoint:
 
 
 def without_dominated(stops: Sequence[Stop]) -> list[Stop]:
-    """Stops of one side, away from the best plan, without those that a later one betters, which
-    then holds for their levels, too."""
+    """Stops of one side, away from the best plan, without those that a later one betters."""
     kept: list[Stop] = []
     for stop in stops:
         while kept and kept[-1].work <= stop.work:
-            passed = kept.pop()
-            stop = stop._replace(level=passed.level, bound=max(stop.bound, passed.bound))
+            stop = stop._replace(bound=max(stop.bound, kept.pop().bound))
         kept.append(stop)
     return kept
 
 
 def rule_mark(question: Question, name: str) -> FrontierMark:
     """Best plan that follows a vendor's rule, to the gap, with the least storage it allows."""
-    label, options = f"{name} rule", question.options
-    change = Change("storage.rule", name, name)
+    mark, options = FrontierMark(name=name, label=f"{name} rule"), question.options
     try:
-        case = question_of(applied(question.inputs, [change]), options).case
+        inputs = applied(question.inputs, [Change("storage.rule", name, name)])
+        case = question_of(inputs, options).case
     except InputError as error:
-        return FrontierMark(name=name, label=label, reason=str(error))
+        return mark.model_copy(update={"reason": str(error)})
     answer = optimise(case, gap=options.gap, effort=options.effort, ties=False)
-    stop = _stop(case, LESS, 0.0, answer)
+    stop = stop_of(case, LESS, answer)
     if isinstance(stop, str):
         why = NO_PLAN if answer.status == "infeasible" else "not settled"
-        return FrontierMark(name=name, label=label, reason=why)
+        return mark.model_copy(update={"reason": why})
     floor = min(stop.work, stop.bound / (1.0 + options.gap) * (1.0 + FLOOR_NOISE))
     least = case_no_worse(case, floor, LESS.objective)
     run = optimise(least, gap=END_GAP, effort=options.effort.part(END_WORK), ties=False).operation
     run = stop.run if run is None else run
     work = natural(case.objective, measure(case, case.objective)(run))
-    return FrontierMark(name=name, label=label, x=LESS.x(case, run), y=work, bound=stop.bound)
+    return mark.model_copy(update={"x": LESS.x(case, run), "y": work, "bound": stop.bound})
 
 
 def knee(xs: Sequence[float], ys: Sequence[float], *, logarithmic: bool) -> int | None:
@@ -258,13 +246,6 @@ MESSAGES: dict[str, str] = {
 }
 CUT = "an end of the curve is not proven: its search was cut; plans beyond it may exist"
 STOPPED = "points are missing: the time was over before their search ended"
-_KNEE_RULES: dict[bool, str] = {
-    True: "of the points up to the best, the one farthest above the straight line from the first "
-    "to the best, with the logarithm of the bandwidth and the work scaled to the range they run "
-    "over",
-    False: "the point farthest above the straight line from the first point to the last, both axes "
-    "scaled to the range they run over",
-}
 
 
 def study(
@@ -321,18 +302,18 @@ def _curve(question: Question, against: Against, most: int, progress: Progress) 
     """Status, points and marks of a frontier."""
     options, axes = question.options, AXES[against]
     answer = optimise(question.case, gap=min(END_GAP, options.gap), effort=options.effort)
-    top = _stop(question.case, axes[0], math.inf, answer)
+    top = stop_of(question.case, axes[0], answer)
     if isinstance(top, str) or answer.status == "unbounded":
         status = answer.status if answer.status in MESSAGES else "no_solution"
         return {"status": status, "message": MESSAGES[status]}
-    tasks, proven = _tasks(question, against, top, most)
+    of_storage = against == "storage"
+    places, proven = _places(question, against, top, most)
+    rules: dict[Hashable, Task] = {name: name for name in VENDOR_RULES} if of_storage else {}
     how: dict[str, Any] = {"jobs": options.jobs, "dask": options.dask}
-    found = all_results(
-        partial(_part, question), {k: (k, t) for k, t in tasks.items()}, progress, **how
-    )
+    found = all_results(partial(_solved, question), places | rules, progress, **how)
     stopped, stops = False, list[Stop]()
     for axis in axes:
-        some = [found[key] for key, task in tasks.items() if task[0] is axis]
+        some = [found[key] for key, task in places.items() if task[0] is axis]
         stopped = stopped or any(isinstance(s, str) and s != "infeasible" for s in some)
         side = without_dominated([top, *(s for s in some if isinstance(s, Stop))])
         stops += side[1:] if stops and side[0] is top else side
@@ -341,7 +322,6 @@ def _curve(question: Question, against: Against, most: int, progress: Progress) 
     points = tuple(_point(question, top, stop) for stop in stops)
     best = max(range(len(points)), key=lambda place: points[place].y)
     xs, ys = [p.x for p in points[: best + 1]], [p.y for p in points[: best + 1]]
-    of_storage = against == "storage"
     proven = proven and not stopped
     close = all(point.gap <= options.gap + GAP_NOISE for point in points)
     return {
@@ -349,20 +329,21 @@ def _curve(question: Question, against: Against, most: int, progress: Progress) 
         "points": points,
         "knee": knee(xs, ys, logarithmic=of_storage),
         "best": best,
-        "knee_rule": _KNEE_RULES[of_storage],
-        "marks": tuple(found[rule] for rule in VENDOR_RULES) if of_storage else (),
+        "marks": tuple(found[rule] for rule in rules),
         "message": STOPPED if stopped else None if proven else CUT,
     }
 
 
-Task = tuple[Axis | None, float]
-"""A level on an axis; a vendor's rule by its key without."""
+Place = tuple[Axis, float]
+"""A level on an axis."""
+Task = Place | str
+"""A place on an axis, or a vendor's rule."""
 
 
-def _tasks(
+def _places(
     question: Question, against: Against, top: Stop, most: int
-) -> tuple[dict[Hashable, Task], bool]:
-    """Levels away from the best plan on each side, then vendors' rules; whether ends are proven."""
+) -> tuple[dict[Hashable, Place], bool]:
+    """Levels away from the best plan on each side, and whether the ends are proven."""
     axes, of_storage = AXES[against], against == "storage"
     ends = [end_of(question, axis, FAR * top.x) for axis in axes]
     counts = [most - 1]
@@ -371,15 +352,18 @@ def _tasks(
         part = less / (less + more) if less + more else 0.5
         counts[0] = max(min(round(part * (most - 1)), most - 1 - LEAST), LEAST)
         counts.append(max(most - 1 - counts[0], LEAST))
-    tasks: dict[Hashable, Task] = {}
+    places: dict[Hashable, Place] = {}
     for axis, (end, _), count in zip(axes, ends, counts, strict=True):
-        for place, level in enumerate(levels(top.x, end, count, logarithmic=of_storage)):
-            tasks[axis.limit, place] = axis, level
-    if of_storage:
-        tasks |= {rule: (None, 0.0) for rule in VENDOR_RULES}
-    return tasks, all(proven for _, proven in ends)
+        for number, level in enumerate(levels(top.x, end, count, logarithmic=of_storage)):
+            places[axis.limit, number] = axis, level
+    return places, all(proven for _, proven in ends)
 
 
-def _part(question: Question, task: tuple[Hashable, Task]) -> Stop | FrontierMark | str:
-    key, (axis, level) = task
-    return rule_mark(question, str(key)) if axis is None else best_at(question, axis, level)
+def _solved(question: Question, task: Task) -> Stop | FrontierMark | str:
+    """The best plan held at a level, or that by a rule."""
+    if isinstance(task, str):
+        return rule_mark(question, task)
+    axis, level = task
+    case, options = axis.hold(question.case, level), question.options
+    answer = optimise(case, gap=options.gap, effort=options.effort)
+    return stop_of(question.case, axis, answer)

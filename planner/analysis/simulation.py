@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from planner import units
-from planner.analysis.compare import read_side
+from planner.analysis.compare import read_sides
 from planner.analysis.request import Request
 from planner.api import Options
 from planner.errors import Finding, InputError, NoPlanError, did_you_mean
@@ -32,6 +32,7 @@ from planner.simulation.job import (
     Array,
     JobRun,
     Law,
+    LocalCopies,
     empirical,
     full_mtti_s,
     job_of,
@@ -128,18 +129,18 @@ def run(request: Request, **given: Any) -> Simulation:
         NoPlanError: there is no plan.
     """
     options = SimulationOptions(**given)
-    _require_numbers(options)
-    read = read_side(
-        request.path,
+    _require_numbers(options)  # before a problem is solved
+    ((side, plan),) = read_sides(
+        [request.path],
         settings=request.settings,
         scenario=request.scenario,
         options=Options(explain=False),
         models=request.models,
     )
-    if not read.plan.jobs:
-        why = read.reason or read.plan.status
+    if not plan.jobs:
+        why = side.message or plan.status
         raise NoPlanError(f"{request.path}: no plan, so nothing to simulate: {why}")
-    return study(read.plan, options, request.progress)
+    return study(plan, options, request.progress)
 
 
 # Options
@@ -241,16 +242,17 @@ def _predict_loss(job: JobRun) -> LossBudget:
 def _loss(job: JobRun) -> GoodputLoss:
     """Loss by the formula, waits for repairs included."""
     units, load, swaps, waits = job.units, job.repair_load, 1.0, 0.0
-    seen_mtti_s, levels = job.failures.mean_s, None
-    shrinks = _shrunk(job)
-    if shrinks is not None:
-        seen_mtti_s /= shrinks.failing
+    mtti_s, fewer, levels = job.failures.mean_s, None, None
+    if units is not None and units.shrinks:
+        running = units.running
+        fewer = shrunk(lambda out: running[out] if out < len(running) else 0.0, load)
+        mtti_s /= fewer.failing
     if job.local is not None:
-        levels = _levels(job, seen_mtti_s)
+        levels = _levels(job, job.local, mtti_s)
     if units is not None:
-        swaps = swap_factor(job.hardware_share, units.swap_s, seen_mtti_s)
-        if shrinks is not None:
-            waits = _short_of_units(job, shrinks, seen_mtti_s, levels)
+        swaps = swap_factor(job.hardware_share, units.swap_s, mtti_s)
+        if fewer is not None:
+            waits = _short_of_units(job, fewer, mtti_s, levels)
         elif units.racks > 1:
             waits = in_rack_waiting(units.racks, units.spares, load / units.racks)
         else:
@@ -258,18 +260,11 @@ def _loss(job: JobRun) -> GoodputLoss:
     if levels is not None:
         return two_levels.loss(levels, waits)
     times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
-    return goodput_loss(*times, seen_mtti_s, job.drain_slowdown, swaps, waits)
-
-
-def _shrunk(job: JobRun) -> Shrunk | None:
-    if job.units is None or not job.units.shrinks:
-        return None
-    running = job.units.running
-    return shrunk(lambda out: running[out] if out < len(running) else 0.0, job.repair_load)
+    return goodput_loss(*times, mtti_s, job.drain_slowdown, swaps, waits)
 
 
 def _short_of_units(
-    job: JobRun, shrinks: Shrunk, mtti_s: float, levels: two_levels.TwoLevels | None
+    job: JobRun, fewer: Shrunk, mtti_s: float, levels: two_levels.TwoLevels | None
 ) -> float:
     """Share of work lost with fewer replicas, less the restarts of missing replicas."""
     out = job.hardware_share, job.repair_load * job.failures.mean_s / job.hardware_share
@@ -278,17 +273,15 @@ def _short_of_units(
         far = levels.remote_share
         both = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
         how = Restarts(*out, both, levels.local_restart_s, levels.local_drain_s)
-    fewer_per_s = shrinks.spared(how) / shrinks.failing / mtti_s
+    fewer_per_s = fewer.spared(how) / fewer.failing / mtti_s
     spared = (job.restart_s + job.restore_s) * fewer_per_s
     if levels is not None:
         spared = two_levels.log_spared(levels, fewer_per_s)
-    lost = shrinks.lost(how, job.interval_s, mtti_s)
+    lost = fewer.lost(how, job.interval_s, mtti_s)
     return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
 
 
-def _levels(job: JobRun, mtti_s: float) -> two_levels.TwoLevels:
-    local = job.local
-    assert local is not None
+def _levels(job: JobRun, local: LocalCopies, mtti_s: float) -> two_levels.TwoLevels:
     return two_levels.TwoLevels(
         interval_s=job.interval_s,
         every=local.every,
@@ -367,11 +360,21 @@ def _broken_limits(job: JobRun, plan: Plan) -> Iterator[str]:
 def _simulated(
     job: JobRun, planned_goodput: float, found: dict[str, Array], options: SimulationOptions
 ) -> JobSimulated:
-    length_s = options.length_s
     mean = {name: float(values[0].mean()) for name, values in found.items()}
-    a_year = {name: value * YEAR_S / length_s for name, value in mean.items()}
-    share = {name: value / length_s for name, value in mean.items()}
-    failures, local = job.failures, job.local
+    a_year = {name: value * YEAR_S / options.length_s for name, value in mean.items()}
+    share = {name: value / options.length_s for name, value in mean.items()}
+    failures, units = job.failures, job.units
+    repair = None
+    if units is not None and any(kind.repair is not None for kind in job.classes):
+        repair = RepairSeen(
+            in_rack=units.racks > 1,
+            shrinks=units.shrinks,
+            expected_out=job.repair_load,
+            taken_per_year=a_year["taken"],
+            waits_per_year=a_year["short_of_units"],
+            grown_per_year=a_year["grown"],
+        )
+    local = job.local and LocalSeen(every=job.local.every, remote_per_year=a_year["far"])
     return JobSimulated(
         name=job.name,
         mode="sync" if job.sync else "async",
@@ -384,7 +387,6 @@ def _simulated(
         failures=FailuresAssumed(
             kind=failures.kind,
             mean_s=failures.mean_s,
-            variation=failures.variation,
             shape=failures.shape if failures.kind == "weibull" else None,
             file=options.failures if failures.measured_s else None,
             times=len(failures.measured_s) or None,
@@ -393,7 +395,7 @@ def _simulated(
         planned_goodput=planned_goodput,
         predicted=predict_goodput(job),
         predicted_loss=_predict_loss(job),
-        goodput=_estimate(found["kept"][0] / length_s),
+        goodput=_estimate(found["kept"][0] / options.length_s),
         loss=LossBudget(
             stall=share["capture"] + share["wait"],
             waiting=share["repair"],
@@ -403,35 +405,8 @@ def _simulated(
         waits=share["wait"],
         interruptions_per_year=a_year["failures"],
         waits_per_year=a_year["waits"],
-        repair=_repair(job, a_year),
-        local=None
-        if local is None
-        else LocalSeen(
-            every=local.every,
-            settle_s=local.settle_s,
-            restart_s=local.restart_s,
-            remote_share=job.remote_share,
-            remote_per_year=a_year["far"],
-        ),
-    )
-
-
-def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
-    units = job.units
-    law = next((kind.repair for kind in job.classes if kind.repair is not None), None)
-    if units is None or law is None:
-        return None
-    return RepairSeen(
-        spares=units.spares,
-        in_rack=units.racks > 1,
-        shrinks=units.shrinks,
-        hardware_share=job.hardware_share,
-        repair_s=law.mean_s,
-        swap_s=units.swap_s,
-        expected_out=job.repair_load,
-        taken_per_year=a_year["taken"],
-        waits_per_year=a_year["short_of_units"],
-        grown_per_year=a_year["grown"],
+        repair=repair,
+        local=local,
     )
 
 

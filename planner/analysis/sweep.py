@@ -6,9 +6,8 @@ Scenarios are named ones of the problem file, times rows of a table, times a gri
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -25,7 +24,6 @@ from planner.analysis.variants import (
     Prepared,
     Scenario,
     confirmed,
-    error_text,
     solve_variants,
 )
 from planner.case import Case
@@ -36,8 +34,6 @@ from planner.loader import load, scenario_names
 from planner.loader.axes import (
     Axis,
     Input,
-    Point,
-    missing,
     of_table,
     read_table,
     refuse_overlap,
@@ -55,14 +51,6 @@ MOST = 100_000
 
 
 # Scenarios
-
-
-class Base(NamedTuple):
-    """A problem that scenarios change; ``inputs`` is None where a named scenario is refused."""
-
-    name: str
-    inputs: Inputs | None
-    reason: str = ""
 
 
 class Scenarios(list[Scenario]):
@@ -92,48 +80,43 @@ def scenarios(
         problem: the problem file.
 
     Raises:
-        InputError: an argument cannot be read, or no scenario is left.
+        InputError: an argument cannot be read, or a named scenario is wrong.
     """
     if not vary and table is None and named is None:
         message, fix = "nothing is varied", "give --vary or --scenarios"
         raise InputError(Finding("vary", message, fix=fix))
-    bases = [Base("", inputs)]
-    if named is not None:
-        assert problem is not None
-        bases = _named(inputs, problem, named)
-    makes: list[Callable[[Inputs], Axis]] = []
-    if table is not None:
-        rows = read_table(table)
-        makes.append(lambda inputs: of_table(inputs, rows))
-    makes += [partial(lambda option, inputs: values(inputs, option), option) for option in vary]
-    grids = _grids(bases, makes)
-    counts = [len(bases), *(len(axis.points) for axis in grids[0])]
+    found, grids = Scenarios(), list[list[Axis]]()
+    found.bases = (
+        {"": inputs} if named is None or problem is None else _named(inputs, problem, named)
+    )
+    rows = None if table is None else read_table(table)
+    for base in found.bases.values():
+        axes = [] if rows is None else [of_table(base, rows)]
+        axes += [values(base, option) for option in vary]
+        refuse_overlap(variable for axis in axes for variable in axis.variables)
+        grids.append(axes)
+    counts = [len(grids), *(len(axis.points) for axis in grids[0])]
     if prod(counts) > MOST:
         factors = " x ".join(f"{count:,}" for count in counts if count > 1)
         message = f"{factors} are {prod(counts):,} scenarios, more than {MOST:,}"
         raise InputError(Finding("vary", message, fix="take larger steps or fewer paths"))
-    found = Scenarios()
-    for base, grid in zip(bases, grids, strict=True):
-        for points in product(*(axis.points for axis in grid)):
-            found.append(_scenario(len(found), base, points))
+    for name, axes in zip(found.bases, grids, strict=True):
+        for points in product(*(axis.points for axis in axes)):
+            scenario = Scenario(
+                len(found),
+                tuple(change for point in points for change in point.changes),
+                " / ".join(filter(None, [name, *(point.name for point in points)])),
+                "; ".join(filter(None, (point.refused for point in points))),
+                name,
+                tuple(cell for point in points for cell in point.cells),
+            )
+            found.append(scenario)
     found.axes = tuple(input_columns(inputs, [each for axis in grids[0] for each in axis.inputs]))
-    found.bases = {base.name: base.inputs for base in bases if base.inputs is not None}
     return found
 
 
-def _scenario(index: int, base: Base, points: Sequence[Point]) -> Scenario:
-    return Scenario(
-        index,
-        tuple(change for point in points for change in point.changes),
-        " / ".join(filter(None, [base.name, *(point.name for point in points)])),
-        "; ".join(filter(None, [base.reason, *(point.refused for point in points)])),
-        base.name,
-        tuple(cell for point in points for cell in point.cells),
-    )
-
-
-def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
-    """Load named scenarios of a problem file (none named: all), with its settings on top."""
+def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> dict[str, Inputs]:
+    """Named scenarios of a problem file (none named: all), with its settings on top."""
     if inputs.scenario is not None:
         message, fix = "a named scenario does not go with --scenario", "give the one or the other"
         raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
@@ -147,45 +130,11 @@ def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> list[Base]:
             fix = did_you_mean(name, there) or "known: " + ", ".join(there)
             message = f"no scenario '{name[:60]}'"
             raise InputError(Finding("scenario", message, "--scenarios", fix=fix))
-    bases, errors = [], []
-    for name in dict.fromkeys(names or there):
-        try:
-            bases.append(Base(name, load(problem, settings=inputs.overrides, scenario=name)))
-        except InputError as error:
-            errors.append(error)
-            bases.append(Base(name, None, error_text(error)))
-    if len(errors) == len(bases):
-        raise errors[0]
-    return bases
-
-
-def _grids(
-    bases: Sequence[Base], makes: Sequence[Callable[[Inputs], Axis]]
-) -> list[tuple[Axis, ...]]:
-    """Axes of each base; a base that lacks a path of others refuses its scenarios."""
-    made = [[_axis(make, base) for base in bases] for make in makes]
-    columns = []
-    for axes in made:
-        known = next((axis for axis in axes if isinstance(axis, Axis)), None)
-        if known is None:
-            errors = [each for each in axes if isinstance(each, InputError) and each.findings]
-            raise errors[0]
-        columns.append(
-            [axis if isinstance(axis, Axis) else missing(known, str(axis)) for axis in axes]
-        )
-    grids = [tuple(column[place] for column in columns) for place in range(len(bases))]
-    for grid in grids:
-        refuse_overlap(variable for axis in grid for variable in axis.variables)
-    return grids
-
-
-def _axis(make: Callable[[Inputs], Axis], base: Base) -> Axis | InputError:
-    if base.inputs is None:
-        return InputError([])
-    try:
-        return make(base.inputs)
-    except InputError as error:
-        return error
+    settings = inputs.overrides
+    return {
+        name: load(problem, settings=settings, scenario=name)
+        for name in dict.fromkeys(names or there)
+    }
 
 
 # Columns of the table
@@ -195,36 +144,21 @@ Row = dict[str, Any]
 COUNT_PREFIX = "units."
 PLACE, NAME = "scenario", "name"
 _TEXT, _WHOLE, _NUMBER = "str", "int", "float"
+_NAMES: tuple[tuple[Kind, str, str], ...] = (
+    ("answer", _TEXT, "status"),
+    ("answer", _NUMBER, "objective bound gap"),
+    ("answer", _TEXT, "certificate"),
+    ("total", _NUMBER, "capex_usd opex_usd_per_year tco_usd it_power_kw facility_power_kw"),
+    ("total", _WHOLE, "racks gpus storage_units"),
+    ("job", _TEXT, "gpu_type storage_family"),
+    ("job", _WHOLE, "gpus_in_use"),
+    ("job", _TEXT, "mode"),
+    ("job", _NUMBER, "interval_s stall_s drain_s overlap restore_s mtti_s goodput useful_gpus"),
+    ("job", _NUMBER, "useful_pflops write_gb_per_s read_gb_per_s days_to_train"),
+    ("text", _TEXT, "binding reason"),
+)
 COLUMNS: Mapping[str, tuple[Kind, str]] = {
-    "status": ("answer", _TEXT),
-    **dict.fromkeys(("objective", "bound", "gap"), ("answer", _NUMBER)),
-    "certificate": ("answer", _TEXT),
-    **dict.fromkeys(
-        ["capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw"],
-        ("total", _NUMBER),
-    ),
-    **dict.fromkeys(("racks", "gpus", "storage_units"), ("total", _WHOLE)),
-    **dict.fromkeys(("gpu_type", "storage_family"), ("job", _TEXT)),
-    "gpus_in_use": ("job", _WHOLE),
-    "mode": ("job", _TEXT),
-    **dict.fromkeys(
-        [
-            "interval_s",
-            "stall_s",
-            "drain_s",
-            "overlap",
-            "restore_s",
-            "mtti_s",
-            "goodput",
-            "useful_gpus",
-            "useful_pflops",
-            "write_gb_per_s",
-            "read_gb_per_s",
-            "days_to_train",
-        ],
-        ("job", _NUMBER),
-    ),
-    **dict.fromkeys(("binding", "reason"), ("text", _TEXT)),
+    name: (kind, form) for kind, form, names in _NAMES for name in names.split()
 }
 """Kind and type of columns besides inputs and bought items, which stand before the totals."""
 FIELD_OF = {
@@ -290,10 +224,11 @@ def _columns(
     )
 
 
-def _type(column: Column, texts: Collection[str]) -> str:
-    """Type of a column, "int", "float" or "str"; ``texts`` are inputs that hold words."""
+def _type(column: Column, cells: Sequence[Any]) -> str:
+    """Type of a column, "int", "float" or "str"; the cells of an input are of one kind."""
     if column.kind == "input":
-        return _TEXT if column.name in texts else _NUMBER
+        first = next((cell for cell in cells if cell is not None), None)
+        return _TEXT if isinstance(first, str | bool) else _NUMBER
     own = {PLACE: _WHOLE, NAME: _TEXT}
     return _WHOLE if column.kind == "count" else own.get(column.name) or COLUMNS[column.name][1]
 
@@ -446,17 +381,17 @@ def sweep_table(
     named = any(scenario.name for scenario in there)
     unit = objective_unit(objective)
     shown = _columns(scenarios, used, unit, named=named)
-    words = _words(scenarios.axes, there)
-    kinds = {column.name: _type(column, words) for column in shown}
     values = {column.name: [found[place].get(column.name) for place in places] for column in shown}
     values[PLACE] = list(places)
     if named:
         values[NAME] = [scenario.name or None for scenario in there]
     for at, column in enumerate(scenarios.axes):
-        cells: list[Any] = [scenario.cells[at] for scenario in there]
+        values[column.name] = [scenario.cells[at] for scenario in there]
+    kinds = {column.name: _type(column, values[column.name]) for column in shown}
+    for column in scenarios.axes:
         if kinds[column.name] == _TEXT:
-            cells = [None if cell is None else str(cell) for cell in cells]
-        values[column.name] = cells
+            cells = values[column.name]
+            values[column.name] = [None if cell is None else str(cell) for cell in cells]
     proofs, known = Counter(values["certificate"]), OBJECTIVES.get(objective)
     head = head_of(inputs, options.gap) | {
         "objective": objective,
@@ -489,13 +424,3 @@ def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) 
             if not s.refused
         }
     return VARIED if len(goals) > 1 else next(iter(goals), inputs.problem.objective.name)
-
-
-def _words(axes: Sequence[Column], there: Sequence[Scenario]) -> set[str]:
-    """Columns of inputs that hold words: all cells of a column are of one kind."""
-    found = set()
-    for at, column in enumerate(axes):
-        first = next((s.cells[at] for s in there if s.cells[at] is not None), None)
-        if isinstance(first, str | bool):
-            found.add(column.name)
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,13 +16,14 @@ from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
+from planner.loader.axes import refuse_overlap
 from planner.loader.places import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status
 
 BY = 0.2
-SPAN_FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
+FIX = "write for example --vary budget.capex=400MUSD:500MUSD, =x0.8:x1.2 or =+-20%"
 MESSAGES: dict[Status, str] = {
     "infeasible": NO_PLAN,
     "unbounded": "nothing limits the purchase: give a power, space or cost budget",
@@ -59,16 +59,30 @@ def study(
     options = options or SweepOptions()
     exact = replace(options, gap=min(options.gap, EXACT_GAP))
     base = answers(inputs, [Scenario(0, ())], exact)[0]
-    counts = base.operation.units if base.operation is not None else {}
-    spans = [asked_span(inputs, each) for each in ranges] or defaults(inputs, by, counts)
-    twice = [path for path, times in Counter(span.path for span in spans).items() if times > 1]
-    if twice:
-        raise InputError(Finding("vary", f"'{twice[0]}' is varied twice", fix="vary it once"))
+    run = base.operation
+    spans = [asked_span(inputs, each) for each in ranges]
+    refuse_overlap(span.field.variable for span in spans)
+    spans = spans or defaults(inputs, by, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
     found = answers(inputs, scenarios, options, progress)
-    ends = list(map(_end, sides, found))
-    swings = [_swing(span, *ends[2 * n : 2 * n + 2]) for n, span in enumerate(spans)]
+    ends, names = list(map(_end, sides, found)), labels(inputs)
+    swings = []
+    for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
+        field = span.field
+        apart = None
+        if low.objective is not None and high.objective is not None:
+            apart = abs(low.objective - high.objective)
+        swing = Swing(
+            path=field.path,
+            label=label(inputs, field.path, names),
+            unit=field.unit if field.slot.numeric else "",
+            base_text=_base_text(field),
+            low=low,
+            high=high,
+            width=apart,
+        )
+        swings.append(swing)
     status = _status(base, {end.status for end in ends})
     return Tornado(
         **head_of(inputs, options.gap),
@@ -91,12 +105,25 @@ def run(request: Request, *, vary: Sequence[str], by: float) -> Tornado:
 
 def _status(base: Answer, ends: set[RowStatus]) -> Status:
     """Status of the base; "optimal" only if every end is proven."""
-    if base.status in ("infeasible", "unbounded"):
-        return "infeasible" if base.status == "infeasible" else "unbounded"
+    if base.status == "infeasible" or base.status == "unbounded":
+        return base.status
     if base.status not in PLANNED:
         return "no_solution"
     proven = ends <= {"optimal", "infeasible", "unbounded", "invalid"}
     return "optimal" if base.status == "optimal" and proven else "feasible"
+
+
+def _end(side: Side, answer: Answer) -> End:
+    units = {} if answer.operation is None else answer.operation.units
+    return End(
+        text=side.text,
+        value=side.value,
+        status=answer.status,
+        objective=answer.value,
+        bound=answer.bound,
+        counts={name: count for name, count in sorted(units.items()) if count},
+        reason=NO_PLAN if answer.status == "infeasible" else answer.reason,
+    )
 
 
 # Spans
@@ -113,10 +140,7 @@ class Side(NamedTuple):
 class Span(NamedTuple):
     """An input with both ends."""
 
-    path: str
-    label: str
-    unit: str
-    base_text: str
+    field: Field
     low: Side
     high: Side
 
@@ -130,27 +154,27 @@ def asked_span(inputs: Inputs, option: str) -> Span:
     origin = f"--vary {clip(option, 80)}"
     path, separator, spec = (part.strip() for part in option.partition("="))
     if not (path and separator and spec):
-        raise InputError(Finding("vary", "not PATH=LOW:HIGH", origin, fix=SPAN_FIX))
+        raise InputError(Finding("vary", "not PATH=LOW:HIGH", origin, fix=FIX))
     try:
         field = Field(inputs, path)
     except NoPlaceError as error:
         raise InputError(Finding("vary", str(error), origin, fix=error.fix)) from None
     around = _AROUND.match(spec)
     if around is not None:
-        span = span_around(inputs, field, float(around[1]) / 100.0)
+        span = span_around(field, float(around[1]) / 100.0)
         if span is None:
             message = f"there is no number here to take {spec} of"
             raise InputError(Finding("vary", message, origin, fix="write LOW:HIGH"))
         return span
     ends = [part.strip() for part in spec.split(":")]
     if len(ends) != 2 or not all(ends) or ends[0] == ends[1]:
-        raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=SPAN_FIX))
+        raise InputError(Finding("vary", f"'{spec[:60]}' is not LOW:HIGH", origin, fix=FIX))
     low, high = (_read(field, text, origin) for text in ends)
-    return _span(inputs, field, low, high)
+    return Span(field, low, high)
 
 
 def span_around(
-    inputs: Inputs, field: Field, by: float, least: float = -math.inf, most: float = math.inf
+    field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
     """Span of a number by a share to either side, within least and most.
 
@@ -165,15 +189,7 @@ def span_around(
     bottom, top = field.ends
     low, high = max(low, bottom, least), min(high, top, most)
     sides = _at(field, min(low, base), base), _at(field, max(high, base), base)
-    return None if sides[0] == sides[1] else _span(inputs, field, *sides)
-
-
-def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
-    standing = field.variable.first.value
-    base = short(standing) if field.base is None else _text(field, field.base)
-    name = label(inputs, field.path, labels(inputs))
-    unit = field.unit if field.slot.numeric else ""
-    return Span(field.path, name, unit, base, low, high)
+    return None if sides[0] == sides[1] else Span(field, *sides)
 
 
 def _at(field: Field, number: float, base: float) -> Side:
@@ -192,6 +208,12 @@ def _read(field: Field, text: str, origin: str) -> Side:
     if isinstance(value, float | int) and not isinstance(value, bool):
         return Side(_text(field, float(value)), float(value), reading.changes)
     return Side(text, text, reading.changes)
+
+
+def _base_text(field: Field) -> str:
+    if field.base is None:
+        return short(field.variable.first.value)
+    return _text(field, field.base)
 
 
 def _text(field: Field, number: float) -> str:
@@ -216,9 +238,9 @@ def defaults(inputs: Inputs, by: float, counts: Mapping[str, int]) -> list[Span]
     found: dict[str, Span] = {}
     for path, least, most in _numbers(inputs, counts):
         with suppress(NoPlaceError):  # the problem does not state it
-            span = span_around(inputs, Field(inputs, path), by, least, most)
+            span = span_around(Field(inputs, path), by, least, most)
             if span is not None:
-                found.setdefault(span.path, span)
+                found.setdefault(span.field.path, span)
     return list(found.values())
 
 
@@ -252,47 +274,3 @@ def _assumptions(inputs: Inputs) -> Iterator[str]:
     yield from ("site.pue", "site.pue.air", "site.pue.liquid")
     if needs(inputs.problem, "term"):
         yield "term.electricity"
-
-
-# Records
-
-
-def _end(side: Side, answer: Answer) -> End:
-    units = {} if answer.operation is None else answer.operation.units
-    return End(
-        text=side.text,
-        value=side.value,
-        status=answer.status,
-        objective=answer.value,
-        bound=answer.bound,
-        counts={name: count for name, count in sorted(units.items()) if count},
-        reason=NO_PLAN if answer.status == "infeasible" else answer.reason,
-    )
-
-
-def _swing(span: Span, low: End, high: End) -> Swing:
-    widths = dict(zip(("width", "least_width", "most_width"), width(low, high), strict=True))
-    return Swing(
-        path=span.path,
-        label=span.label,
-        unit=span.unit,
-        base_text=span.base_text,
-        low=low,
-        high=high,
-        **widths,
-    )
-
-
-def width(one: End, other: End) -> tuple[float | None, float | None, float | None]:
-    """Distance of two objectives, and the least and the most of that of the optima.
-
-    None where an end has no plan, or no bound.
-    """
-    if one.objective is None or other.objective is None:
-        return None, None, None
-    apart = abs(one.objective - other.objective)
-    if one.bound is None or other.bound is None:
-        return apart, None, None
-    low, high = sorted((one.objective, one.bound)), sorted((other.objective, other.bound))
-    least = max(0.0, high[0] - low[1], low[0] - high[1])
-    return apart, least, max(high[1] - low[0], low[1] - high[0])

@@ -332,22 +332,20 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
 def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:
     """Split scenarios into tasks: neighbours of a large group, and several small groups."""
     found: list[tuple[Scenario, ...]] = []
-    small: list[Scenario] = []
-    count = 0
+    small: list[Group] = []
     for group in groups(scenarios):
         size = len(group.scenarios)
-        if size >= LEAST_SPLIT:
-            order = np.lexsort(group.values.T[::-1]) if group.paths else np.arange(size)
-            parts = max(2, -(-size // PIECE)) if size >= HALVED else 1
-            for part in np.array_split(order, parts):
-                found.append(tuple(group.scenarios[place] for place in part.tolist()))
+        if size < LEAST_SPLIT:
+            small.append(group)
             continue
-        small += group.scenarios
-        count += 1
-        if count == TOGETHER or len(small) >= LEAST_SPLIT:
-            found.append(tuple(small))
-            small, count = [], 0
-    return [*found, tuple(small)] if small else found
+        order = np.lexsort(group.values.T[::-1]) if group.paths else np.arange(size)
+        parts = max(2, -(-size // PIECE)) if size >= HALVED else 1
+        for part in np.array_split(order, parts):
+            found.append(tuple(group.scenarios[place] for place in part.tolist()))
+    for first in range(0, len(small), TOGETHER):
+        together = small[first : first + TOGETHER]
+        found.append(tuple(each for group in together for each in group.scenarios))
+    return found
 
 
 # Solving
@@ -537,10 +535,6 @@ def solve_variants(
         progress(len(found), len(scenarios))
 
 
-def _answers(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
-    return answers
-
-
 def answers(
     inputs: Inputs,
     scenarios: Sequence[Scenario],
@@ -549,5 +543,9 @@ def answers(
 ) -> list[Answer]:
     """Solve the scenarios of one problem, in order."""
     found: dict[int, Answer] = {}
-    solve_variants({"": inputs}, scenarios, options, _answers, found, progress)
+    solve_variants({"": inputs}, scenarios, options, _as_they_are, found, progress)
     return [found[scenario.index] for scenario in scenarios]
+
+
+def _as_they_are(_: Prepared | None, answers: list[Answer]) -> list[Answer]:
+    return answers

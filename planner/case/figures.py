@@ -24,7 +24,7 @@ from planner.sizing.placement import ALMOST, Box, RackUse, Space
 from planner.sizing.placement import rack_use as pack
 
 if TYPE_CHECKING:
-    from planner.schema.layout import RackClassName
+    from planner.schema.plan import RackClassName
 
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 CLIENT_GB_PER_S_PER_GPU = 1.0

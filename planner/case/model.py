@@ -25,10 +25,9 @@ from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train
 if TYPE_CHECKING:
     from planner.sizing.packing import Packing, Shares
 
-CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 AmountName = Literal["least_meter", "least_write", "most_write"]
-"""Objectives of analyses, not of problem files: counts; facility power, write bandwidth."""
-ObjectiveName = Literal[Maximized, Minimized, CountName, AmountName]
+"""Objectives of analyses, not of problem files."""
+ObjectiveName = Literal[Maximized, Minimized, AmountName]
 
 
 # Counts that follow from other counts.

@@ -38,21 +38,18 @@ ASSUMED = "assumed"
 class Point(NamedTuple):
     """A power set point: cap of the GPUs, shares of rated power and of rate, and their source.
 
-    ``throughput`` lies between ``low`` and ``high``. ``source`` is an id of the catalogs, None for
-    full power.
+    ``source`` is an id of the catalogs, None for full power.
     """
 
     gpu_cap: float
     power: float
     throughput: float
-    low: float
-    high: float
     source: str | None
     confidence: Confidence | None
     note: str | None = None
 
 
-FULL = Point(1.0, 1.0, 1.0, 1.0, 1.0, None, None)
+FULL = Point(1.0, 1.0, 1.0, None, None)
 
 
 class Choice(NamedTuple):
@@ -278,10 +275,7 @@ def _point(item: Item, row: PowerPoint, system_kw: float | None) -> Point | None
     if tdp is None or gpus is None or not system_kw or not tdp.value:
         return None
     power = provisioned_share(row.gpu_cap, gpu_share_of_draw(tdp.value, gpus.value, system_kw))
-    low = row.throughput if row.low is None else row.low
-    high = row.throughput if row.high is None else row.high
-    basis = (row.source, row.confidence, row.note)
-    return Point(row.gpu_cap, power, row.throughput, low, high, *basis)
+    return Point(row.gpu_cap, power, row.throughput, row.source, row.confidence, row.note)
 
 
 # Parallelism: whether a replica fits a type, and how many of its GPUs it can use.

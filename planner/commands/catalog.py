@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from planner.loader.catalogs import (
 from planner.loader.prices import (
     OLD_MONTHS,
     Prices,
-    below_drives,
     is_old,
     is_to_come,
     load_prices,
@@ -239,9 +238,7 @@ def _of_figures(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
 
 
 def _of_prices(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
-    """Yield prices below the drives of a product, old prices by their date, and dates to come."""
-    for finding in below_drives(prices, catalogs.items):
-        yield replace(finding, severity="error")
+    """Yield old prices by their date, and dates to come."""
     dated: dict[tuple[str, str], list[str]] = {}
     priced = {id_: each for id_, each in prices.prices.items() if id_ in catalogs.items}
     for id_, price in priced.items():

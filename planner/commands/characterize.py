@@ -14,13 +14,12 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.telemetry import Characterization
-from planner.sources import File, file_path, flat
+from planner.sources import File, file_path
 
 if TYPE_CHECKING:
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
     from planner.schema.telemetry import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
-    from planner.telemetry.calibration import JobLog
 
 _MOST_WINDOWS = 4
 _OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
@@ -54,15 +53,13 @@ class Reading(TypedDict, total=False):
 
 
 def characterize(
-    *traces: object,
+    *traces: File,
     window: str | None = None,
     jobs: File | None = None,
     problem: File | None = None,
     job: str | None = None,
-    plan: File | None = None,
     gpus: int | None = None,
     nameplate: str | None = None,
-    log: str | None = None,
     output: File | None = None,
     progress: Progress = ignore,
     **reading: Unpack[Reading],
@@ -70,15 +67,13 @@ def characterize(
     """The checkpoints and training jobs in storage telemetry.
 
     Args:
-        traces: CSV, Excel, JSON or Parquet files, or lists of them.
+        traces: CSV, Excel, JSON or Parquet files.
         window: averaging window of each sample, such as "5 min".
         jobs: table of jobs, for the study of a fleet.
         problem: problem file to calibrate; with ``jobs`` its catalogs have the storage.
         job: job found to calibrate by; by default the largest writer.
-        plan: plan file that ran, for GPUs and nameplate bandwidth of the storage.
         gpus: GPUs of the job.
         nameplate: nameplate bandwidth of the storage, or "WRITE,READ".
-        log: the job's log, or "FILE=JOB".
         output: folder for files; without it none are written.
         progress: called with the numbers of parts done and of all.
 
@@ -89,13 +84,13 @@ def characterize(
     from planner.telemetry import ReadOptions
     from planner.telemetry import characterize as read_traces
 
-    files = [file_path(each) for each in flat(traces)]
+    files = [file_path(each) for each in traces]
     if not files:
         raise InputError(Finding("files", "nothing is given", fix="give a trace"))
     window_s = None if window is None else seconds("--window", window)
     options = ReadOptions(**reading, window_s=window_s)
     rows = None if jobs is None else read_jobs(file_path(jobs))
-    known = {"--job": job, "--plan": plan, "--gpus": gpus, "--nameplate": nameplate, "--log": log}
+    known = {"--job": job, "--gpus": gpus, "--nameplate": nameplate}
     inputs = None if problem is None else load(file_path(problem))
     if inputs is None:
         _refuse_idle(known)
@@ -134,45 +129,16 @@ def _refuse_idle(known: Mapping[str, object]) -> None:
 def _calibration(record: Characterization, inputs: Inputs, given: Mapping[str, object]) -> (
     Calibration
 ):  # fmt: skip
-    from planner.analysis.compare import read_side
-    from planner.telemetry.calibration import Known, calibration, read_log
+    from planner.telemetry.jobs import calibration
 
-    job = _chosen(record.jobs, given["--job"])
-    gpus, plan, log = given["--gpus"], given["--plan"], None
+    job, gpus = _chosen(record.jobs, given["--job"]), given["--gpus"]
     count = None if gpus is None else whole("--gpus", int(str(gpus)))
     rates = [
         bandwidth("--nameplate", each.strip())
         for each in str(given["--nameplate"] or "").split(",")
         if each.strip()
     ]
-    write, read = [*rates, None, None][:2]
-    if plan is not None:
-        path = file_path(plan)
-        ran = read_side(path).plan
-        if not ran.jobs:
-            raise InputError(Finding("plan", "there is no job in this plan", str(path)))
-        count = count or ran.jobs[0].gpus_used
-        stores = [line for line in ran.lines if line.section == "Storage"]
-        write = write or sum(line.write_gb_per_s for line in stores)
-        read = read or sum(line.read_gb_per_s for line in stores)
-    if given["--log"] is not None:
-        file, _, name = str(given["--log"]).partition("=")
-        log = read_log(Path(file), name or None)
-        if record.clock == "unix":
-            _refuse_other_time(job, log, file)
-    known = Known(count, write or None, read or None, log)
-    return calibration(job, inputs.problem, inputs.problem_file, known)
-
-
-def _refuse_other_time(job: JobFound, log: JobLog, file: str) -> None:
-    """Refuse a log of another time than the job's."""
-    from planner.telemetry.tables import DATED_FROM_S
-
-    dated = log.start_s > DATED_FROM_S
-    if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
-        message = f"the log ends before '{job.name}' begins, or begins after it ends"
-        fix = "give the log of the job in this trace"
-        raise InputError(Finding("log", message, file, fix=fix))
+    return calibration(job, inputs.problem, inputs.problem_file, count, *rates[:2])
 
 
 def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
@@ -188,17 +154,17 @@ def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
 
 
 def _window(cluster: ClusterTrace) -> Window:
-    """A stretch of a cluster's trace: of its largest job, around an interruption if any."""
+    """A stretch of a cluster's trace: of its largest job, around its longest gap."""
     import numpy as np
 
-    from planner.report.charts.telemetry import Window
+    from planner.report.views.telemetry import Window
 
     length, centre = _MOST_WINDOW_S, cluster.record.start_s
     if cluster.jobs:
         job = _chosen(cluster.jobs)
         length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), length)
-        middle = (job.start_s + job.end_s) / 2
-        centre = job.segments[0].end_s if len(job.segments) > 1 else middle
+        own = cluster.table["start_s"][cluster.table["job"] == job.name]
+        centre = float(own[int(np.argmax(np.diff(own)))])
     low = max(cluster.record.start_s, centre - length / 2)
     high = min(low + length, cluster.record.end_s)
     trace, start = cluster.trace, cluster.table["start_s"]
@@ -221,8 +187,7 @@ def _write(
     trace: Path,
 ) -> None:
     from planner.report import table_files as files
-    from planner.report.charts.telemetry import trace as trace_chart
-    from planner.report.views.telemetry import charts
+    from planner.report.views.telemetry import charts, trace_chart
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -22,7 +22,7 @@ from planner.paths import job_path
 from planner.schema.base import Model
 from planner.schema.problem import Problem
 
-_MOST_TOLD = 20
+_MOST_SHOWN = 20
 
 
 def report_findings(
@@ -35,28 +35,26 @@ def report_findings(
 ) -> tuple[str, bool]:
     """All errors and a page of the other findings (``full``: all), and whether one is an error."""
     items, findings = _findings(path, settings, scenario)
-    if scenario is None and not any(finding.severity == "error" for finding in findings):
+    if scenario is None and not any(map(_is_error, findings)):
         for name in scenario_names(path):
-            _, more = _findings(path, settings, name)
-            wrong = [finding for finding in more if finding.severity == "error"]
-            findings += [replace(f, message=f"scenario {name}: {f.message}") for f in wrong]
-    faulty = any(finding.severity == "error" for finding in findings)
+            more = filter(_is_error, _findings(path, settings, name)[1])
+            findings += [replace(f, message=f"scenario {name}: {f.message}") for f in more]
+    wrong = [finding for finding in findings if _is_error(finding)]
     if as_json:
-        return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
-    wrong = [finding for finding in findings if finding.severity == "error"]
-    others = [finding for finding in findings if finding.severity != "error"]
-    rest = listed(others)
-    most = len(rest) if full or len(rest) <= _MOST_TOLD else _MOST_TOLD
-    lines = [*listed(wrong), *rest[:most]]
-    lines += [f"{len(rest) - most} more: --full tells them"] if most < len(rest) else []
-    errors = len(wrong)
-    if not faulty:
-        lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")
-    else:
-        lines.append(
-            f"{path}: {_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
-        )
-    return "\n".join(lines), faulty
+        return json.dumps([asdict(finding) for finding in findings], indent=2), bool(wrong)
+    rest = listed([finding for finding in findings if not _is_error(finding)])
+    shown = rest if full else rest[:_MOST_SHOWN]
+    lines = [*listed(wrong), *shown]
+    if len(shown) < len(rest):
+        lines.append(f"{len(rest) - len(shown)} more with --full")
+    warnings = _count(len(findings) - len(wrong), "warning")
+    state = _count(len(wrong), "error") if wrong else f"valid; {items} catalog items"
+    lines.append(f"{path}: {state}{', ' if wrong else '; '}{warnings}")
+    return "\n".join(lines), bool(wrong)
+
+
+def _is_error(finding: Finding) -> bool:
+    return finding.severity == "error"
 
 
 def _findings(
@@ -65,14 +63,12 @@ def _findings(
     """The number of items and every finding, left-out items among them."""
     try:
         inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
-        if any(finding.severity == "error" for finding in findings):
-            return len(inputs.items), findings
-        known = inputs.by_id
-        for sku, reason in resolve(inputs).not_considered:
-            if why_not_wanted(known[sku], inputs.problem) is None:
-                message = f"{sku} is left out: {reason}"
-                findings.append(Finding("left-out", message, severity="warning"))
-        findings += _doubts(inputs)
+        if not any(map(_is_error, findings)):
+            for sku, reason in resolve(inputs).not_considered:
+                if why_not_wanted(inputs.by_id[sku], inputs.problem) is None:
+                    message = f"{sku} is left out: {reason}"
+                    findings.append(Finding("left-out", message, severity="warning"))
+            findings += _doubts(inputs)
         return len(inputs.items), findings
     except InputError as error:
         return 0, list(error.findings)

@@ -14,8 +14,8 @@ from planner.analysis.request import one_of, stem_of
 from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError
 from planner.loader.prices import today
-from planner.report.audience import Audience, for_audience
 from planner.report.blocks import Heading
+from planner.report.edition import Audience, for_audience
 from planner.report.words import listed
 from planner.results import as_json, charts_of, exit_code, shown_in_currency, text, view_of
 from planner.schema.analysis import Comparison, Frontier, Sweep
@@ -136,8 +136,10 @@ def created_today() -> datetime:
 
 def write_files(target: Target, *records: Any) -> None:
     """Write JSON, pictures, page and workbook of the records of one study."""
-    folder = target.folder or Path()
-    contents: dict[Path, bytes] = {}
+    from planner.report.page import report
+    from planner.workbook.tables import write_study
+
+    folder, contents = target.folder or Path(), dict[Path, bytes]()
     sheets: list[Sheet] = []
     for record in records:
         name = f"{target.stem}.{view_of(record).name}"
@@ -147,18 +149,43 @@ def write_files(target: Target, *records: Any) -> None:
         drawn = draw(charts_of(record, MOST_ROWS), folder / name)
         contents |= drawn
         pictures = [data for path, data in drawn.items() if path.suffix == ".png"]
-        sheets.append(study_sheet(record, pictures))
-    if isinstance(records[0], Sweep):
-        _write_table(records[0], folder / f"{target.stem}.sweep")
-    stem = folder / f"{target.stem}.{view_of(records[0]).name}"
-    contents |= _page(stem.with_name(f"{stem.name}.html"), records)
-    contents[stem.with_name(f"{stem.name}.xlsx")] = _workbook(records, sheets)
+        sheets.append(_study_sheet(record, pictures))
+    first, stem = records[0], folder / f"{target.stem}.{view_of(records[0]).name}"
+    plan = getattr(first, "plan", None)
+    title = str(getattr(first, "problem", None) or getattr(plan, "problem", "Plans compared"))
+    if isinstance(first, Sweep):
+        contents |= _sweep_files(first, stem)
+    else:
+        page = report(title, None, [shown_study(record) for record in records])
+        contents[_named(stem, "html")] = page.encode()
+    stream = io.BytesIO()
+    write_study(stream, first, sheets, created=created_today(), title=title)
+    contents[_named(stem, "xlsx")] = stream.getvalue()
     write_all(contents)
+
+
+def _named(stem: Path, ending: str) -> Path:
+    return stem.with_name(f"{stem.name}.{ending}")
+
+
+def _sweep_files(record: Any, stem: Path) -> dict[Path, bytes]:
+    """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
+    from planner.report import table_files
+    from planner.report.views.sweep import page
+
+    files = _named(stem, "parquet"), _named(stem, "csv")
+    table_files.write_files(*files, record.columns, record.types, record.table)
+    stated, beside = shown_in_currency(record, MOST_ROWS)
+    try:
+        return {_named(stem, "html"): page(stated, beside["rows"], record.start)}
+    except InputError as error:
+        say(f"planner: no page with sliders: {error}", err=True)
+        return {}
 
 
 def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     """Charts with something drawn as PNG and SVG by path, named by ``stem`` and the chart."""
-    from planner.report.charts.picture import png, svg
+    from planner.report.picture import png, svg
 
     found = {}
     for chart in (each for each in charts if each.panels):
@@ -168,49 +195,20 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     return found
 
 
-def study_sheet(record: Any, pictures: Sequence[bytes] = ()) -> Sheet:
+def _study_sheet(record: Any, pictures: Sequence[bytes]) -> Sheet:
     """The sheet of a record, and of a sweep one with all its rows."""
     from planner.workbook import tables
 
     stated, beside = shown_in_currency(record, MOST_ROWS)
-    view = view_of(record)
-    name = view.name.replace("-", " ").capitalize()
+    name = view_of(record).name.capitalize()
 
     def add(book: Book) -> None:
-        tables.add(book, name, view.blocks(stated, **beside), pictures)
+        tables.add(book, name, view_of(record).blocks(stated, **beside), pictures)
         if "rows" in beside:
             rows = tables.sweep_table(stated, beside["rows"])
             tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
 
     return add
-
-
-def _workbook(records: Sequence[Any], sheets: Sequence[Sheet]) -> bytes:
-    from planner.workbook.tables import write_study
-
-    stream = io.BytesIO()
-    write_study(stream, records[0], sheets, created=created_today(), title=_title(records[0]))
-    return stream.getvalue()
-
-
-def _title(record: Any) -> str:
-    plan = getattr(record, "plan", None)
-    return str(getattr(record, "problem", None) or getattr(plan, "problem", "Plans compared"))
-
-
-def _page(path: Path, records: Sequence[Any]) -> dict[Path, bytes]:
-    """The page of records; of a sweep the page with sliders, none where it is too large."""
-    from planner.report.page import report
-    from planner.report.sweep_page import page
-
-    if isinstance(records[0], Sweep):
-        stated, beside = shown_in_currency(records[0], MOST_ROWS)
-        try:
-            return {path: page(stated, beside["rows"], getattr(records[0], "start", {}))}
-        except InputError as error:
-            say(f"planner: no page with sliders: {error}", err=True)
-        return {}
-    return {path: report(_title(records[0]), None, [shown_study(r) for r in records]).encode()}
 
 
 def shown_study(record: Any) -> Any:
@@ -220,14 +218,6 @@ def shown_study(record: Any) -> Any:
     stated, beside = shown_in_currency(record)
     blocks = view_of(record).blocks(stated, **beside)
     return ShownStudy(record, tuple(blocks), tuple(charts_of(record)))
-
-
-def _write_table(record: Any, stem: Path) -> None:
-    """Write the rows of a sweep as Parquet and CSV."""
-    from planner.report import table_files
-
-    parquet, csv = (stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv"))
-    table_files.write_files(parquet, csv, record.columns, record.types, record.table)
 
 
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
@@ -274,6 +264,8 @@ def write_plan(
         InputError: NetBox files of a plan without racks, or a file cannot be written.
     """
     from planner.analysis.verification import open_plan
+    from planner.report.exports import bill, bill_csv, bill_json
+    from planner.workbook import write
 
     if not plan.lines:
         return
@@ -284,14 +276,19 @@ def write_plan(
         return (target.folder or Path()) / f"{stem}.{ending}"
 
     cables, sheets = _cable_files(opened, also, file)
-    contents = {file("xlsx"): _plan_workbook(opened, edition, sheets)}
+    stream, prices = io.BytesIO(), edition.prices
+    carried = opened.carried if inside else None
+    write(
+        opened.plan, stream, created=created_today(), audience=edition.audience, prices=prices,
+        inputs=carried, more=sheets,
+    )  # fmt: skip
+    contents = {file("xlsx"): stream.getvalue()}
     if inside:
         contents[file("plan.json")] = f"{as_json(plan)}\n".encode()
-    contents |= {
-        file(kind): _bill(opened.plan, edition, kind)
-        for kind in ("bill.csv", "bill.json")
-        if kind in also
-    }
+    for kind, as_bytes in (("bill.csv", bill_csv), ("bill.json", bill_json)):
+        if kind in also:
+            made = bill(opened.plan, edition.audience, prices)
+            contents[file(kind)] = as_bytes(made, prices)
     if html:
         contents[file("html")] = plan_page(opened.plan, edition)
     write_all(contents | cables)
@@ -312,7 +309,7 @@ def _cable_files(
     if not {"cables", "netbox"} & {*also}:
         return {}, []
     from planner.plan.cables import cable_schedule
-    from planner.report import netbox
+    from planner.report.exports import cables_csv, netbox_files
     from planner.workbook import tables
 
     if "netbox" in also and not opened.plan.racks:
@@ -323,31 +320,8 @@ def _cable_files(
     sheets: list[Sheet] = []
     if "cables" in also:
         sheets = [partial(tables.add, name="Cables", blocks=tables.cable_blocks(schedule))]
-        contents[file("cables.csv")] = netbox.schedule_csv(schedule)
+        contents[file("cables.csv")] = cables_csv(schedule)
     if "netbox" in also:
-        found = netbox.files(opened.plan, schedule)
+        found = netbox_files(opened.plan, schedule)
         contents |= {file(f"netbox-{key}.csv"): data for key, data in found.items()}
     return contents, sheets
-
-
-def _bill(plan: Plan, edition: Edition, kind: str) -> bytes:
-    from planner.report.bill import bill, csv_bytes, json_bytes
-
-    made = bill(plan, edition.audience, edition.prices)
-    return (csv_bytes if kind == "bill.csv" else json_bytes)(made, edition.prices)
-
-
-def _plan_workbook(opened: PlanFile, edition: Edition, sheets: Sequence[Sheet]) -> bytes:
-    from planner.workbook import write
-
-    stream = io.BytesIO()
-    write(
-        opened.plan,
-        stream,
-        created=created_today(),
-        audience=edition.audience,
-        prices=edition.prices,
-        inputs=opened.carried if edition.audience == "internal" else None,
-        more=sheets,
-    )
-    return stream.getvalue()

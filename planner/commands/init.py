@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -55,36 +54,38 @@ class Question(NamedTuple):
     kind: units.Dimension | tuple[str, ...] | None = None
     default: str = ""
     needed: bool = False
-    nothing: str = "none"
 
     @property
-    def text(self) -> str:
-        """The question as the terminal shows it; an example does not look like a default."""
-        shown = f", for example {self.example}" if self.example else ""
-        nothing = "" if self.needed or self.default else f" (Enter: {self.nothing})"
-        return f"{self.words}{shown}{nothing}"
+    def like(self) -> str:
+        """An answer."""
+        return self.example or self.default
 
 
-_PER_TOKEN, _HOT = f"{TOKEN_BYTES:g} bytes for each token", f"{LIQUID_FROM_KW:g} kW a rack"
-_ACTIVE = "Parameters active per token, of a mixture of experts"
-_PRECISIONS = ("bf16", "fp8", "nvfp4")
 QUESTIONS = {
-    "name": Question("Name of the problem and its file", default="my-cluster"),
-    "power": Question("Facility power", "3 MW", units.POWER, needed=True),
-    "pue": Question("PUE, facility power / IT load", default="1.25"),
-    "racks": Question("Racks that the room takes", "24", needed=True),
-    "rack-power": Question("Power of a rack", "130 kW", units.POWER, needed=True),
-    "budget": Question("Budget to buy", "60 MUSD", units.MONEY),
-    "model": Question("Parameters of the model to train", "405 B", units.PARAMETERS, needed=True),
-    "active": Question(_ACTIVE, "32 B", units.PARAMETERS, nothing="dense"),
-    "tokens": Question("Tokens to train it on", "15 T", units.TOKENS),
-    "dataset": Question("Training data", "50 PB", units.CAPACITY, nothing=_PER_TOKEN),
-    "precision": Question("Precision: bf16, fp8 or nvfp4", kind=_PRECISIONS, default="fp8"),
-    "goal": Question("Goal: most work, cheapest work, '1024 GPUs' or '60 days'", default="most"),
-    "cooling": Question("Cooling", kind=("air", "liquid"), nothing=f"liquid from {_HOT}"),
-    "prices": Question("Price book, a file or a shipped one", default="estimates_2026"),
-    "vendors": Question("Vendors that may sell", "DDN, VAST", nothing="any"),
-    "own": Question("Units owned, as ITEM=UNITS", "nvidia_dgx_h100=8"),
+    "name": Question("problem and file", default="my-cluster"),
+    "power": Question("facility power", "3 MW", units.POWER, needed=True),
+    "pue": Question("facility power / IT load", default="1.25"),
+    "racks": Question("rack positions of the room", "24", needed=True),
+    "rack-power": Question("power of a rack", "130 kW", units.POWER, needed=True),
+    "cooling": Question(
+        f"air or liquid; without it liquid from {LIQUID_FROM_KW:g} kW a rack",
+        "liquid",
+        ("air", "liquid"),
+    ),
+    "budget": Question("capital budget", "60 MUSD", units.MONEY),
+    "model": Question("parameters of the model to train", "405 B", units.PARAMETERS, needed=True),
+    "active": Question(
+        "parameters active per token, of a mixture of experts", "32 B", units.PARAMETERS
+    ),
+    "tokens": Question("tokens to train on", "15 T", units.TOKENS),
+    "dataset": Question(
+        f"training data; without it {TOKEN_BYTES:g} bytes per token", "50 PB", units.CAPACITY
+    ),
+    "precision": Question("bf16, fp8 or nvfp4", kind=("bf16", "fp8", "nvfp4"), default="fp8"),
+    "goal": Question("most work, cheapest work, '1024 GPUs' or '60 days'", default="most"),
+    "vendors": Question("vendors that may sell; without it any", "DDN,VAST"),
+    "own": Question("units owned, repeatable", "nvidia_dgx_h100=8"),
+    "prices": Question("price book, a file or a shipped one", default="estimates_2026"),
 }
 _DEFAULTS = {key: each.default for key, each in QUESTIONS.items() if each.default}
 _NEEDED = {key: each.example for key, each in QUESTIONS.items() if each.needed}
@@ -117,45 +118,6 @@ def read_answers(texts: Sequence[str]) -> tuple[str | None, Answers]:
         message = f"an example ({examples[0]}) is copied as it is"
         raise InputError(Finding("usage", message, fix=fix))
     return (examples[0] if examples else None), given
-
-
-def ask_all(
-    given: Answers,
-    folder: Path,
-    prompt: Callable[[str, str], str],
-    tell: Callable[[str], None],
-    *,
-    force: bool,
-) -> Path:
-    """Ask for every missing answer, again while it is wrong, and write the problem file.
-
-    Without a file at the end, the answers so far are shown as a command line.
-
-    Args:
-        given: answers so far.
-        folder: folder for the file.
-        prompt: asks a question, with the default for an empty answer, and returns the answer.
-        tell: shows what is wrong with an answer.
-        force: replace an existing file.
-    """
-    answers = dict(given)
-    try:
-        for key, question in QUESTIONS.items():
-            while key not in answers:
-                text = prompt(question.text, question.default).strip()
-                try:
-                    if text or question.needed:
-                        _check(key, text)
-                        _problem(_NEEDED | answers | {key: text}, folder, force=force)
-                    answers[key] = text
-                except InputError as error:
-                    tell(error.findings[0].text())
-        return write_problem(answers, folder, force=force)
-    except (InputError, KeyboardInterrupt):
-        words = [f"{key}={text}" for key, text in answers.items() if text]
-        words += ["-o", str(folder)] if folder != Path() else []
-        tell(f"\nyour answers so far: {shlex.join(['planner', 'init', *words])}")
-        raise
 
 
 def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:

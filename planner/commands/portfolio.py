@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +18,6 @@ from planner.terminal import say, show_progress
 
 if TYPE_CHECKING:
     from planner.portfolio.schema import PortfolioPlan
-
-
-def refuse_options(given: Mapping[str, object]) -> None:
-    """Refuse options that a command does not have for a portfolio.
-
-    Raises:
-        InputError: one has a value.
-    """
-    names = [name for name, value in given.items() if value]
-    if names:
-        message = f"{', '.join(names)}: not for several jobs, sites or periods"
-        fix = "leave it out; docs/portfolio.md lists the options"
-        raise InputError(Finding("portfolio", message, fix=fix))
 
 
 def check(problem: Path, settings: Sequence[str], scenario: str | None) -> str:

@@ -23,16 +23,23 @@ from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.loader.yaml12 import dump
 from planner.quotes import QuoteOptions, read_quote
-from planner.quotes.products import catalog_text, one_line, unlikely_prices, yaml_text
+from planner.quotes.products import (
+    ANSWER_COLUMNS,
+    QUESTIONS,
+    one_line,
+    unlikely_prices,
+    yaml_text,
+)
+from planner.report.blocks import Facts, Text
 from planner.report.views.plan import of_limit
-from planner.report.words import clean, duration, listed, size, years
+from planner.report.words import clean, duration, listed, significant, years
+from planner.schema.bill import Asked as Product
 from planner.schema.bill import Quote, Quoted, QuoteMap
 from planner.schema.catalog import Item
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Price, SupportShare
-from planner.schema.problem import Rack
-from planner.workbook.request import Asked, Inquiry, write_inquiry
+from planner.workbook.tables import write_request
 
 VALID_DAYS = 60
 """Validity of quotes that a request asks for."""
@@ -69,18 +76,18 @@ def import_quote(
     if not options.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
     quote = read_quote(path, options, known)
-    unlikely = unlikely_prices(quote.prices, book)
-    remarks = (*_off_the_whole(quote), *unlikely, *_not_quoted(quote, book))
+    entries = {each.item: _entry(each, quote, book.get(each.item)) for each in quote.prices}
+    remarks = (*_off_the_whole(quote), *unlikely_prices(quote.prices, book), *_not_quoted(entries))
     quote = quote.model_copy(update={"findings": (*quote.findings, *remarks)})
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
-    texts = {folder / f"{stem}.map.yaml": map_text(quote, layout)}
+    texts = {"map.yaml": map_text(quote, layout), "quote.json": json_text(quote)}
     if quote.prices:
-        texts[folder / f"{stem}.prices.yaml"] = price_text(quote, book)
+        texts["prices.yaml"] = price_text(quote, entries)
     if any(each.category for each in quote.asked):
-        texts[folder / f"{stem}.catalog.yaml"] = catalog_text(quote)
-    texts[folder / f"{stem}.quote.json"] = json_text(quote)
-    write_all({name: text.encode() for name, text in texts.items()})
-    return quote, tuple(texts)
+        texts["catalog.yaml"] = catalog_text(quote)
+    contents = {folder / f"{stem}.{end}": text.encode() for end, text in texts.items()}
+    write_all(contents)
+    return quote, tuple(contents)
 
 
 def json_text(quote: Quote) -> str:
@@ -112,20 +119,19 @@ def _off_the_whole(quote: Quote) -> Iterator[str]:
 # The files
 
 
-def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
-    """A price book of a quote, with yearly costs of the book that it does not have."""
+def price_text(quote: Quote, entries: Mapping[str, Mapping[str, Any]]) -> str:
+    """A price book of a quote."""
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
     title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
     sources = {"quote": {"title": one_line(title)}}
-    kept = {price.item: _kept(price, book.get(price.item)) for price in quote.prices}
-    if any(kept.values()):
+    if any("book" in entry.values() or "per_year" in entry for entry in entries.values()):
         sources["book"] = {"title": "The price book below this one: not quoted"}
     data = {
         "price_book": one_line(f"{quote.vendor}, quote of {quote.date}"),
         "currency": "USD",
         "sources": sources,
-        "prices": {each.item: _price(each, quote) | kept[each.item] for each in quote.prices},
-        "discounts": [{"item": each.item, "discount": "0 %"} for each in quote.prices],
+        "prices": entries,
+        "discounts": [{"item": item, "discount": "0 %"} for item in entries],
     }
     head = (
         f"# Net prices per unit, as quoted by {one_line(quote.vendor)}; laid over other books:\n"
@@ -135,9 +141,9 @@ def price_text(quote: Quote, book: Mapping[str, Price]) -> str:
     return head + dump(data)
 
 
-def _price(price: Quoted, quote: Quote) -> dict[str, Any]:
+def _entry(price: Quoted, quote: Quote, book: Price | None) -> dict[str, Any]:
+    """The price of a product; support and subscription of the book where a quote has none."""
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
-    cells = ", ".join(price.cells)
     fields: dict[str, Any] = {
         "list": f"{price.net_usd:.2f} USD",
         "date": quote.date,
@@ -146,26 +152,15 @@ def _price(price: Quoted, quote: Quote) -> dict[str, Any]:
         "confidence": "high",
         "support_included_years": price.support_included_years,
         "lead_time": price.lead_time,
-        "note": one_line(f"{price.quantity:g} quoted, cells {cells}{listed}"),
+        "note": one_line(f"{price.quantity:g} quoted, cells {', '.join(price.cells)}{listed}"),
     }
+    support = book.support_per_year if book is not None else None
     if price.support_usd_per_year is not None:
+        yearly = f"{price.support_usd_per_year:.2f} USD"
+        fields |= {"support_per_year": yearly, "support_source": "quote"}
+        fields["support_confidence"] = "high"
+    elif book is not None and support is not None and price.support_included_years is None:
         fields |= {
-            "support_per_year": f"{price.support_usd_per_year:.2f} USD",
-            "support_source": "quote",
-            "support_confidence": "high",
-        }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _kept(price: Quoted, book: Price | None) -> dict[str, Any]:
-    """The book's support and subscription of a product where a quote has none."""
-    if book is None:
-        return {}
-    kept: dict[str, Any] = {}
-    quoted = price.support_usd_per_year is not None or price.support_included_years is not None
-    support = None if quoted else book.support_per_year
-    if support is not None:
-        kept = {
             "support_per_year": f"{100.0 * support.share:.12g} %"
             if isinstance(support, SupportShare)
             else f"{support.usd:.2f} USD",
@@ -173,17 +168,20 @@ def _kept(price: Quoted, book: Price | None) -> dict[str, Any]:
             "support_confidence": book.support_confidence,
             "support_included_years": book.support_included_years or None,
         }
-    for name in ("per_year", "per_year_low", "per_year_high"):
-        usd = getattr(book, f"{name}_usd")
-        if usd is not None and book.per_year_usd:
-            kept[name] = f"{usd:.2f} USD"
-    return {name: value for name, value in kept.items() if value is not None}
+    if book is not None and book.per_year_usd:
+        for name in ("per_year", "per_year_low", "per_year_high"):
+            usd = getattr(book, f"{name}_usd")
+            fields[name] = None if usd is None else f"{usd:.2f} USD"
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _not_quoted(quote: Quote, book: Mapping[str, Price]) -> Iterator[str]:
+def _not_quoted(entries: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield products whose yearly costs are the book's."""
-    for what, name in (("support", "support_per_year"), ("subscriptions", "per_year")):
-        items = [each.item for each in quote.prices if name in _kept(each, book.get(each.item))]
+    of_book = {
+        "support": [item for item, each in entries.items() if each.get("support_source") == "book"],
+        "subscriptions": [item for item, each in entries.items() if "per_year" in each],
+    }
+    for what, items in of_book.items():
         if items:
             yield f"{what} not quoted, and kept as in the price book: {', '.join(items)}"
 
@@ -199,8 +197,6 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         "currency": quote.currency,
         "decimal": quote.decimal,
         "columns": dict(quote.columns),
-        "sheets": list(mapping.sheets),
-        "leave_out": list(mapping.leave_out),
         "quantities": dict(mapping.quantities),
         "items": items,
     }
@@ -210,6 +206,54 @@ def map_text(quote: Quote, mapping: QuoteMap) -> str:
         for each in quote.asked
     )
     return dump({name: value for name, value in fields.items() if value}) + unknown
+
+
+def catalog_text(quote: Quote) -> str:
+    """A catalog of a quote's unknown products, with the missing figures as comments on top."""
+    products = [product for product in quote.asked if product.category is not None]
+    title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}"
+    families = [
+        {"id": f"{each.id}_fs", "vendor": one_line(quote.vendor), "name": _model(each)}
+        for each in products
+        if each.category == "storage"
+    ]
+    data = {
+        "catalog": one_line(f"{quote.vendor}, products of a quote of {quote.date}"),
+        "sources": {"quote": {"title": one_line(title)}},
+        **({"families": families} if families else {}),
+        "items": [_catalog_item(each, quote.vendor) for each in products],
+    }
+    head = "# Add these figures with their source; until then the planner leaves the product out:\n"
+    missing = (f"#   {each.id}: {', '.join(each.figures)}\n" for each in products if each.figures)
+    return head + "".join(missing) + dump(data)
+
+
+def _model(product: Product) -> str:
+    return one_line(product.description or product.part_number)
+
+
+def _catalog_item(product: Product, vendor: str) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": product.id, "vendor": one_line(vendor), "model": _model(product)}
+    if product.part_number:
+        item["part_number"] = one_line(product.part_number)
+    item["category"] = product.category
+    if product.category == "storage":
+        item["family"] = f"{product.id}_fs"
+    basis = product.known.get("basis", "")
+    for path in sorted(product.known.keys() - {"basis"}):
+        section, _, name = path.rpartition(".")
+        figure: dict[str, Any] = {"value": product.known[path]}
+        if section == "ports":
+            count, speed = product.known[path].split(" x ")
+            figure = {"count": int(count), "speed": speed}
+        note = one_line(f"as quoted, cell {product.cells[path]}")
+        figure |= {"source": "quote", "confidence": "medium", "note": note}
+        if basis and path in ("provides.read", "provides.write"):
+            stated = re.fullmatch(r"(nameplate|data ?sheet|specified|spec)", basis.strip().lower())
+            measured = {"basis": "measured", "benchmark": one_line(basis)}
+            figure |= {"basis": "nameplate"} if stated else measured
+        (item.setdefault(section, {}) if section else item)[name] = figure
+    return item
 
 
 # The request
@@ -246,15 +290,23 @@ def write_rfq(
         message = "there is no plan, so the demands are not known"
         raise InputError(Finding("rfq", message, str(problem), fix="see planner explain"))
     stream = io.BytesIO()
-    made = inquiry(inputs, plan, plan.jobs[0])
-    write_inquiry(stream, made, created=created_today())
+    facts, parts = inquiry(inputs, plan, plan.jobs[0])
+    write_request(
+        stream,
+        clean(f"Request for quotes: {plan.problem}", 200),
+        [facts, *(Text(needs, name) for name, needs in parts.items()), Text(_TERMS, "Answers")],
+        [*parts],
+        ANSWER_COLUMNS,
+        [(question.label, question.width) for question in QUESTIONS],
+        created=created_today(),
+    )
     path = folder / f"{stem_of(problem, plan.provenance.scenario)}.rfq.xlsx"
     write_all({path: stream.getvalue()})
     return path
 
 
-def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
-    """The request for quotes of a problem, with the needs of its best plan."""
+def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> tuple[Facts, dict[str, tuple[str, ...]]]:
+    """The facts of a request for quotes, and the needs of the best plan by part."""
     term = inputs.problem.term
     supported = None if term is None else term.support_years or term.years
     services = ["Freight, installation, commissioning and acceptance test, each on its own line."]
@@ -273,9 +325,7 @@ def inquiry(inputs: Inputs, plan: Plan, job: JobPlan) -> Inquiry:
         ("Answer by", "(date)"),
         ("Validity", f"prices hold for {VALID_DAYS} days from the date of the quote"),
     ]
-    asked = tuple(Asked(name, tuple(needs)) for name, needs in parts.items() if needs)
-    title = clean(f"Request for quotes: {plan.problem}", 200)
-    return Inquiry(title, tuple(facts), asked, _TERMS)
+    return Facts(tuple(facts)), {name: tuple(needs) for name, needs in parts.items() if needs}
 
 
 def two_figures(value: float) -> str:
@@ -294,14 +344,16 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
         yield "What it is for", f"{words}, in {_precisions(inputs)}"
     waits = "written while the job goes on" if job.mode == "async" else "the job waits"
-    each = f"{size(job.checkpoint_gb)} each, to storage about every {duration(job.to_storage_s)}"
+    each = significant(job.checkpoint_gb, "GB")
+    each += f" each, to storage about every {duration(job.to_storage_s)}"
     yield "Checkpoints", f"{each}; {waits}"
     of_site = {row.name for row in SUPPLIES if row.path.startswith("site.") and row.name != "racks"}
     limits = [of_limit(limit) for limit in plan.limits if limit.name in of_site]
     if limits:
         yield "Limits", f"{listed(limits)} for everything together"
     if site.rack is not None and site.racks is not None:
-        yield "Racks", _positions(site.rack, site.racks)
+        draw = "" if site.rack.power_kw is None else f" and {site.rack.power_kw:,.4g} kW each"
+        yield "Racks", f"{site.racks:,} positions of {site.rack.height_ru:g} RU{draw}"
     days = inputs.problem.targets.max_lead_time_days
     if days is not None:
         yield "Delivery", f"within {days:,.4g} days from the order"
@@ -309,15 +361,6 @@ def _facts(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]
 
 def _precisions(inputs: Inputs) -> str:
     return " or ".join(each.upper() for each in inputs.problem.job.training.precisions)
-
-
-def _positions(rack: Rack, count: int) -> str:
-    """Rack positions with height and power."""
-    draw = "" if rack.power_kw is None else f" and {rack.power_kw:,.4g} kW each"
-    words = f"{count:,} positions of {rack.height_ru:g} RU{draw}"
-    if rack.whole_rack_limit_kw is not None:
-        words += f"; {rack.whole_rack_limit_kw:,.4g} kW for a product that is a rack"
-    return words
 
 
 def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:

@@ -4,19 +4,53 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import shlex
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from planner.errors import PlannerError
+from planner.figures import capital
+from planner.loader import read_document
+from planner.loader.yaml12 import dump
 from planner.optimizer.search import Effort
+from planner.schema.job import DEFAULT_FAILURES
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 
 MOST_WAITING = 8
 """Pages that may wait for a solve."""
+STEPS = 100
+"""Positions of a slider, about."""
+_AROUND, _RANGES = (0.25, 2.5), {"pue": (0.8, 1.6), "years": (0.25, 2.0)}
+"""Ends of a slider as multiples of its value."""
+_NUMBER = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(.*)\Z")
+_OF_SITES = (
+    "facility_power", "facility_power_from.*", "it_power", "pue", "electricity", "racks",
+    "rack.power",
+)  # fmt: skip
+_INPUTS = {
+    "Site": [f"{key}.{name}" for key in ("site", "sites.*") for name in _OF_SITES],
+    "Money": [
+        "budget.*", "budget.capex.total", "budget.capex.per_period.*", "term.years",
+        "term.electricity", "term.discount_rate",
+    ],
+    "Targets": ["targets.*"],
+    "Job": [
+        "jobs.*.min_useful_pflops", "jobs.*.weight", "jobs.*.gpus", "jobs.*.tokens.count",
+        "jobs.*.training.tokens", "jobs.*.training.mfu", "jobs.*.failures.per_gpu_day",
+        "jobs.*.repair.time", "jobs.*.restore.max_time", "jobs.*.restore.restart",
+        "jobs.*.checkpoint.stall", "jobs.*.checkpoint.max_overlap",
+    ],
+    "Storage": ["storage.delivered_fraction.*", "storage.fill_limit"],
+}  # fmt: skip
+"""Inputs of the file with a slider, by group; ``*`` is any key, a job or a site."""
+_WORDS = {"capex": "capital budget", "tco": "TCO budget", "pflops": "PFLOP/s"} | {
+    word.lower(): word for word in ("GPU", "GPUs", "IT", "MFU", "PUE")
+}
 
 
 class CancelledError(Exception):
@@ -171,17 +205,74 @@ class Explorer:
 
     def problem_file(self, asked: Asked) -> bytes:
         """The problem file of a position; its comments are gone."""
-        raise NotImplementedError
+        settings = (*self.settings, *self.settings_of(asked))
+        head = f"# {self.path.name} as planner explore left it: {self.command(asked)}\n"
+        return (head + dump(read_document(self.path, settings, self.scenario).data)).encode()
+
+
+# Sliders
+
+
+def sliders_of(data: Mapping[str, Any]) -> Iterator[Slider]:
+    """Yield a slider for each number of a problem file that is listed in `_INPUTS`."""
+    data = {**data, "jobs": [_with_rate(job) for job in data.get("jobs", ())]}
+    for group, pattern in ((group, each) for group, found in _INPUTS.items() for each in found):
+        for path, value, label in _places(data, pattern.split(".")):
+            match = _NUMBER.match(str(value))
+            if match is None or isinstance(value, Mapping) or not float(match[1]) > 0.0:
+                continue
+            whole = isinstance(value, int) and not match[2]
+            now, unit = float(match[1]), match[2].strip()
+            values = _positions(path.rpartition(".")[2], now, unit, whole)
+            if len(values) > 1:
+                yield Slider(path, capital(label), group, unit, values, now)
+
+
+def _with_rate(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A job with its failures as a rate."""
+    named = job.get("failures", DEFAULT_FAILURES)
+    known = FAILURES_PER_GPU_DAY.get(named) if isinstance(named, str) else None
+    return job if known is None else {**job, "failures": {"per_gpu_day": known.value}}
+
+
+def _positions(name: str, now: float, unit: str, whole: bool) -> tuple[float, ...]:
+    """Values about the present one in round steps; a share ends at 1, PUE begins there."""
+    low, high = (each * now for each in _RANGES.get(name, _AROUND))
+    if unit == "%" or (not unit and now < 1.0):
+        high = min(high, 100.0 if unit else 1.0)
+    least = (high - low) / STEPS
+    size = 10.0 ** math.floor(math.log10(least))
+    step = size * next(each for each in (1.0, 2.0, 5.0, 10.0) if least <= each * size * 1.0001)
+    step = max(1.0, step) if whole else step
+    low = max(low, 1.0) if name == "pue" else low
+    places = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return tuple(sorted({float(f"{place * step:.10g}") for place in places} | {now}))
+
+
+def _places(
+    data: Any, steps: Sequence[str], path: str = "", label: str = ""
+) -> Iterator[tuple[str, Any, str]]:
+    """Yield path, value and label of the places of a pattern; one job alone has no name."""
+    if not steps:
+        yield path, data, label
+        return
+    first, *rest = steps
+    several = isinstance(data, (list, tuple))
+    inside: Iterable[tuple[Any, Any]] = enumerate(data) if several else ()
+    if isinstance(data, Mapping):
+        inside = data.items()
+    for key, value in inside:
+        if first in ("*", key):
+            words = " ".join(_WORDS.get(word, word) for word in str(key).split("_"))
+            if several:
+                words = str(key + 1) if len(data) > 1 else ""
+            if first == "*" and isinstance(value, Mapping):
+                words = f"{value.get('name', key)}:" if not several or len(data) > 1 else ""
+            below = f"{label} {words}".strip() if path else ""
+            yield from _places(value, rest, f"{path}.{key}".removeprefix("."), below)
 
 
 def go_on(effort: Effort) -> None:
     """Raise CancelledError where another move took the place of this one."""
     if math.isinf(effort.work):
         raise CancelledError
-
-
-def tile(label: str, text: str, before: str, change: str, better: float) -> dict[str, Any]:
-    """A figure of the page with its difference to the problem as it is; ``better`` by its sign."""
-    same = text == before
-    sign = 0 if same else (better > 0) - (better < 0)
-    return {"label": label, "text": text, "change": "" if same else change, "better": sign}

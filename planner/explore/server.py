@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+Handler = Callable[["Request"], Awaitable["Response"]]
 MOST_BYTES = 16_384
 """Most bytes of a request."""
 _SECURITY = {
@@ -56,24 +57,15 @@ def app(explorer: Explorer, hosts: frozenset[str]) -> Starlette:
     async def page(_: Request) -> Response:
         return HTMLResponse(html(explorer))
 
-    async def solve(request: Request) -> Response:
-        return await _posted(request, explorer, explorer.answer)
-
-    async def curve(request: Request) -> Response:
-        return await _posted(request, explorer, lambda asked, tab, _: explorer.curve(asked, tab))
-
-    async def workbook(request: Request) -> Response:
-        return await _file(request, explorer, "xlsx", explorer.workbook)
-
-    async def problem_file(request: Request) -> Response:
-        return await _file(request, explorer, "yaml", explorer.problem_file)
+    def curve(asked: Asked, tab: str, _: int) -> dict[str, Any]:
+        return explorer.curve(asked, tab)
 
     routes = [
         Route("/", page),
-        Route("/solve", solve, methods=["POST"]),
-        Route("/curve", curve, methods=["POST"]),
-        Route("/plan.xlsx", workbook),
-        Route("/problem.yaml", problem_file),
+        Route("/solve", _posted(explorer, explorer.answer), methods=["POST"]),
+        Route("/curve", _posted(explorer, curve), methods=["POST"]),
+        Route("/plan.xlsx", _file(explorer, "xlsx", explorer.workbook)),
+        Route("/problem.yaml", _file(explorer, "yaml", explorer.problem_file)),
     ]
     return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)])
 
@@ -85,43 +77,47 @@ def is_own(request: Request, hosts: frozenset[str]) -> bool:
     return host in hosts and origin in (None, f"http://{host}") and site in ("none", "same-origin")
 
 
-async def _posted(
-    request: Request, explorer: Explorer, work: Callable[[Asked, str, int], Any]
-) -> Response:
+def _posted(explorer: Explorer, work: Callable[[Asked, str, int], Any]) -> Handler:
+    """The handler of a move: position, tab and stage as JSON."""
     from starlette.responses import Response
 
-    if request.headers.get("content-type") != "application/json":
-        return Response("expected application/json", 415)
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            return Response("request too large", 413)
-    try:
-        data = json.loads(body)
-        asked = explorer.asked(data)
-        tab, stage = str(data.get("tab", ""))[:40], data.get("stage", 0)
-        if stage not in range(len(explorer.stages_s)):
-            raise ValueError("no such stage")
-    except (ValueError, RecursionError) as error:
-        return Response(str(error), 400)
-    return await _response(lambda: work(asked, tab, stage))
+    async def handle(request: Request) -> Response:
+        if request.headers.get("content-type") != "application/json":
+            return Response("expected application/json", 415)
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                return Response("request too large", 413)
+        try:
+            data = json.loads(body)
+            asked = explorer.asked(data)
+            tab, stage = str(data.get("tab", ""))[:40], data.get("stage", 0)
+            if stage not in range(len(explorer.stages_s)):
+                raise ValueError("no such stage")
+        except (ValueError, RecursionError) as error:
+            return Response(str(error), 400)
+        return await _response(lambda: work(asked, tab, stage))
+
+    return handle
 
 
-async def _file(
-    request: Request, explorer: Explorer, ending: str, work: Callable[[Asked], bytes]
-) -> Response:
+def _file(explorer: Explorer, ending: str, work: Callable[[Asked], bytes]) -> Handler:
+    """The handler of a download of the position in its address."""
     from starlette.responses import Response
 
-    try:
-        asked = explorer.asked(json.loads(request.query_params.get("at", "{}")))
-    except (ValueError, RecursionError) as error:
-        return Response(str(error), 400)
-    response = await _response(lambda: work(asked))
-    stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in explorer.path.stem)
-    name = f'attachment; filename="{stem}.explore.{ending}"'
-    response.headers["content-disposition"] = name
-    return response
+    async def handle(request: Request) -> Response:
+        try:
+            asked = explorer.asked(json.loads(request.query_params.get("at", "{}")))
+        except (ValueError, RecursionError) as error:
+            return Response(str(error), 400)
+        response = await _response(lambda: work(asked))
+        stem = "".join(c if c.isascii() and c.isalnum() else "_" for c in explorer.path.stem)
+        name = f'attachment; filename="{stem}.explore.{ending}"'
+        response.headers["content-disposition"] = name
+        return response
+
+    return handle
 
 
 async def _response(work: Callable[[], Any]) -> Response:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from planner import shipped
+from planner.currency import Currency
 from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
 from planner.loader import documents, overrides, prices, yaml12
 from planner.loader.catalogs import load_catalogs
 from planner.loader.checks import check_problem
 from planner.loader.documents import ModelT
+from planner.schema.prices import ExchangeRate
 from planner.schema.problem import Problem
 
 __all__ = [
     "Inputs",
-    "completed",
     "from_data",
     "joined",
     "load",
@@ -93,19 +97,6 @@ def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
     return _faultless(*joined(problem, document, settings, inputs.scenario))
 
 
-def completed(problem: Problem) -> Inputs:
-    """A problem made in memory with the catalogs and prices that it names.
-
-    Paths in it count from the folder that planner runs in.
-
-    Raises:
-        InputError: a file is not there, or the parts do not go together.
-    """
-    digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
-    inputs, findings = joined(problem, Document("", {}, digest=digest))
-    return _faultless(replace(inputs, document=None), findings)
-
-
 def from_data(
     text: str,
     *,
@@ -138,8 +129,8 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
-    return replace(inputs, problem=problem, **offered, sha256="")
+    offered, _ = _offered(inputs.problem, Document("", {}, folder=base))
+    return replace(inputs, **offered, sha256="")
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:
@@ -149,14 +140,11 @@ def scenario_names(path: Path) -> tuple[str, ...]:
 
 
 def validated(model: type[ModelT], document: Document) -> ModelT:
-    """The document as a model, its amounts at its rates of exchange, else at its price books'."""
-    rates = prices.rates_of(document)
-    if prices.lacks_rate(document.data, rates):
-        try:
-            names = _price_paths(document.data.get("prices"), document)
-            rates = prices.rates_of_files(names) | rates
-        except (InputError, TypeError, AttributeError):  # raised where the books are read
-            pass
+    """The document as a model, its amounts at its rates of exchange: those that are right."""
+    rates, data = dict[str, Currency](), document.data.get("exchange")
+    for code, rate in data.items() if isinstance(data, dict) else ():
+        with suppress(ValidationError):
+            rates[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
     return documents.validated(model, document, rates)
 
 
@@ -167,7 +155,7 @@ def joined(
     scenario: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
     """A problem with the catalogs and prices it names, and every finding about them."""
-    problem, offered, digests, doubts = _offered(problem, document)
+    offered, digests = _offered(problem, document)
     files = [each.removeprefix(overrides.FILE_MARK) for each in settings]
     read = [
         setting if file == setting else yaml12.read(Path(file), yaml12.OVERRIDES).digest
@@ -182,7 +170,7 @@ def joined(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    findings = [*check_problem(inputs), *doubts, *prices.old_rates(inputs)]
+    findings = check_problem(inputs)
     warnings = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=warnings), findings
 
@@ -194,11 +182,8 @@ def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
     return inputs
 
 
-def _offered(
-    problem: Problem, document: Document
-) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
-    """The problem with the rates of its books; the fields of the inputs that catalogs and books
-    fill; digests of these files; warnings about prices."""
+def _offered(problem: Problem, document: Document) -> tuple[dict[str, Any], list[str]]:
+    """The fields of the inputs that catalogs and books fill; digests of these files."""
     known = shipped.catalog_files()
     if problem.catalogs is not None and not problem.catalogs:
         fix = "leave it out to use all shipped ones"
@@ -211,7 +196,6 @@ def _offered(
     catalogs = load_catalogs(named or list(known.values()))
     paths = _price_paths(problem.prices, document)
     books = prices.load_prices(paths, catalogs.items, problem.currencies)
-    problem = prices.settle_rates(problem, books, document.place(("currency",)))
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -224,8 +208,7 @@ def _offered(
         "catalog_names": tuple(catalogs.names),
         "price_book_names": tuple(books.names),
     }
-    warnings = list(prices.below_drives(books, catalogs.items))
-    return problem, fields, [*catalogs.digests, *books.digests], warnings
+    return fields, [*catalogs.digests, *books.digests]
 
 
 def _price_paths(names: str | tuple[str, ...] | None, document: Document) -> list[Path]:

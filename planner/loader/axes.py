@@ -299,12 +299,6 @@ class Axis(NamedTuple):
     points: tuple[Point, ...]
 
 
-def missing(like: Axis, reason: str) -> Axis:
-    """An axis in inputs that have no such place: every point is refused."""
-    point = Point((), (None,) * len(like.inputs), refused=reason)
-    return Axis(like.inputs, (), (point,) * len(like.points))
-
-
 def values(inputs: Inputs, option: str) -> Axis:
     """The axis of a ``PATH=SPEC``.
 

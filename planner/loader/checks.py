@@ -14,13 +14,14 @@ from functools import cache
 from planner import shipped
 from planner.errors import Finding, Severity, did_you_mean, suggest
 from planner.figures import OBJECTIVES, RATIOS
-from planner.inputs import Inputs, asked_figures, demanded, job_size, named_items, needs
+from planner.inputs import NOTHING_ASKED, Inputs, asked_figures, job_size, named_items, needs
 from planner.paths import job_path, steps_of
-from planner.schema.catalog import Item, Switch
-from planner.schema.job import FixedInterval, Job, LocalLevel, OptimalInterval
-from planner.schema.problem import Quantity
+from planner.schema.catalog import PortGroup, Switch
+from planner.schema.job import Job, LocalLevel
+from planner.schema.problem import OutOfBand
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.two_levels import remote_share
+from planner.units import rate_wanted
 
 Fault = tuple[str, str, str, str | None, *tuple[Severity, ...]]
 """(code, path in the problem file, cause, fix, severity where it is no error)"""
@@ -46,12 +47,9 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _unbounded,
         _checkpoints,
         _levels,
-        _families,
         _companions,
         _fabrics,
-        _transceivers,
-        _in_band_ports,
-        _consoles,
+        _ports,
         _counts,
         _prices,
     )
@@ -102,7 +100,10 @@ def _names(inputs: Inputs) -> Iterator[Fault]:
 def _required(inputs: Inputs) -> Iterator[Fault]:
     """Values that the objective, a limit or the job requires."""
     problem, job = inputs.problem, inputs.problem.job
-    training = job.training
+    training, code = job.training, problem.currency
+    if code not in (None, "USD", *problem.exchange):
+        message = f"money is to be shown in {code}, and no rate of {code} is known"
+        yield "exchange", "currency", message, rate_wanted(str(code))
     if needs(problem, "term") and problem.term is None:
         minimized = problem.objective.minimize
         who = "TCO, opex, energy or colocation"
@@ -133,22 +134,19 @@ def _required(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _unbounded(inputs: Inputs) -> Iterator[Fault]:
+    """A purchase that nothing limits."""
     problem = inputs.problem
-    site, budget = problem.site, problem.budget
+    site, budget, chosen = problem.site, problem.budget, problem.consider.gpu_systems
     limits = (
-        problem.objective.minimize,
-        problem.job.gpus.max,
-        site.facility_limit_kw,
-        site.it_power_kw,
-        site.racks,
-        budget.capex_usd,
-        budget.opex_usd_per_year,
-        budget.tco_usd,
+        *(problem.objective.minimize, problem.job.gpus.max, site.facility_limit_kw),
+        *(site.it_power_kw, site.racks, budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd),
     )
-    rules = ((item, problem.items.get(item.id, Quantity())) for item in _systems(inputs))
+    systems = (item for item in inputs.items if item.category == "gpu_system")
     counted = all(
         rule.exclude or any(most is not None for most in (item.max_units, rule.max, rule.fixed))
-        for item, rule in rules
+        for item in systems
+        if chosen is None or item.id in chosen
+        for rule in [problem.items.get(item.id, NOTHING_ASKED)]
     )
     if all(limit is None for limit in limits) and not counted:
         message = "nothing limits the purchase, so the best plan is infinitely large"
@@ -156,17 +154,10 @@ def _unbounded(inputs: Inputs) -> Iterator[Fault]:
         yield "unbounded", "objective.maximize", message, fix
 
 
-def _systems(inputs: Inputs) -> list[Item]:
-    """GPU systems that the problem considers by name."""
-    chosen = inputs.problem.consider.gpu_systems
-    systems = (item for item in inputs.items if item.category == "gpu_system")
-    return [item for item in systems if chosen is None or item.id in chosen]
-
-
 def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
-    """Two sizes of one checkpoint; stalls longer than the interval."""
-    job, checkpoint = inputs.problem.job, inputs.problem.job.checkpoint
-    size_gb, each = checkpoint.size_gb, job.bytes_per_parameter
+    """Two sizes of one checkpoint."""
+    job, size_gb = inputs.problem.job, inputs.problem.job.checkpoint.size_gb
+    each = job.bytes_per_parameter
     both = size_gb is not None and "bytes_per_parameter" in job.model_fields_set
     if both and size_gb and job.parameters is not None:
         each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
@@ -178,15 +169,6 @@ def _checkpoints(inputs: Inputs) -> Iterator[Fault]:
             )
             fix = "give only one of the two"
             yield "size-mismatch", job_path("checkpoint.size"), message, fix
-    interval, stall_s = checkpoint.interval, checkpoint.known_stall_s
-    longest_s = math.inf
-    if isinstance(interval, FixedInterval | OptimalInterval):
-        longest_s = interval.every_s if isinstance(interval, FixedInterval) else interval.max_s
-    if checkpoint.mode != "sync" and longest_s <= stall_s:
-        severity: Severity = "error" if checkpoint.mode == "async" else "warning"
-        message = f"the stall of {stall_s:g} s is not shorter than the interval of {longest_s:g} s"
-        fix = "shorten the stall or lengthen the interval"
-        yield "stall-too-long", job_path("checkpoint.stall"), message, fix, severity
 
 
 def _levels(inputs: Inputs) -> Iterator[Fault]:
@@ -240,16 +222,6 @@ def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
         yield "recovers", f"{path}.recovers", message, fix
 
 
-def _families(inputs: Inputs) -> Iterator[Fault]:
-    problem, limit = inputs.problem, inputs.problem.storage.max_families
-    items = [item for item in inputs.items if item.category == "storage"]
-    forced = sorted({str(item.family) for item in items if demanded(problem, item.id)})
-    if len(forced) > limit:
-        key = "storage.max_families"
-        message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
-        yield "families", key, message, f"raise {key} from {limit} to {len(forced)}"
-
-
 def _companions(inputs: Inputs) -> Iterator[Fault]:
     """Named items that are missing, of another category, or without a required figure."""
     named = [(path, name, {str(kind)}) for path, name, kind in named_items(inputs)]
@@ -277,36 +249,19 @@ def _companions(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _fabrics(inputs: Inputs) -> Iterator[Fault]:
-    """Contradictions inside ``network``."""
+    """Contradictions inside ``network``, and transceivers that no catalog in use holds."""
     network = inputs.problem.network
-    compute = network.compute
-    if compute is not None:
-        if len(set(compute.switches)) < len(compute.switches):
-            message = "a switch is listed twice"
-            yield "twice", "network.compute.switches", message, "list each switch once"
-        if compute.manager.ports and not compute.manager.slots:
-            message = "manager ports need a system position: a full unit has no port left"
-            fix = "give manager: {slots: 1, ports: 4}"
-            yield "manager", "network.compute.manager", message, fix
+    compute, in_band = network.compute, "storage" if network.in_band is None else "in_band"
+    if compute is not None and len(set(compute.switches)) < len(compute.switches):
+        message = "a switch is listed twice"
+        yield "twice", "network.compute.switches", message, "list each switch once"
+    if compute is not None and compute.manager.ports and not compute.manager.slots:
+        message = "manager ports need a system position: a full unit has no port left"
+        yield "manager", "network.compute.manager", message, "give manager: {slots: 1, ports: 4}"
     if network.converged is not None and network.in_band is not None:
         message = "network.storage carries in-band management, so it has no fabric of its own"
         fix = "leave out network.in_band, or storage.carries_in_band"
         yield "converged", "network.in_band", message, fix
-
-
-def _switch(inputs: Inputs, name: str | None) -> Switch | None:
-    item = inputs.by_id.get(name or "")
-    return None if item is None else item.switch
-
-
-def _takes(switch: Switch, speed_gbit_per_s: float) -> bool:
-    return any(group.takes(speed_gbit_per_s) for group in switch.ports)
-
-
-def _transceivers(inputs: Inputs) -> Iterator[Fault]:
-    """Transceivers of ports that no catalog in use holds."""
-    network = inputs.problem.network
-    in_band = "storage" if network.in_band is None else "in_band"
     fabrics = (
         ("compute", "compute", network.compute),
         ("storage", "storage", network.storage),
@@ -323,61 +278,56 @@ def _transceivers(inputs: Inputs) -> Iterator[Fault]:
             yield "unknown-id", f"network.{place}", message, "add network to catalogs"
 
 
-def _in_band(inputs: Inputs) -> tuple[str, str, Switch] | None:
-    """Key, item and switch of the fabric with in-band management."""
+def _ports(inputs: Inputs) -> Iterator[Fault]:
+    """In-band links of extras and of management switches that no port of the fabric takes."""
     network = inputs.problem.network
-    fabric = network.in_band or network.converged
-    switch = _switch(inputs, fabric.switch) if fabric is not None else None
-    if fabric is None or switch is None:
-        return None
-    return "storage" if fabric is network.converged else "in_band", fabric.switch, switch
-
-
-def _in_band_ports(inputs: Inputs) -> Iterator[Fault]:
-    """In-band ports of extras that no port of the fabric takes."""
-    in_band = _in_band(inputs)
-    extras = (inputs.by_id.get(extra) for extra in inputs.problem.extras)
-    for item in extras if in_band is not None else ():
-        port = item.ports.in_band if item is not None else None
-        if item is None or port is None or in_band is None:
-            continue
-        _, name, switch = in_band
-        speaks = port.protocol in (None, switch.protocol)
-        if not (speaks and _takes(switch, port.speed_gbit_per_s)):
-            kind = f"{port.protocol} " if port.protocol else ""
-            message = (
-                f"no port of {name} takes its {kind}in-band ports of {port.speed_gbit_per_s:g} Gb/s"
-            )
-            yield "ports", f"extras.{item.id}", message, "choose another switch for that fabric"
-
-
-def _consoles(inputs: Inputs) -> Iterator[Fault]:
-    """Out-of-band switches without copper or free ports, and uplinks that nothing takes."""
-    managing = inputs.problem.network.out_of_band
+    in_band, managing = network.in_band or network.converged, network.out_of_band
+    upper = _switch(inputs, in_band.switch) if in_band is not None else None
     lower = _switch(inputs, managing.switch) if managing is not None else None
-    if managing is None or lower is None:
+    extras = (inputs.by_id.get(extra) for extra in inputs.problem.extras)
+    wanted = [
+        (f"extras.{item.id}", port.protocol, port.speed_gbit_per_s, f"in-band ports of '{item.id}'")
+        for item in extras
+        if item is not None and (port := item.ports.in_band) is not None
+    ]
+    if managing is not None and lower is not None:
+        yield from _consoles(managing, lower)
+        if managing.uplinks:
+            path = f"network.{'storage' if network.in_band is None else 'in_band'}.switch"
+            speed, what = _fastest(lower).speed_gbit_per_s, f"uplinks of {managing.switch}"
+            wanted.append((path, lower.protocol, speed, what))
+    if in_band is None or upper is None:
         return
-    name, in_band, path = managing.switch, _in_band(inputs), "network.out_of_band"
-    slow, fast = (
-        pick(lower.ports, key=lambda group: group.speed_gbit_per_s) for pick in (min, max)
-    )
+    for path, protocol, speed, what in wanted:
+        speaks = protocol in (None, upper.protocol)
+        if not (speaks and any(group.takes(speed) for group in upper.ports)):
+            kind = f"{protocol} " if protocol else ""
+            message = f"no port of {in_band.switch} takes the {kind}{what} ({speed:g} Gb/s)"
+            yield "ports", path, message, "choose another switch for that fabric, or fewer links"
+
+
+def _consoles(managing: OutOfBand, switch: Switch) -> Iterator[Fault]:
+    """Out-of-band switches without copper or free ports."""
+    name, path, fast = managing.switch, "network.out_of_band", _fastest(switch)
+    slow = min(switch.ports, key=lambda group: group.speed_gbit_per_s)
     if slow.speed_gbit_per_s > MOST_COPPER_GBIT_PER_S:
         message = f"'{name}' has no copper ports for consoles"
         yield "ports", f"{path}.switch", message, "name a management switch, such as nvidia_sn2201"
     if managing.reserve_ports >= slow.count:
         message = f"reserve_ports {managing.reserve_ports} leaves none of its {slow.count} ports"
         yield "ports", f"{path}.reserve_ports", message, "reserve fewer"
-    if in_band is None or not managing.uplinks:
-        return
-    key, upper_name, upper = in_band
-    speed = f"{fast.speed_gbit_per_s:g} Gb/s"
     if managing.uplinks > fast.count:
-        message = f"{name} has {fast.count} uplinks of {speed}, not {managing.uplinks}"
+        message = f"{name} has {fast.count} uplinks, not {managing.uplinks}"
         yield "ports", f"{path}.uplinks", message, f"give {fast.count} or fewer"
-    if not _takes(upper, fast.speed_gbit_per_s) or lower.protocol != upper.protocol:
-        message = f"no port of {upper_name} takes the {lower.protocol} uplinks ({speed}) of {name}"
-        fix = f"choose another switch ({lower.protocol}), or out_of_band.uplinks: 0"
-        yield "ports", f"network.{key}.switch", message, fix
+
+
+def _fastest(switch: Switch) -> PortGroup:
+    return max(switch.ports, key=lambda group: group.speed_gbit_per_s)
+
+
+def _switch(inputs: Inputs, name: str) -> Switch | None:
+    item = inputs.by_id.get(name)
+    return None if item is None else item.switch
 
 
 # Counts, prices.

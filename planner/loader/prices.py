@@ -1,37 +1,31 @@
-"""Price books: read, laid over each other, built from parts, checked; rates of exchange; age.
+"""Price books: read, laid over each other, built from parts, checked; age.
 
 A price keeps the terms of an earlier book that it does not state. Support is one term: its price
 and the years in the list price are stated together. A subscription is kept by a price that is
 stated; a price of parts has its own.
 
-Amounts in euros need the rate of the euro, which may be in the same file or in a price book that
-the file names. The schema reports wrong rates with file and line.
+Amounts in other currencies need the rates of exchange of the problem.
 """
 
 from __future__ import annotations
 
 import calendar
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic import ValidationError
-
-from planner import currency, shipped
-from planner.currency import OLD_DAYS, Currency
+from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document, Inputs
+from planner.inputs import Document
 from planner.loader.catalogs import LIST_IT
 from planner.loader.documents import FileLine, read_with_includes, validated
 from planner.schema.catalog import Confidence, Item, MediaType, Source
-from planner.schema.prices import Discount, ExchangeRate, Price, PriceBook, Rate
-from planner.schema.problem import Problem
-from planner.units import rate_wanted
+from planner.schema.prices import Discount, Price, PriceBook, Rate
+from planner.units import NO_RATES, Rates
 
 _ORDER: tuple[Confidence, ...] = ("low", "medium", "high")
 _SUPPORT = frozenset(name for name in Price.model_fields if name.startswith("support_"))
@@ -39,7 +33,6 @@ _SUPPORT_TERMS = frozenset({"support_per_year", "support_included_years"})
 _SUBSCRIPTION = ("per_year_usd", "per_year_low_usd", "per_year_high_usd")
 _SINGLE = {"lead_time": "lead time", "pack": "pack", "min_order": "minimum order", "stock": "stock"}
 Items = Mapping[str, Item]
-Rates = Mapping[str, Currency]
 
 
 class Entry(NamedTuple):
@@ -53,10 +46,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class Prices:
-    """The prices of all books in use; later books override earlier ones.
-
-    ``exchange`` are the rates of the books, ``currency`` that of the last book that names one.
-    """
+    """The prices of all books in use; later books override earlier ones."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     rates: dict[str, Rate] = field(default_factory=dict)
@@ -64,9 +54,6 @@ class Prices:
     discounts: list[Discount] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
-    exchange: dict[str, ExchangeRate] = field(default_factory=dict)
-    currency: str | None = None
-    currency_place: FileLine = ("", None)
 
     @property
     def prices(self) -> dict[str, Price]:
@@ -79,22 +66,21 @@ class Prices:
         return {name: entry.sources for name, entry in self.entries.items()}
 
 
-def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> Prices:
+def load_prices(files: list[Path], items: Items, rates: Rates = NO_RATES) -> Prices:
     """The merged price books of ``files``, later ones on top of earlier ones.
 
     Args:
         files: the price books.
         items: all items by id; prices built of parts are omitted for other items.
-        rates: rates of exchange that override those of the books.
+        rates: the rates of exchange of amounts in other currencies.
 
     Raises:
         InputError: a book is wrong, or a price cannot be built.
     """
     documents = read_with_includes(files, "price book", shipped.price_files())
-    known = rates_of(*documents) | dict(rates or {})
     result = Prices(digests=[each.digest for each in documents])
     layers: dict[str, list[Entry]] = {}
-    books = [(document, validated(PriceBook, document, known)) for document in documents]
+    books = [(document, validated(PriceBook, document, rates)) for document in documents]
     for document, book in books:
         _add_book(result, document, book)
         for name, price in book.prices.items():
@@ -118,10 +104,6 @@ def load_prices(files: list[Path], items: Items, rates: Rates | None = None) -> 
 
 
 def _add_book(result: Prices, document: Document, book: PriceBook) -> None:
-    result.exchange |= book.exchange
-    if book.currency != currency.USD.code:
-        result.currency = book.currency
-        result.currency_place = document.place(("currency",))
     result.names.append(book.price_book)
     result.discounts += book.discounts
     result.rates |= book.rates
@@ -248,24 +230,6 @@ def with_range(price: Price, ranges: Mapping[Confidence, float]) -> Price:
     return price.model_copy(update=new)
 
 
-def below_drives(prices: Prices, items: Items) -> Iterator[Finding]:
-    """A warning for each storage item priced below its bare drives."""
-    flash = {rate.flash: rate for rate in prices.rates.values() if rate.flash is not None}
-    for name, entry in prices.entries.items():
-        item, usd = items.get(name), entry.price.list_usd
-        if item is None or item.category != "storage":
-            continue
-        drives_usd = sum(rate.usd * raw_tb(item, items, kind) for kind, rate in flash.items())
-        if usd < drives_usd * (1.0 - 1e-9):
-            message = (
-                f"the price of '{name}', {usd:,.0f} USD, is below its bare drives, "
-                f"{drives_usd:,.0f} USD"
-            )
-            fix = "build it from parts, or state what you pay for flash in rates"
-            path = f"prices.{name}"
-            yield Finding("below-drives", message, *entry.place, path, fix, "warning")
-
-
 # Terms kept from earlier books.
 
 
@@ -301,70 +265,6 @@ def _cite(sources: dict[str, Source], name: str, below: Entry) -> str | None:
         name = f"{name}_below"
     sources[name] = source
     return name
-
-
-# Rates of exchange.
-
-
-def rates_of(*documents: Document) -> dict[str, Currency]:
-    """The rates of exchange of files without those that are wrong; later ones override."""
-    found: dict[str, Currency] = {}
-    for data in (document.data.get("exchange") for document in documents):
-        for code, rate in data.items() if isinstance(data, dict) else ():
-            with suppress(ValidationError):
-                found[str(code)] = ExchangeRate.model_validate(rate).of(str(code))
-    return found
-
-
-def rates_of_files(files: list[Path]) -> dict[str, Currency]:
-    """The rates of exchange of price books and those that they include."""
-    return rates_of(*read_with_includes(files, "price book", shipped.price_files()))
-
-
-def lacks_rate(data: Any, rates: Rates) -> bool:
-    """True if the data of a file has amounts in a currency whose rate is not known."""
-    if isinstance(data, str):
-        code = currency.code_of(data)
-        return code is not None and code not in rates
-    parts = data.values() if isinstance(data, dict) else data if isinstance(data, tuple) else ()
-    return any(lacks_rate(part, rates) for part in parts)
-
-
-def settle_rates(problem: Problem, prices: Prices, place: FileLine) -> Problem:
-    """The problem with the rates of its price books, and the currency that they are in.
-
-    The problem's own rates and currency override those of the books.
-
-    Raises:
-        InputError: money is to be shown in a currency without a rate, at ``place`` or the book.
-    """
-    rates = {**prices.exchange, **problem.exchange}
-    code = problem.currency or prices.currency
-    if code not in (None, currency.USD.code) and code not in rates:
-        message = f"money is to be shown in {code}, and no rate of {code} is known"
-        where = place if problem.currency else prices.currency_place
-        raise InputError(Finding("exchange", message, *where, "currency", rate_wanted(str(code))))
-    if rates == problem.exchange and code == problem.currency:
-        return problem
-    return problem.model_copy(update={"exchange": rates, "currency": code})
-
-
-def old_rates(inputs: Inputs) -> Iterator[Finding]:
-    """Warnings of rates in use that are old, or dated in the future."""
-    problem, document = inputs.problem, inputs.document
-    here = rates_of(document) if document is not None else {}
-    used = {price.currency for price in inputs.prices.values()} | {problem.currency} | {*here}
-    for code, rate in sorted(problem.exchange.items()):
-        days = (today() - latest_day(rate.on)).days
-        if code in used and not 0 <= days <= OLD_DAYS:
-            age = "in the future" if days < 0 else f"more than {OLD_DAYS} days ago"
-            message, path = f"the rate of {code} is of {rate.on}, {age}", f"exchange.{code}"
-            fix = f"give the rate of today: {path}.usd and on"
-            found = Finding("old-rate", message, None, None, path, fix, "warning")
-            if document is not None and code in here:
-                file, line = document.place(("exchange", code))
-                found = replace(found, file=file, line=line)
-            yield found
 
 
 # Age of prices.

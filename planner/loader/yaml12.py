@@ -288,7 +288,8 @@ class _Reader:
             value = self._scalar(event) if isinstance(event, yaml.ScalarEvent) else None
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole or isinstance(value, str)):
-                raise self._error("key", "a key must be text", event, "put it in quotes")
+                fix = "write 'key: value', and a key such as true in quotes"
+                raise self._error("key", "a key must be text", event, fix)
             key = str(value)
             below = (*path, key)
             if key in result:

@@ -67,10 +67,6 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "usd_per_useful_gpu_hour": lambda o: math.log(_tco(case, o) / useful_hours(case, o)),
         "usd_per_million_tokens": lambda o: math.log(_tco(case, o) / million_tokens(case, o)),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
-        "fewest_storage": lambda o: _count(case.flash, o),
-        "most_storage": lambda o: -_count(case.flash, o),
-        "fewest_systems": lambda o: _count(case.systems, o),
-        "most_systems": lambda o: -float(sum(o.used.values())),
         "least_write": lambda o: bought_write_gb_per_s(case, o.units),
         "most_write": lambda o: -bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),
@@ -97,10 +93,6 @@ def work_of_ratio(case: Case, run: Run) -> float:
 
 def _tco(case: Case, run: Run) -> float:
     return max(bill(case, run.units, run.ways)["tco_usd"], LEAST_TCO_MUSD * MILLION)
-
-
-def _count(offers: Sequence[Offer], run: Run) -> float:
-    return float(sum(run.units[offer.id] for offer in offers))
 
 
 def floors(case: Case, tolerance: float = FLOOR_TOLERANCE) -> Callable[[Run], bool]:
@@ -202,8 +194,6 @@ class Columns:
             "units": 1.0,
             "names": name_weight(offer.id),
             "disliked": float(offer.id in self.case.policy.disliked),
-            "storage_units": float(isinstance(offer, Storage) and not offer.is_bulk),
-            "gpu_systems": float(not stores),
         }
         return by_name[name]
 
@@ -229,8 +219,6 @@ def least_column(objective: str) -> str | None:
     of_questions = {
         "least_meter": "facility_power_kw",
         "least_write": WRITTEN,
-        "fewest_storage": "storage_units",
-        "fewest_systems": "gpu_systems",
     }
     if objective in of_questions:
         return of_questions[objective]

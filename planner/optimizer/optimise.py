@@ -32,7 +32,7 @@ from planner.optimizer.objective import (
     measure,
 )
 from planner.optimizer.operate import Run, operate
-from planner.optimizer.search import Answer, Effort, Held, Kind, Point, Search, Worth
+from planner.optimizer.search import Answer, Effort, Held, Point, Search, Worth
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.stores import broken_limits, is_orderly
 from planner.optimizer.work import WORK_OBJECTIVES, modes_of
@@ -42,11 +42,6 @@ CLOSE = 1e-7
 """How closely the best is found before equally good plans are told apart, whatever the gap."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
-_MOST: dict[str, Kind] = {
-    "most_storage": "storage_units",
-    "most_write": "bought_write",
-    "most_systems": "systems_in_use",
-}
 
 
 @dataclass(frozen=True)
@@ -125,8 +120,8 @@ def worth_of(case: Case, columns: Columns) -> Worth:
         return Worth("work")
     if case.objective in RATIOS:
         return Worth("ratio", columns.place(TCO))
-    if case.objective in _MOST:
-        return Worth(_MOST[case.objective])
+    if case.objective == "most_write":
+        return Worth("bought_write")
     column = least_column(case.objective)
     assert column is not None, case.objective
     return Worth("least", columns.place(column))
@@ -213,12 +208,8 @@ class Question:
         asked = {column for column in (least_column(case.objective),) if column is not None}
         disliked = {"disliked"} if case.policy.disliked else set()
         self.columns = Columns.of(case, {*TIES, *asked, *disliked} if ties else asked)
-        in_use = case.objective == "most_systems"
         work = for_work(case)
-        self.spaces = [
-            Space(one, mode, self.columns, whole=work, in_use=in_use)
-            for one, mode in modes_of(work)
-        ]
+        self.spaces = [Space(one, mode, self.columns, whole=work) for one, mode in modes_of(work)]
         self.worth = worth_of(case, self.columns)
         self.logarithmic = case.objective in LOGARITHMIC
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)

@@ -20,7 +20,7 @@ from planner.case.model import Case
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
 from planner.optimizer.objective import LEAST_TCO_MUSD, floors
 from planner.optimizer.operate import Run, operate
-from planner.optimizer.space import UNITS, WRITE, Boxes, Corner, Space
+from planner.optimizer.space import WRITE, Boxes, Corner, Space
 from planner.optimizer.stores import stored
 from planner.optimizer.work import Uses
 
@@ -113,14 +113,12 @@ class Effort:
             self.whole.count(work)
 
 
-Kind = Literal["work", "least", "ratio", "storage_units", "bought_write", "systems_in_use"]
+Kind = Literal["work", "least", "ratio", "bought_write"]
 
 FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
-OF_STORAGE = ("storage_units", "bought_write")
-"""Worths by which storage alone counts."""
 ROUNDING = 1e-9
 
 
@@ -129,8 +127,8 @@ class Worth(NamedTuple):
     and falls with what is taken.
 
     Attributes:
-        kind: "work" is the score of work, "least" a column, "ratio" work for money; the others
-            count storage units, write bandwidth and systems in use.
+        kind: "work" is the score of work, "least" a column, "ratio" work for money, the last
+            write bandwidth.
         column: the place of the column that is to be least, or of the TCO.
     """
 
@@ -144,12 +142,8 @@ class Worth(NamedTuple):
         if self.kind == "ratio":
             with np.errstate(invalid="ignore"):
                 return np.asarray(corner.score - np.log(self._money(corner.taken)))
-        found: dict[str, Numbers] = {
-            "storage_units": corner.goods[UNITS],
-            "bought_write": corner.goods[WRITE],
-            "systems_in_use": corner.systems,
-        }
-        value = -corner.taken[self.column] if self.kind == "least" else found[self.kind]
+        least = self.kind == "least"
+        value = -corner.taken[self.column] if least else corner.goods[WRITE]
         return np.where(np.isfinite(corner.score), value, -np.inf)
 
     def most_taken(self, score: Numbers, least: Numbers) -> Numbers | None:
@@ -290,7 +284,7 @@ class Search:
     def _systems_first(self, space: Space) -> bool:
         """Whether GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
-        if self.worth.kind in OF_STORAGE:
+        if self.worth.kind == "bought_write":
             return self.rounds % 2 == 0
         return not self._is_least_of_storage(space)
 
@@ -472,7 +466,7 @@ def as_team(point: Point) -> Point | None:
     def score(use: Uses) -> Numbers:
         cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
         found, _ = work.worth(replace(use, tco_usd=cost))
-        return np.where(np.isfinite(found), use.gpus, -np.inf) if space.in_use else found
+        return found
 
     stores = stored(case, point.box.low[space.first_store :])
     systems = [int(counts[row]) for row in work.rows_of[team]]
@@ -488,7 +482,6 @@ def as_team(point: Point) -> Point | None:
     corner = point.corner._replace(
         score=np.array([score_of(case, run)]),
         gpus=np.array([run.gpus]),
-        systems=np.array([float(sum(run.used.values()))]),
     )
     return point._replace(corner=corner, run=run)
 

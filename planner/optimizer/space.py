@@ -42,7 +42,7 @@ from planner.optimizer.stores import (
     with_bursts,
     worn_interval_s,
 )
-from planner.optimizer.work import PRICES, Uses
+from planner.optimizer.work import PRICES
 
 NOISE = 1e-9
 MOST = 2**40
@@ -59,7 +59,7 @@ GOODS = (
 )
 """What storage gives: nameplate bandwidth, GB/s; TB; TB per day; its units; the bulk tier's; what
 it takes in bursts, and until buffers of so many GB are full."""
-WRITE, UNITS, BURST = (GOODS.index(name) for name in ("write", "units", "burst"))
+WRITE, BURST = (GOODS.index(name) for name in ("write", "burst"))
 
 
 class Boxes(NamedTuple):
@@ -110,13 +110,12 @@ class Boxes(NamedTuple):
 
 class Corner(NamedTuple):
     """What boxes or purchases are worth: their score of work with the GPUs in use for it, what they
-    take of each column, and what their storage gives and systems are in use."""
+    take of each column, and what their storage gives."""
 
     score: Numbers
     gpus: Counts
     taken: Numbers
     goods: Numbers
-    systems: Numbers
 
     def at(self, places: Places | Flags) -> Corner:
         """Some of them."""
@@ -125,7 +124,6 @@ class Corner(NamedTuple):
             self.gpus[places],
             self.taken[:, places],
             self.goods[:, places],
-            self.systems[places],
         )
 
 
@@ -151,7 +149,6 @@ class Space:
         case: `Case.job` has one k, and the objective is one of work.
         columns: what is limited and minimised.
         whole: the case with every k, where it has several.
-        in_use: count the GPUs in use as many as may be, not as most useful work.
     """
 
     def __init__(
@@ -161,10 +158,9 @@ class Space:
         columns: Columns,
         *,
         whole: Case | None = None,
-        in_use: bool = False,
     ) -> None:
         self.of_every = case if whole is None else whole
-        self.case, self.mode, self.columns, self.in_use = case, mode, columns, in_use
+        self.case, self.mode, self.columns = case, mode, columns
         self.kernel, self.work = Kernel(case), BestUse(case, mode)
         self.offers: tuple[Offer, ...] = (*case.systems, *case.storage)
         self.first_store = len(case.systems)
@@ -405,8 +401,7 @@ class Space:
         most = self._by_rule(boxes.team, self._together(boxes, room, most), stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
-        running = self._running(boxes.team, boxes.high)
-        return Corner(score, gpus, taken, goods, running)
+        return Corner(score, gpus, taken, goods)
 
     def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
         low, high = boxes.low[self.first_store :], boxes.high[self.first_store :]
@@ -479,15 +474,6 @@ class Space:
             score[rows], gpus[rows] = self.work.best(*of, tco)
         return score, gpus
 
-    def _running(self, team: Places, counts: Counts) -> Numbers:
-        """The systems of the types that run the job, where they are counted."""
-        if not self.in_use:
-            return np.zeros(len(team))
-        return np.array(
-            [counts[self.work.rows_of[t], k].sum() for k, t in enumerate(team.tolist())],
-            dtype=float,
-        )
-
     # Single purchases.
 
     def points(
@@ -516,26 +502,9 @@ class Space:
         fine = self.serves(boxes.low, stores)
         count, most = self.work.of_systems(boxes.team, boxes.low[: self.first_store])
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
-        if self.in_use:
-            gpus = self._most_in_use(boxes.team, count, most, stores, gpus)
         goods: Numbers = self.gives @ boxes.low[self.first_store :]
         goods[WRITE] = stores.sustained
-        each = self.work.gpus_of_system[self.work.ways_of[0, boxes.team]]
-        return Corner(score, gpus, taken, goods, np.ceil(gpus / each).astype(float))
-
-    def _most_in_use(
-        self, team: Places, count: Counts, most: Counts, stores: Stores, best: Counts
-    ) -> Counts:
-        """The most GPUs that may be in use: from the best on useful work falls."""
-        step = self.work.step[team]
-        low, high = np.zeros_like(best), np.asarray((most - best) // step)
-        while (low < high).any():
-            middle = (low + high + 1) // 2
-            gpus = np.asarray(best + middle * step, dtype=np.int64)
-            score, _ = self.work.worth(Uses(team, count, gpus, stores))
-            fine = np.isfinite(score)
-            low, high = np.where(fine, middle, low), np.where(fine, high, middle - 1)
-        return np.asarray(best + low * step, dtype=np.int64)
+        return Corner(score, gpus, taken, goods)
 
     def orderly(self, counts: Counts, group: Places) -> Flags:
         """Say which counts may be ordered: minimum orders, families in use and their units."""

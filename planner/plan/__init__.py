@@ -119,7 +119,6 @@ def _head(inputs: Inputs, case: Case) -> dict[str, Any]:
 
 
 def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None) -> ObjectiveReport:
-    logarithmic = case.objective in LOGARITHMIC
     unit = OBJECTIVES[case.objective].unit
 
     def in_unit(value: float | None) -> float | None:
@@ -132,8 +131,7 @@ def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None)
         unit=unit,
         bound=in_unit(answer.bound),
         gap=answer.gap,
-        log_value=answer.value if logarithmic else None,
-        log_bound=answer.bound if logarithmic else None,
+        log_value=answer.value if case.objective in LOGARITHMIC else None,
         gap_asked=gap,
         best=in_unit(answer.best),
         given_away=answer.given_away,

@@ -20,8 +20,7 @@ from planner.case.ways import ways_in_plan
 from planner.inputs import Inputs
 from planner.optimizer.bill import bill
 from planner.schema.catalog import Link, Port, PortGroup, Switch
-from planner.schema.layout import Cable, CableEnd, CableSchedule, NetworkOfCable
-from planner.schema.plan import Plan
+from planner.schema.plan import Cable, CableEnd, CableSchedule, NetworkOfCable, Plan
 from planner.sizing.fabric import (
     FabricSize,
     SwitchPort,

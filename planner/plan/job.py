@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from planner.case import Case, System, Way, figures
+from planner.case import Case, System, Way
 from planner.case.items import bought_nameplate, burst_write_gb_per_s, nameplate
-from planner.case.job import SpareUnit, copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.job import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.ways import Choice, choices_on, least_replicas, peak_tflops
 from planner.inputs import Inputs
 from planner.optimizer import operate
@@ -37,7 +37,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
     job, stated = case.job, inputs.problem.job
     in_use = case.in_use(run.used, run.ways)
     slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
-    stall_s = run.stall_s + slowdown * run.drain_s / run.every
     pflops = None
     if job.mfu is not None and run.tflops_per_gpu > 0:
         pflops = run.useful_pflops(job.mfu)
@@ -76,9 +75,6 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         writers="one_replica" if job.one_replica_writes else "all",
         interval_s=run.interval_s,
         interval_policy=stated.checkpoint.interval.policy,
-        young_s=goodput.young_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
-        daly_s=goodput.daly_s(stall_s, run.mtti_s) if stall_s > 0 else 0.0,
-        exact_s=goodput.exact_period_s(stall_s, run.mtti_s),
         stall_s=run.stall_s,
         drain_s=run.drain_s,
         drain_slowdown=slowdown,
@@ -109,7 +105,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         **way_fields(inputs, case, run),
         local=_local(inputs, case, run) if run.mode == "local" else None,
         derived_stall=_derived_stall(case, run),
-        repair=_repair(inputs, case, run),
+        repair=_repair(case, run),
         burst=_burst(case, run),
         bulk=_bulk(stated, case, run) if job.bulk_needed_tb else None,
     )
@@ -155,7 +151,6 @@ def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
         "degraded_write_gb_per_s": run.degraded_write_gb_per_s,
         "degraded_read_gb_per_s": run.degraded_read_gb_per_s,
         "degraded_drain_s": transfer_s,
-        "degraded_overlap": None if run.mode == "sync" else transfer_s / run.remote_interval_s,
         "degraded_restore_s": run.fan_out * checkpoint_gb / run.degraded_read_gb_per_s,
     }
 
@@ -180,19 +175,15 @@ def _days(case: Case, pflops: float | None) -> float | None:
 
 
 def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
-    """First-order goodput, the error of the exact one under a slowdown, and time lost by cause."""
-    job = case.job
-    times = (run.interval_s, run.stall_s, run.drain_s)
+    """Time lost by cause, and the error of goodput under a slowdown (not known with two levels)."""
+    job, understated = case.job, 0.0
     if run.mode == "local":
-        levels = operate.on_two_levels(job, run)
-        parts = two_levels.loss(levels, run.waiting)
-        first_order = two_levels.first_order_goodput(levels)
-        understated = 0.0  # not known with two levels
+        parts = two_levels.loss(operate.on_two_levels(job, run), run.waiting)
     else:
-        recovery_s = job.restart_s + run.restore_s
-        swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
         parts = goodput.goodput_loss(
-            *times,
+            run.interval_s,
+            run.stall_s,
+            run.drain_s,
             job.restart_s,
             run.restore_s,
             run.mtti_s,
@@ -200,13 +191,12 @@ def _goodput(case: Case, run: Run, slowdown: float) -> dict[str, Any]:
             run.kept_by_swaps,
             run.waiting,
         )
-        first_order = goodput.first_order_goodput(*times, recovery_s + swap_s, run.mtti_s, slowdown)
+        recovery_s = job.restart_s + run.restore_s
         understated = goodput.understated_goodput(
             run.interval_s, run.drain_s, recovery_s, run.mtti_s, slowdown
         )
     running = run.kept_by_swaps * (1.0 - run.waiting)
     return {
-        "goodput_first_order": (1.0 - run.waiting) * first_order * job.progress,
         "goodput_understated": running * understated * job.progress,
         "loss": Loss(**vars(parts), other=run.goodput * job.lost_time / job.progress),
         "lost_time": job.lost_time,
@@ -267,23 +257,18 @@ def _derived_stall(case: Case, run: Run) -> StallPlan | None:
     )
 
 
-def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
+def _repair(case: Case, run: Run) -> Repair | None:
     """Units in repair and spares, where the problem states repairs."""
     repair = case.job.repair
     if repair is None:
         return None
-    (system, way), rate = case.in_use(run.used, run.ways)[0], run.failures_per_gpu_day
-    unit, load = way.spare_unit, repair.load(rate, run.gpus)
-    other, other_h = _other_unit(inputs, case, system, way), None
+    way = case.in_use(run.used, run.ways)[0][1]
+    unit, load = way.spare_unit, repair.load(run.failures_per_gpu_day, run.gpus)
     gained = run.waiting - operate.waiting_with(case, run, run.spares + 1)
     shrunk = operate.shrunk_of(case, run)
-    if shrunk is None:
-        out = None if unit.in_rack else units_out(run.spares, load)
-    else:
-        other, out = None, shrunk.units_out
-    if other is not None:
-        standing_by = max(0, repair.standing_by(other, run.units[system.id], run.gpus))
-        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, run.gpus, rate)
+    out = None if unit.in_rack else units_out(run.spares, load)
+    if shrunk is not None:
+        out = shrunk.units_out
     kept_gpus = run.useful_gpus / (1.0 - run.waiting)
     return Repair(
         unit=unit.name,
@@ -299,8 +284,6 @@ def _repair(inputs: Inputs, case: Case, run: Run) -> Repair | None:
         units_out=out,
         waiting_h_per_year=HOURS_PER_YEAR * run.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * gained,
-        other_unit=None if other is None else other.name,
-        other_waiting_h_per_year=other_h,
         shrunk=_shrunk(case, run, way),
     )
 
@@ -323,19 +306,6 @@ def _shrunk(case: Case, run: Run, way: Way) -> ShrunkPlan | None:
         stopped_h_per_year=shrunk.stopped * HOURS_PER_YEAR,
         late=shrunk.waiting(restarts, run.interval_s, run.mtti_s),
     )
-
-
-def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
-    """The alternative repair unit: systems for trays, or trays where the catalog states them."""
-    if case.job.repair is None or case.job.repair.spares is not None:
-        return None
-    tensor = way.tensor_gpus or 1 if inputs.problem.job.whole_replicas else 1
-    if way.spare_unit.per_system > 1:
-        return SpareUnit.for_system(system.gpus, way.usable_gpus, None, tensor)
-    stated = inputs.item(system.id).spare_unit
-    if stated is None or stated.tray.value == system.gpus:
-        return None
-    return SpareUnit.for_system(system.gpus, way.usable_gpus, stated.tray.value, tensor)
 
 
 def _burst(case: Case, run: Run) -> BurstPlan | None:
@@ -418,12 +388,8 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
-        gpu_limit_w=None if item.gpu.tdp is None else 1000.0 * point.gpu_cap * item.gpu.tdp.value,
         power_share=point.power,
-        rated_it_power_kw=figures.it_power_kw(item, inputs),
         throughput=point.throughput,
-        throughput_low=point.low,
-        throughput_high=point.high,
         curve=curve,
         rate_tflops=None if row is None else row.rate_tflops,
         rate_low_tflops=None if row is None else row.low_tflops,

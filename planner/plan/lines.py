@@ -21,9 +21,8 @@ from planner.paths import of_job
 from planner.plan.job import ways_in_use
 from planner.plan.racks import switches_text
 from planner.schema.catalog import Item
-from planner.schema.layout import FabricReport
 from planner.schema.operation import JobPlan
-from planner.schema.plan import IdleUnits, Line, PriceNote, Section, Totals
+from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section, Totals
 from planner.schema.prices import SupportShare
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN
@@ -129,7 +128,7 @@ def _at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line:
         "typical_power_kw": most_kw if typical_kw is None else min(typical_kw, most_kw),
     }
     for name, row in STATED.items():
-        stated = getattr(line, row.of_one)
+        stated = getattr(line, f"unit_{name}")
         if row.follows_draw and stated is not None:
             one[name] = share * stated
     note = (
@@ -455,15 +454,12 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
     if power is None:
-        names = ("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw")
-        return dict.fromkeys((*names, "heat_air_btu_per_h", "heat_liquid_btu_per_h"))
+        return dict.fromkeys(("heat_btu_per_h", "heat_air_kw", "heat_liquid_kw"))
     liquid = sum((line.it_power_kw or 0.0) * line.liquid_share for line in lines)
     return {
         "heat_btu_per_h": heat_btu_per_h(power),
         "heat_air_kw": power - liquid,
         "heat_liquid_kw": liquid,
-        "heat_air_btu_per_h": heat_btu_per_h(max(0.0, power - liquid)),
-        "heat_liquid_btu_per_h": heat_btu_per_h(liquid),
     }
 
 

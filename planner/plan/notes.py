@@ -22,9 +22,8 @@ from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
 from planner.plan.job import is_stated, ways_in_use
-from planner.schema.layout import FabricReport
 from planner.schema.operation import JobPlan
-from planner.schema.plan import LimitReport, Line, Plan, Verdict
+from planner.schema.plan import FabricReport, LimitReport, Line, Plan, Verdict
 from planner.sizing.fabric import FabricSize, PortDesign, compute_sizes, port_sizes
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import LOST_TIME

@@ -14,7 +14,7 @@ from planner.inputs import Inputs
 from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
-from planner.schema.layout import Device, FabricReport, RackClassName, RackGroup
+from planner.schema.plan import Device, FabricReport, RackClassName, RackGroup
 from planner.sizing.fabric import Tree, smallest
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 

@@ -25,8 +25,7 @@ from planner.optimizer.optimise import Certificate, of_whole
 from planner.optimizer.other_storage import OtherStorage
 from planner.plan import assemble
 from planner.schema.catalog import Item
-from planner.schema.layout import OptionItem, StorageOption, StorageOptions
-from planner.schema.plan import Plan
+from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
 from planner.schema.prices import Price
 
 WITHIN = 0.005

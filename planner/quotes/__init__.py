@@ -11,7 +11,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.errors import Finding, InputError, clip
@@ -41,23 +41,13 @@ NO_DATE = "no clear date of the quote in the file"
 
 @dataclass(frozen=True)
 class QuoteOptions:
-    """Statements of the user on a quote.
-
-    Attributes:
-        vendor: its name.
-        mapping: the layout of its files.
-        date: of the quote, YYYY-MM-DD.
-        currency: of its amounts.
-        rates: USD per unit of a currency.
-        dated: require a date; otherwise an unclear one is empty, with a finding.
-    """
+    """Statements of the user on a quote: vendor, layout, date, currency, USD per unit."""
 
     vendor: str
     mapping: QuoteMap
     date: str | None = None
     currency: str | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
-    dated: bool = True
 
 
 def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
@@ -72,14 +62,13 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         InputError: an unreadable file, no table, no currency or rate, or no date.
     """
     mapping = options.mapping
-    grid = _mapped_sheets(read(path), mapping)
+    grid = read(path)
     tables = find_tables(grid, mapping.columns)
     decimal = mapping.decimal or find_decimal(grid, tables)
-    every = read_lines(grid, tables, decimal, mapping.quantities)
-    left_out = {*mapping.leave_out}
-    lines = [line for line in every if not {line.part, line.texts.get("description")} & left_out]
+    lines = read_lines(grid, tables, decimal, mapping.quantities)
     stated = options.currency or mapping.currency
-    currency = stated or _currency(grid, tables) or _commonest(line.currency for line in lines)
+    named = Counter(line.currency for line in lines if line.currency).most_common(1)
+    currency = stated or _currency(grid, tables) or (named[0][0] if named else None)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
@@ -89,23 +78,23 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
             line.remarks.append(f"in {line.currency}, not {currency}")
             line.kind = "not_understood"
     date = options.date or mapping.date or _date(grid, tables)
-    if date is None and options.dated:
+    if date is None:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     priced = {
         (line.row.sheet, line.row.number)
-        for line in every
+        for line in lines
         if line.figures.keys() & {"amount", "unit_net"}
     }
     notes = [row for row in grid.rows() if (row.sheet, row.number) not in priced]
     recognise_items(lines, items, mapping.items)
     settle_lines(lines)
     sums, wrong = check_sums(lines)
-    prices, doubtful = item_prices(lines, rate, items)
+    prices, doubtful = item_prices(lines, rate)
     return Quote(
         vendor=options.vendor,
         file=path.name,
         sha256=grid.sha256,
-        date=date or "",
+        date=date,
         currency=currency,
         usd_per_unit=rate,
         decimal=decimal,
@@ -115,36 +104,17 @@ def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> 
         prices=prices,
         asked=unknown_products(lines, options.vendor, grid),
         findings=(
-            *_column_findings(tables, currency),
             *_tax_findings(notes),
             *wrong,
             *_line_findings(lines),
             *doubtful,
-            *(() if date else (NO_DATE,)),
         ),
         valid_until=_valid_until(notes, date),
     )
 
 
-def _mapped_sheets(grid: Grid, mapping: QuoteMap) -> Grid:
-    missing = [name for name in mapping.sheets if name not in grid.sheets]
-    if missing:
-        message = f"there is no sheet '{missing[0]}'"
-        fix = "its sheets are: " + ", ".join(grid.sheets)
-        raise InputError(Finding("quote", message, grid.file, fix=fix))
-    names = mapping.sheets or grid.sheets
-    return replace(grid, sheets={name: grid.sheets[name] for name in names})
-
-
-# Currency.
-
-
 def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
-    """USD for one unit of a currency.
-
-    Raises:
-        InputError: no rate is given.
-    """
+    """USD for one unit of a currency; InputError without a rate."""
     rate = 1.0 if currency == "USD" else options.rates.get(currency)
     if rate is None:
         message = f"prices are in {currency}, and no rate is given"
@@ -153,35 +123,25 @@ def _rate(currency: str, options: QuoteOptions, grid: Grid) -> float:
     return rate
 
 
-def _commonest(currencies: Iterable[str]) -> str | None:
-    named = Counter(filter(None, currencies))
-    return named.most_common(1)[0][0] if named else None
-
-
 def _currency(grid: Grid, tables: Sequence[Table]) -> str | None:
     """The one currency of headers and number formats; else of its column; else of the file."""
     cells = [(row.sheet, cell) for row in grid.rows() for cell in row.cells.values()]
-    amounts, columns = set(), set()
-    for table in tables:
-        if "currency" in table.fields:
-            columns.add((table.sheet, table.fields["currency"]))
-        else:
-            amounts |= {
-                (table.sheet, table.fields[each]) for each in AMOUNTS if each in table.fields
-            }
+    columns = {
+        (table.sheet, table.fields[each])
+        for table in tables
+        for each in (("currency",) if "currency" in table.fields else AMOUNTS)
+        if each in table.fields
+    }
+    own = [cell for sheet, cell in cells if (sheet, cell.column) in columns]
     for named in (
-        {table.currency for table in tables}
-        | {cell.currency for sheet, cell in cells if (sheet, cell.column) in amounts},
-        {currency_of(cell.text) for sheet, cell in cells if (sheet, cell.column) in columns},
+        {table.currency for table in tables} | {cell.currency for cell in own},
+        {currency_of(cell.text) for cell in own if isinstance(cell.value, str)},
         {currency_of(cell.text) for _, cell in cells if isinstance(cell.value, str)},
     ):
         known = named - {None}
         if known:
             return known.pop() if len(known) == 1 else None
     return None
-
-
-# Dates.
 
 
 def _date(grid: Grid, tables: Sequence[Table]) -> str | None:
@@ -228,9 +188,6 @@ def _last_day(cell: Cell, date: str | None) -> datetime.date | None:
     return datetime.date.fromisoformat(date) + datetime.timedelta(days=days)
 
 
-# Findings.
-
-
 def _line_findings(lines: Iterable[Line]) -> Iterator[str]:
     for line in lines:
         where = next(iter(sorted(line.cells.items())), ("", f"row {line.row.number}"))[1]
@@ -243,14 +200,6 @@ def _line_findings(lines: Iterable[Line]) -> Iterator[str]:
             )
         if line.row.hidden and line.kind not in ("subtotal", "total"):
             yield f"{where}: row {line.row.number} is hidden: {label}"
-
-
-def _column_findings(tables: Sequence[Table], currency: str) -> Iterator[str]:
-    for table in tables:
-        sheet = f"{table.sheet}!" if table.sheet else ""
-        for name, multiple in table.multiples.items():
-            text = table.texts[name]
-            yield f"{sheet}row {table.row}: {text}: in {multiple:,.0f} {currency}, as stated"
 
 
 def _tax_findings(notes: Iterable[Row]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -56,9 +57,10 @@ _SIGN = re.compile(
 )
 _BARE = r"(?:US\$|[$€£¥₩₹]|USD|EUR|GBP|JPY|CNY|KRW|INR|CHF)"
 _CODE = rf"{_BARE}(?![^\W\d_])"
-_MULTIPLES = (
-    (1e3, rf"(?<![^\W\d_])[kT] ?{_CODE}|{_BARE} ?[kT]\b|\b(thousands?|tausend|000s)\b|['’]000\b"),
-    (1e6, rf"(?<![^\W\d_])M ?{_CODE}|{_BARE} ?M\b|\b(millions?|millionen|mio|mn)\b"),
+_MULTIPLE = re.compile(
+    rf"(?<![^\W\d_])[kKTM] ?{_CODE}|{_BARE} ?[kKTM]\b|['’]000\b|"
+    r"\b(thousands?|tausend|000s|millions?|millionen|mio|mn)\b",
+    re.I,
 )
 _LARGEST = 1e15
 """Larger figures are texts: their sums would have no cents."""
@@ -82,9 +84,9 @@ def _is_word(text: str, match: re.Match[str]) -> bool:
     return begins is not None and not text[match.end() :][:1].isalpha()
 
 
-def multiple_of(text: str) -> float:
-    """The multiple of its currency that a header names: 1,000 of "Price (k€)"."""
-    return next((size for size, word in _MULTIPLES if re.search(word, text, re.I)), 1.0)
+def is_multiple(text: str) -> bool:
+    """Whether a header names thousands or millions of its currency: "Price (k€)"."""
+    return _MULTIPLE.search(text) is not None
 
 
 def decimal_mark(texts: Iterable[str]) -> Decimal | None:
@@ -140,49 +142,34 @@ def term_years(text: str) -> float | None:
     return length / 12.0 if match[2].lower().startswith(("mo", "mt")) else length
 
 
-_MONTHS = (
-    ("january", "januar"),
-    ("february", "februar"),
-    ("march", "märz"),
-    ("april",),
-    ("may", "mai"),
-    ("june", "juni"),
-    ("july", "juli"),
-    ("august",),
-    ("september",),
-    ("october", "oktober"),
-    ("november",),
-    ("december", "dezember"),
-)
+_MONTHS = {
+    "jan": 1, "feb": 2, "mar": 3, "mär": 3, "apr": 4, "may": 5, "mai": 5, "jun": 6, "jul": 7,
+    "aug": 8, "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12,
+}  # fmt: skip
 
 
 def date_of(text: str) -> datetime.date | None:
     """The date that a text names, None where it names none or could be two."""
     if match := re.search(r"\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b", text):
-        return _date(int(match[1]), int(match[2]), int(match[3]))
+        return _date(match[1], match[2], match[3])
     if match := re.search(r"\b(\d{1,2})([./-])(\d{1,2})\2(\d{4})\b", text):
-        one, two, year = int(match[1]), int(match[3]), int(match[4])
-        days = {_date(year, two, one)} | ({_date(year, one, two)} if match[2] != "." else set())
-        days.discard(None)
+        one, two, year = match[1], match[3], match[4]
+        days = {_date(year, two, one), _date(year, one, two) if match[2] != "." else None} - {None}
         return days.pop() if len(days) == 1 else None
-    words = re.findall(r"[^\W\d_]{3,}|\d+", text.lower())
-    months = [
-        month
-        for word in words
-        for month, names in enumerate(_MONTHS, 1)
-        if any(name.startswith(word) for name in names)
-    ]
-    digits = [int(word) for word in words if word.isdecimal()]
-    years = [each for each in digits if 1990 <= each <= 2100]
-    days_named = [each for each in digits if 1 <= each <= 31]
-    if not months or len(years) != 1 or len(days_named) != 1:
-        return None
-    return _date(years[0], months[0], days_named[0])
+    month = r"(?P<m>[a-zä]{3})[a-zäöü]*"
+    for form in (
+        rf"\b(?P<d>\d{{1,2}})\.?[ -]{month}\.?[ ,-]+(?P<y>\d{{4}})\b",
+        rf"\b{month}\.? (?P<d>\d{{1,2}})(st|nd|rd|th)?,? (?P<y>\d{{4}})\b",
+    ):
+        match = re.search(form, text.lower())
+        if match and match["m"] in _MONTHS:
+            return _date(match["y"], _MONTHS[match["m"]], match["d"])
+    return None
 
 
-def _date(year: int, month: int, day: int) -> datetime.date | None:
+def _date(year: str, month: str | int, day: str) -> datetime.date | None:
     try:
-        return datetime.date(year, month, day)
+        return datetime.date(int(year), int(month), int(day))
     except ValueError:
         return None
 
@@ -238,12 +225,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """The sheets of a file as rows, with the hidden columns of each."""
+    """The sheets of a file as rows."""
 
     file: str
     sha256: str
     sheets: dict[str, list[Row]]
-    hidden: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all sheets."""
@@ -266,12 +252,10 @@ def read(path: Path) -> Grid:
     if raw.startswith(b"%PDF"):
         raise InputError(Finding("quote", "is a PDF, which is not read", str(path), fix=fix))
     sheets: dict[str, list[Row]] = {}
-    hidden: dict[str, frozenset[int]] = {}
     if kind in (".xlsx", ".xlsm"):
         book = open_xlsx(path, without="take out what is no part of the quote", shown=True)
         for sheet in book.worksheets:
             sheets[sheet.title] = _sheet_rows(sheet, path)
-            hidden[sheet.title] = _hidden_columns(sheet)
     else:
         try:
             sheets[""] = _text_rows(_decoded(raw), path)
@@ -280,7 +264,7 @@ def read(path: Path) -> Grid:
             raise InputError(Finding("quote", message, str(path), fix=fix)) from None
     if not any(sheets.values()):
         raise InputError(Finding("quote", "the file is empty", str(path)))
-    return Grid(str(path), hashlib.sha256(raw).hexdigest(), sheets, hidden)
+    return Grid(str(path), hashlib.sha256(raw).hexdigest(), sheets)
 
 
 def _too_long(path: Path) -> InputError:
@@ -289,17 +273,23 @@ def _too_long(path: Path) -> InputError:
 
 
 def _sheet_rows(sheet: Worksheet, path: Path) -> list[Row]:
+    """Rows of a sheet; hidden columns are no part of the offer."""
     over: dict[int, dict[int, str]] = {}
     for area in sheet.merged_cells.ranges:
         text = sheet.cell(area.min_row, area.min_col).value
-        if text in (None, "") or area.max_row > _MOST_ROWS or area.max_col > _MOST_COLUMNS:
-            continue
-        for row, column in _places(area.bounds):
-            over.setdefault(row, {})[column] = " ".join(str(text).split())
+        if text not in (None, "") and area.max_row <= _MOST_ROWS and area.max_col <= _MOST_COLUMNS:
+            for row, column in product(*(range(a, b + 1) for a, b in _sides(area.bounds))):
+                over.setdefault(row, {})[column] = " ".join(str(text).split())
+    hidden = {
+        column
+        for each in sheet.column_dimensions.values()
+        if each.hidden and each.min and each.max
+        for column in range(each.min, min(each.max, _MOST_COLUMNS) + 1)
+    }
     cells: dict[int, dict[int, Cell]] = {}
     for (row, column), cell in sheet._cells.items():
         value = _value(cell.value)
-        if value is None or column > _MOST_COLUMNS:
+        if value is None or column > _MOST_COLUMNS or column in hidden:
             continue
         if row > _MOST_ROWS:
             raise _too_long(path)
@@ -313,9 +303,9 @@ def _sheet_rows(sheet: Worksheet, path: Path) -> list[Row]:
     ]  # fmt: skip
 
 
-def _places(bounds: tuple[int, int, int, int]) -> Iterator[tuple[int, int]]:
+def _sides(bounds: tuple[int, int, int, int]) -> tuple[tuple[int, int], tuple[int, int]]:
     left, top, right, bottom = bounds
-    return ((row, column) for row in range(top, bottom + 1) for column in range(left, right + 1))
+    return (top, bottom), (left, right)
 
 
 def _format_currency(number_format: str) -> str | None:
@@ -323,15 +313,6 @@ def _format_currency(number_format: str) -> str | None:
     named = [currency_of(text) for text in re.findall(r"\[\$([^\]-]+)", number_format)]
     found = {*named, *(SIGNS[sign] for sign in re.findall(r"[€£¥₩₹]", number_format))} - {None}
     return found.pop() if len(found) == 1 else None
-
-
-def _hidden_columns(sheet: Worksheet) -> frozenset[int]:
-    return frozenset(
-        column
-        for each in sheet.column_dimensions.values()
-        if each.hidden and each.min and each.max
-        for column in range(each.min, min(each.max, _MOST_COLUMNS) + 1)
-    )
 
 
 def _value(value: object) -> str | float | datetime.date | None:

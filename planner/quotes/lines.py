@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -237,7 +237,7 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
     for name, column in table.fields.items():
         cell = row.cells.get(column)
         if cell is not None and name in _FIGURES:
-            _take_figure(line, name, cell, decimal, table.multiples.get(name, 1.0))
+            _take_figure(line, name, cell, decimal)
         elif cell is not None:
             line.texts[name] = cell.text
             line.cells[name] = cell.name
@@ -258,9 +258,7 @@ def _line(row: Row, table: Table, section: str, decimal: Decimal) -> Line:
 _TIME_UNIT = re.compile(r"\b(days?|tagen?|months?|monaten?|mths?|years?|yrs?|jahren?)\b", re.I)
 
 
-def _take_figure(
-    line: Line, name: QuoteField, cell: Cell, decimal: Decimal, multiple: float
-) -> None:
+def _take_figure(line: Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
     text = _COUNTED_IN.sub("", cell.text) if name == "quantity" else cell.text
     value = number(text, decimal) if isinstance(cell.value, str) else cell.value
     if isinstance(value, datetime.date):
@@ -269,7 +267,7 @@ def _take_figure(
         if name == "discount" and "%" in text:
             value /= 100.0
             line.in_percent = True
-        line.figures[name] = value * multiple
+        line.figures[name] = value
         line.cells[name] = cell.name
     elif text.lower().strip(" .") in INCLUDED or text in NOTHING:
         line.included = True
@@ -371,62 +369,47 @@ def _apply_discount(line: Line) -> None:
 
 
 def _kind(line: Line) -> LineKind:
-    named = _named_kind(line)
-    if named is not None:
-        return named
-    if _is_no_price(line):
-        return "not_understood"
-    if line.optional:
-        return "option"
-    if line.included or (line.amount in (None, 0.0) and line.figures.get("quantity")):
-        return "included"
-    if line.figures.get("quantity") and line.amount is not None:
-        return "item"
-    if line.amount is not None and line.amount < 0.0:
-        line.remarks.append("a negative amount is a discount")
-        return "discount"
-    if not line.remarks:
-        line.remarks.append(_missing_figure(line))
-    return "not_understood"
-
-
-def _named_kind(line: Line) -> LineKind | None:
-    """The kind in a line's words, None without one."""
-    bare = "quantity" not in line.figures and "unit_net" not in line.figures
+    """The kind by a line's words, otherwise by its figures; what lacks is remarked."""
+    bare = not line.figures.keys() & {"quantity", "unit_net"}
     for kind, word in _WORDS:
         if not word.search(line.label) and not (kind == "support" and _CONTRACT.search(line.part)):
             continue
         if kind in ("total", "subtotal", "tax", "discount"):
             if bare or (kind == "discount" and (line.amount or 0.0) <= 0.0):
                 return "not_understood" if line.amount is None else kind
-            continue
-        if line.optional:
+        elif line.optional:
             return "option"
-        if line.amount is None and line.odd:
-            return None  # such as a price on request
-        return "included" if line.amount is None and line.included else kind
-    return None
+        elif line.amount is not None or not line.odd:
+            return "included" if line.amount is None and line.included else kind
+    return _kind_by_figures(line)
 
 
-def _missing_figure(line: Line) -> str:
-    if line.beyond:
-        return "more cells than the header has columns; a comma in a text needs quotes"
-    if "quantity" in line.odd:
-        return f"'{line.odd['quantity']}' is no quantity"
-    has_price = line.amount is not None or "unit_net" in line.figures
-    return "no quantity" if has_price else "no price"
-
-
-def _is_no_price(line: Line) -> bool:
-    """Whether a line has no price to buy at; its remarks give the reason."""
+def _kind_by_figures(line: Line) -> LineKind:
     if line.odd and not line.amount:
         line.remarks += (f"'{text}' is no {name.replace('_', ' ')}"
                          for name, text in line.odd.items())  # fmt: skip
-        return True
+        return "not_understood"
     if line.amount and _LEASED.search(line.label):
         line.remarks.append("a lease or a rent, and no price at which it is bought")
-        return True
-    return False
+        return "not_understood"
+    if line.optional:
+        return "option"
+    if line.figures.get("quantity"):
+        return "item" if line.amount and not line.included else "included"
+    if line.included:
+        return "included"
+    if line.amount is not None and line.amount < 0.0:
+        line.remarks.append("a negative amount is a discount")
+        return "discount"
+    if not line.remarks:
+        priced = line.amount is not None or "unit_net" in line.figures
+        reason = "no quantity" if priced else "no price"
+        if "quantity" in line.odd:
+            reason = f"'{line.odd['quantity']}' is no quantity"
+        if line.beyond:
+            reason = "more cells than the header has columns; a comma in a text needs quotes"
+        line.remarks.append(reason)
+    return "not_understood"
 
 
 def _mark_services_by_term(lines: Sequence[Line]) -> None:
@@ -463,32 +446,31 @@ def _include_bundle_parts(lines: Sequence[Line]) -> None:
 
 
 def settle_lines(lines: Sequence[Line]) -> None:
-    """Count options, or leave out hidden rows, where only that gives the quote's last totals."""
-    totals = [line for line in lines if line.kind == "total" and line.amount is not None][-1:]
-    options = [line for line in lines if line.kind == "option"]
+    """Count options, or leave out hidden rows, where only that gives the quote's last total."""
+    totals = [line for line in lines if line.kind == "total" and line.amount is not None]
     hidden = [line for line in lines if line.row.hidden and line.counts]
+    options = [line for line in lines if line.kind == "option"]
     ways: tuple[tuple[list[Line], LineKind, str], ...] = (
-        ([], "item", ""),
         (options, "item", "called an option, and the quote's total holds it"),
         (hidden, "option", "a hidden row, which the quote's total leaves out"),
     )
-    for changed, kind, remark in ways if totals else ():
+    for changed, kind, remark in ways:
+        if not totals or _compare(totals[-1], lines).agrees:
+            return
         before = [line.kind for line in changed]
         for line in changed:
             line.kind = kind
-        if all(_compare(total, lines).agrees for total in totals):
-            for line in changed:
-                line.remarks.append(remark)
-            return
+        agrees = _compare(totals[-1], lines).agrees
         for line, was in zip(changed, before, strict=True):
-            line.kind = was
+            line.remarks += [remark] if agrees else []
+            line.kind = kind if agrees else was
 
 
 def check_sums(lines: Sequence[Line]) -> tuple[tuple[QuoteSum, ...], tuple[str, ...]]:
     """Return each total of the quote beside its lines' sum, and findings where they differ.
 
-    A subtotal holds the lines since the last one, a total all lines before it, with taxes where a
-    tax line stands before it and the sum needs it.
+    A subtotal holds the lines since the last one, or all before it of one sort; a total all lines
+    before it, with taxes where a tax line stands before it and the sum needs it.
     """
     sums: list[QuoteSum] = []
     findings: list[str] = []
@@ -500,11 +482,7 @@ def check_sums(lines: Sequence[Line]) -> tuple[tuple[QuoteSum, ...], tuple[str, 
             before.append(line)
             continue
         held = _subtotalled(line, since, before) if line.kind == "subtotal" else before
-        if _OPTIONAL.search(f"{line.label} {line.part}"):  # a section outside the quote's total
-            section = [each for each in before if each.section == line.section]
-            found = _compare(line, section, lambda each: each.counts or each.kind == "option")
-        else:
-            found = _compare(line, held)
+        found = _compare(line, held)
         sums.append(found)
         if not found.agrees:
             findings.append(
@@ -530,26 +508,17 @@ def _subtotalled(line: Line, since: Sequence[Line], before: Sequence[Line]) -> S
     return next((held for held in ways if _compare(line, held).agrees), since)
 
 
-def _compare(
-    line: Line, held: Sequence[Line], counts: Callable[[Line], bool] = lambda each: each.counts
-) -> QuoteSum:
+def _compare(line: Line, held: Sequence[Line]) -> QuoteSum:
     """A total beside the sum of lines, without taxes or with them."""
-
-    def added(lines: Iterable[Line]) -> float:
-        return math.fsum(each.amount or 0.0 for each in lines)
-
     stated = line.amount or 0.0
-    counted = [each for each in held if counts(each)]
-    taxes = [each for each in held if each.kind == "tax"]
-    sums = [added(counted)]
-    sums += [added([*counted, *taxes])] if taxes else []
-    room = CENT * max(1, len(held)) + 1e-9 * abs(stated)
-    read = min(sums, key=lambda each: abs(each - stated))
-    agrees = abs(read - stated) <= room
+    counted = math.fsum(each.amount or 0.0 for each in held if each.counts)
+    taxed = counted + math.fsum(each.amount or 0.0 for each in held if each.kind == "tax")
+    read = min(counted, taxed, key=lambda each: abs(each - stated))
+    agrees = abs(read - stated) <= CENT * max(1, len(held)) + 1e-9 * abs(stated)
     return QuoteSum(
         label=line.label,
         cell=line.cells.get("amount", f"row {line.row.number}"),
         stated=stated,
-        read=read if agrees else sums[0],
+        read=read if agrees else counted,
         agrees=agrees,
     )

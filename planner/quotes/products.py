@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from planner.quotes.cells import Cell, Grid, Row, number
 from planner.quotes.lines import Line
-from planner.schema.bill import Asked, Quote, Quoted
+from planner.schema.bill import Asked, Quoted
 from planner.schema.catalog import Category, Item
 from planner.schema.prices import Price
 
@@ -159,7 +159,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def item_prices(
-    lines: Sequence[Line], usd_per_unit: float, items: Mapping[str, Item]
+    lines: Sequence[Line], usd_per_unit: float
 ) -> tuple[tuple[Quoted, ...], tuple[str, ...]]:
     """Return the net price of each quoted item, and findings about the prices.
 
@@ -177,11 +177,20 @@ def item_prices(
                 support[last].append(line)
         elif line.kind not in ("service", "option", "included"):
             last = None
-    findings: list[str] = []
-    for item in sorted(bought):
-        software = item in items and items[item].category == "software"
-        findings += _price_findings(item, bought[item], support[item], software=software)
-    prices = (_quoted(item, bought[item], support[item], usd_per_unit) for item in sorted(bought))
+    prices, findings = [], []
+    for item, own in sorted(bought.items()):
+        prices.append(_quoted(item, own, support[item], usd_per_unit))
+        if len({round(line.figures.get("unit_net", 0.0), 2) for line in own}) > 1:
+            cells = ", ".join(place_of(line, "unit_net") for line in own)
+            findings.append(
+                f"{item} has several prices ({cells}); the average by quantity is taken"
+            )
+        findings += [
+            f"{place_of(line, 'amount', 'description')}: support of {item} has no term, so it is "
+            "in no price"
+            for line in support[item]
+            if line.term_years is None
+        ]
     return tuple(prices), tuple(findings)
 
 
@@ -191,41 +200,12 @@ def place_of(line: Line, *names: str) -> str:
     return next(cells, f"row {line.row.number}")
 
 
-def _price_findings(
-    item: str, bought: Sequence[Line], support: Sequence[Line], *, software: bool
-) -> Iterator[str]:
-    if len({round(line.figures.get("unit_net", 0.0), 2) for line in bought}) > 1:
-        cells = ", ".join(place_of(line, "unit_net") for line in bought)
-        yield f"{item} has several prices ({cells}); the average by quantity is taken"
-    for line in bought:
-        if software and line.term_years is not None:
-            yield (
-                f"{place_of(line)}: {item} for {line.term_years:g} years is taken as paid once; "
-                "a yearly payment belongs in a price book: per_year"
-            )
-    for line in support:
-        if line.term_years is None:
-            where = place_of(line, "amount", "description")
-            yield f"{where}: support of {item} has no term, so it is in no price"
-    for text in dict.fromkeys(line.texts.get("lead_time", "").strip() for line in bought):
-        if lead_time(text) is None and not re.fullmatch(r"\W*|tb[ac]|n/?a", text, re.I):
-            yield f"{item}: lead time '{text}' is not understood: the book's counts"
-    for line in bought:
-        quantity = line.figures.get("quantity")
-        if quantity is not None and (quantity < 0.5 or quantity % 1.0):
-            yield (
-                f"{place_of(line, 'quantity')}: {quantity:g} units of {item} are no number of "
-                "units to buy"
-            )
-
-
 def _quoted(item: str, bought: Sequence[Line], support: Sequence[Line], rate: float) -> Quoted:
     quantity = math.fsum(line.figures.get("quantity", 0.0) for line in bought)
     lists = {line.figures.get("unit_list") for line in bought}
     listed = lists.pop() if len(lists) == 1 else None
     termed = [(line, line.term_years) for line in support if line.term_years is not None]
     paid = [(line, (line.amount or 0.0) / term) for line, term in termed if line.amount]
-    included = [term for line, term in termed if not line.amount]
     times = filter(None, (lead_time(line.texts.get("lead_time", "")) for line in bought))
     return Quoted(
         item=item,
@@ -233,8 +213,8 @@ def _quoted(item: str, bought: Sequence[Line], support: Sequence[Line], rate: fl
         net_usd=math.fsum(line.amount or 0.0 for line in bought) / quantity * rate,
         list_usd=None if listed is None else listed * rate,
         support_usd_per_year=sum(each for _, each in paid) / quantity * rate if paid else None,
-        support_included_years=max(included, default=None),
-        lead_time=max(times, key=_longest_weeks, default=None),
+        support_included_years=max((t for line, t in termed if not line.amount), default=None),
+        lead_time=max(times, key=lambda text: float(re.split("[- ]", text)[-2]), default=None),
         cells=tuple(map(place_of, bought)),
         support_cells=tuple(place_of(line, "amount", "description") for line, _ in paid),
     )
@@ -282,27 +262,17 @@ _TIME = re.compile(
 
 
 def lead_time(text: str) -> str | None:
-    """Return a lead time as price books have it, rounded up; the longest of several.
+    """Return a lead time in weeks as price books have it, rounded up.
 
     None where a text has none, or a sum: "12 weeks + 2 weeks for transport".
     """
-    found = [_in_weeks(match) for match in _TIME.finditer(text)]
-    if not found and re.fullmatch(r"\d+(-\d+)?", text):
-        return f"{text} weeks"
-    return max(found, key=_longest_weeks, default=None) if "+" not in text else None
-
-
-def _in_weeks(match: re.Match[str]) -> str:
-    ends = [float(end.replace(",", ".")) for end in match.groups()[:2] if end]
+    match = _TIME.search(text)
+    if match is None or "+" in text:
+        return f"{text} weeks" if re.fullmatch(r"\d+(-\d+)?", text) else None
     unit = match[3].lower()
-    days = 7.0 if unit.endswith(("day", "days", "tag", "tage")) else 1.0
-    shown = "-".join(dict.fromkeys(str(math.ceil(end / days - 1e-9)) for end in ends))
-    return f"{shown} {'months' if unit.startswith('mo') else 'weeks'}"
-
-
-def _longest_weeks(lead_time: str) -> float:
-    number, unit = lead_time.split()
-    return float(number.split("-")[-1]) * (1.0 if unit == "weeks" else 365.25 / 12.0 / 7.0)
+    weeks = 365.25 / 84.0 if unit.startswith("mo") else 1.0 if unit.startswith("w") else 1.0 / 7.0
+    ends = [float(end.replace(",", ".")) * weeks for end in match.groups()[:2] if end]
+    return f"{'-'.join(dict.fromkeys(str(math.ceil(end - 1e-9)) for end in ends))} weeks"
 
 
 # Products that no catalog has
@@ -459,68 +429,13 @@ def _figures(cells: Mapping[str, Cell]) -> Iterator[tuple[str, str, str]]:
             for count, speed, network in _PORTS.findall(cell.text):
                 plain = network.lower().replace(" ", "-")
                 where = f"ports.{_NETWORKS.get(plain, plain)}"
-                yield where, f"count: {count}, speed: {speed} Gb/s", cell.name
+                yield where, f"{count} x {speed} Gb/s", cell.name
         elif path == "basis":
             yield path, cell.text, cell.name
         elif path:
             value = cell.value if isinstance(cell.value, float) else number(cell.text, "point")
             if value is not None:
                 yield path, f"{value:.12g} {unit}".strip(), cell.name
-
-
-def catalog_text(quote: Quote) -> str:
-    """Return a catalog of a quote's unknown products, with the missing figures as comments."""
-    products = [product for product in quote.asked if product.category is not None]
-    storage = [product for product in products if product.category == "storage"]
-    lines = [
-        "# Figures that a plan needs of these products, as stated by the vendor. Add those behind",
-        "# each '#', with their source; until then the planner leaves the product out.",
-        f"catalog: {yaml_text(f'{quote.vendor}, products of a quote of {quote.date}')}",
-        "sources:",
-        "  quote:",
-        f"    title: {yaml_text(f'Quote of {quote.vendor}, {quote.date}, file {quote.file}')}",
-        *(["families:   # a file system each: join those that serve one together"] * bool(storage)),
-        *(
-            f"  - {{id: {product.id}_fs, vendor: {yaml_text(quote.vendor)}, "
-            f"name: {yaml_text(product.description or product.part_number)}}}"
-            for product in storage
-        ),
-        "items:",
-        *(line for product in products for line in _catalog_item(product, quote.vendor)),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _catalog_item(product: Asked, vendor: str) -> Iterator[str]:
-    yield f"  - id: {product.id}"
-    yield f"    vendor: {yaml_text(vendor)}"
-    yield f"    model: {yaml_text(product.description or product.part_number)}"
-    if product.part_number:
-        yield f"    part_number: {yaml_text(product.part_number)}"
-    yield f"    category: {product.category}   # {product.cell}"
-    if product.category == "storage":
-        yield f"    family: {product.id}_fs"
-    group = ""
-    for path in sorted(product.known.keys() - {"basis"}):
-        section, _, name = path.rpartition(".")
-        if section and section != group:
-            yield f"    {section}:"
-        group = section
-        yield f"    {'  ' if section else ''}{name}: {_catalog_figure(product, path)}"
-    yield from (f"    # {figure}: " for figure in product.figures)
-
-
-def _catalog_figure(product: Asked, path: str) -> str:
-    text, note = product.known[path], yaml_text(f"as quoted, cell {product.cells[path]}")
-    source = f"source: quote, confidence: medium, note: {note}"
-    if path.startswith("ports."):
-        return f"{{{text}, {source}}}"
-    basis = product.known.get("basis", "") if path in ("provides.read", "provides.write") else ""
-    if re.fullmatch(r"(nameplate|data ?sheet|specified|spec)", basis.strip().lower()):
-        source += ", basis: nameplate"
-    elif basis:
-        source += f", basis: measured, benchmark: {yaml_text(basis)}"
-    return f"{{value: {text}, {source}}}"
 
 
 def yaml_text(text: str) -> str:

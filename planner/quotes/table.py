@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.errors import Finding, InputError
-from planner.quotes.cells import Grid, Row, currency_of, multiple_of
+from planner.quotes.cells import Grid, Row, currency_of, is_multiple
 from planner.schema.bill import QuoteField
 
 AMOUNTS: tuple[QuoteField, ...] = ("unit_list", "unit_net", "amount")
@@ -69,16 +69,7 @@ _MATCHERS = {field: re.compile(pattern) for field, pattern in _NAMES.items()}
 
 @dataclass(frozen=True)
 class Table:
-    """The header of a table.
-
-    Attributes:
-        sheet, row, last_row: the rows of the header.
-        fields: columns by their content.
-        texts: headers as in the file, by content.
-        currency: of the header, None without one.
-        multiples: of a column's amounts, where not 1.
-        width: the last column of the header.
-    """
+    """The header of a table: its rows, columns and texts by content, its currency and width."""
 
     sheet: str
     row: int
@@ -86,7 +77,6 @@ class Table:
     fields: dict[QuoteField, int]
     texts: dict[QuoteField, str]
     currency: str | None
-    multiples: dict[QuoteField, float]
     width: int
 
 
@@ -100,10 +90,10 @@ def find_tables(grid: Grid, mapping: Mapping[QuoteField, str]) -> list[Table]:
         InputError: no table, or none with the mapped columns.
     """
     found: list[Table] = []
-    for sheet, rows in grid.sheets.items():
+    for rows in grid.sheets.values():
         at = 0
         while at < len(rows):
-            table = _table(sheet, rows, at, mapping, grid.hidden.get(sheet, frozenset()))
+            table = _table(grid.file, rows, at, mapping)
             if table is None or (not found and rows[at].number > _DEEPEST):
                 at += 1
                 continue
@@ -131,17 +121,16 @@ def body(grid: Grid, tables: Sequence[Table]) -> Iterator[tuple[Row, Table]]:
 
 
 def _table(
-    sheet: str, rows: Sequence[Row], at: int, mapping: Mapping[QuoteField, str],
-    hidden: frozenset[int],
-) -> Table | None:  # fmt: skip
+    file: str, rows: Sequence[Row], at: int, mapping: Mapping[QuoteField, str]
+) -> Table | None:
     """The table whose header begins at a row, of one row or of two."""
     if _has_numbers(rows[at]):
         return None
     taken = [rows[at]]
-    fields = _fields(taken, mapping, hidden)
+    fields = _fields(taken, mapping)
     if at + 1 < len(rows) and not _has_numbers(rows[at + 1]):
-        both = _fields(rows[at : at + 2], mapping, hidden)
-        if len(_fields([rows[at + 1]], mapping, hidden)) >= len(both) > len(fields):
+        both = _fields(rows[at : at + 2], mapping)
+        if len(_fields([rows[at + 1]], mapping)) >= len(both) > len(fields):
             return None  # the next row is a header by itself
         if len(both) > len(fields):
             taken, fields = [*rows[at : at + 2]], both
@@ -151,14 +140,14 @@ def _table(
     above = [rows[at - 1].header(column) for column in fields.values()] if at else []
     currencies = {currency_of(text) for text in (*texts.values(), *above)} - {None}
     columns = {column for row in taken for column in (*row.cells, *row.over)}
+    _refuse_multiples(file, texts, rows[:at])
     return Table(
-        sheet,
+        taken[0].sheet,
         taken[0].number,
         taken[-1].number,
         fields,
         texts,
         currencies.pop() if len(currencies) == 1 else None,
-        _multiples(texts, rows[:at]),
         max(columns, default=0),
     )
 
@@ -172,14 +161,15 @@ def _is_table(fields: Mapping[QuoteField, int]) -> bool:
     return len(fields) >= _LEAST_FIELDS and named and any(each in fields for each in AMOUNTS)
 
 
-def _multiples(texts: Mapping[QuoteField, str], above: Sequence[Row]) -> dict[QuoteField, float]:
-    """Multiples of the currency in the amounts' headers, otherwise in a note above the table."""
-    found = {field: multiple_of(texts[field]) for field in AMOUNTS if field in texts}
-    if all(each == 1.0 for each in found.values()):
-        cells = (cell.text for row in above for cell in row.cells.values())
-        notes = [multiple_of(text) for text in cells if _ABOUT_AMOUNTS.search(text)]
-        found = dict.fromkeys(found, max(notes, default=1.0))
-    return {field: each for field, each in found.items() if each != 1.0}
+def _refuse_multiples(file: str, texts: Mapping[QuoteField, str], above: Sequence[Row]) -> None:
+    """Refuse amounts in thousands or millions, by their header or a note above the table."""
+    notes = [cell.text for row in above for cell in row.cells.values()]
+    stated = [texts[each] for each in AMOUNTS if each in texts]
+    for text in (*stated, *(text for text in notes if _ABOUT_AMOUNTS.search(text))):
+        if is_multiple(text):
+            message = f"'{text[:60]}': amounts are in thousands or millions"
+            fix = "write them in full, in the currency itself"
+            raise InputError(Finding("quote", message, file, fix=fix))
 
 
 def _joined(rows: Sequence[Row], column: int) -> str:
@@ -193,12 +183,9 @@ def plain_words(text: str) -> str:
     return " ".join(re.sub(r"[^\w#/éèäöüß ]+", " ", text).split())
 
 
-def _fields(
-    rows: Sequence[Row], mapping: Mapping[QuoteField, str], hidden: frozenset[int]
-) -> dict[QuoteField, int]:
-    """Columns by content, each content once; amounts of hidden columns are no part of the offer."""
-    there = {column for row in rows for column in (*row.cells, *row.over)}
-    columns = [*sorted(there - hidden), *sorted(there & hidden)]
+def _fields(rows: Sequence[Row], mapping: Mapping[QuoteField, str]) -> dict[QuoteField, int]:
+    """Columns by content, each content once."""
+    columns = sorted({column for row in rows for column in (*row.cells, *row.over)})
     texts = {column: _joined(rows, column) for column in columns}
     if mapping:
         by_text = {" ".join(text.lower().split()): field for field, text in mapping.items()}
@@ -210,8 +197,7 @@ def _fields(
         for column in columns:
             field = _field_of(plain_words(names[column]), found)
             if field is not None and column not in found.values():
-                if not (field in AMOUNTS and column in hidden):
-                    found[field] = column
+                found[field] = column
     called: dict[QuoteField, tuple[str, ...]] = {"part": ("model", "product"), "line": ("item",)}
     for field, words in called.items():  # other headers of a description
         if "description" not in found and field in found:

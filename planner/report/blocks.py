@@ -1,18 +1,19 @@
-"""Results as blocks, once for screen, page and sheet.
+"""Results as blocks, once for screen, page and sheet: texts, tables, bars, charts.
 
 A view turns a record into blocks; each medium lays them out. Figures keep their values, so that a
 sheet has numbers. A first screen leaves out blocks and columns that are `detail` and shows the
-`first` rows of tables and lists; `--full`, pages and sheets have all.
+`first` rows of tables and lists; `--full`, pages and sheets have all. Texts are plain: who draws
+them escapes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from statistics import median
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
-from planner.report.charts.model import Chart
-from planner.report.words import Scale, results
+from planner.report.words import Scale, gap, results, scale
 
 Value = float | int | str | None
 ValueT = TypeVar("ValueT")
@@ -53,6 +54,11 @@ class Text:
     style: Literal["", "answer", "note", "muted"] = ""
     """On the page: the sentence that answers, a remark, an aside."""
 
+    @property
+    def shown(self) -> list[str]:
+        """The texts that are not empty."""
+        return [text for text in self.texts if text]
+
 
 @dataclass(frozen=True)
 class Tiles:
@@ -72,7 +78,7 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bars:
+class BarList:
     """Bars one below the other."""
 
     title: str
@@ -192,7 +198,173 @@ class Table:
         return replace(self, columns=tuple(columns))
 
 
-Block = Heading | Facts | Text | Tiles | Bars | Table | Chart
+# Charts: panels of layers on two axes.
+
+Tone = Literal["main", "second", "third", "quiet", "bad"]
+"""A colour; shape, dash or hatching always tell it apart, too."""
+
+Shape = Literal[
+    "circle", "diamond", "star", "square", "triangle", "down", "left", "right", "pentagon"
+]
+Gap = float | None
+"""A coordinate; None breaks a line."""
+
+ROW_MIDDLE = 0.14
+"""The middle of the first row of a list, on its y axis."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: label, unit, and places with words of their own."""
+
+    label: str
+    unit: str = ""
+    log: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Label and unit."""
+        return ", ".join(part for part in (self.label, self.unit) if part)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points."""
+
+    name: str
+    x: tuple[Gap, ...]
+    y: tuple[Gap, ...]
+    tone: Tone = "main"
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Points:
+    """Plans or scenarios, each with a tooltip."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    hovers: tuple[str, ...]
+    tone: Tone = "main"
+    shape: Shape = "circle"
+    hollow: bool = False
+    size: float = 7.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place that is named on the picture, above or below it."""
+
+    text: str
+    x: float
+    y: float
+    shape: Shape
+    tone: Tone = "second"
+    above: bool = True
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars that lie in a panel's rows, from ``starts`` to ``ends``, a text behind each end."""
+
+    name: str
+    rows: tuple[float, ...]
+    starts: tuple[float, ...]
+    ends: tuple[float, ...]
+    hovers: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    tone: Tone = "main"
+    hatched: bool = False
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A value in each cell of a grid; ``values`` and ``texts`` by row of y, then by x.
+
+    Cells are of one size and stand at 0, 1, ...; the ticks of the axes name them.
+    """
+
+    unit: str
+    values: tuple[tuple[Gap, ...], ...]
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class ShadedRange:
+    """A range of x in which there is nothing to draw."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A straight line through the panel at a value of y, or of x where not ``across``."""
+
+    name: str
+    value: float
+    across: bool = True
+
+
+Layer: TypeAlias = Line | Points | Mark | Bars | HeatMap | ShadedRange | Reference
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A pair of axes and what is drawn on them.
+
+    With ``rows`` the panel is a list from top to bottom, each row with its words at the left and
+    its layers around y = ``ROW_MIDDLE``, 1 + ``ROW_MIDDLE``, ...
+    """
+
+    x: Axis
+    y: Axis
+    layers: tuple[Layer, ...]
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture: its words, and its panels. Without panels the words are all."""
+
+    name: str
+    title: str
+    subtitle: str
+    panels: tuple[Panel, ...] = ()
+
+
+_WIDE = 50.0
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether values are spread as on a logarithmic axis, over a factor of 50 or more."""
+    if not values or min(values) <= 0 or max(values) / min(values) < _WIDE:
+        return False
+    return median(values) < (min(values) + max(values)) / 4
+
+
+def sized_axis(
+    label: str, values: Iterable[float | None], unit: str, *, log: bool = False
+) -> tuple[Axis, float]:
+    """An axis in the unit that suits its figures, and the size of that unit."""
+    there = [value for value in values if value is not None]
+    shown = scale([min(there), max(there)] if there else [], unit)
+    return Axis(label, shown.unit, log), shown.size
+
+
+def proven(gaps: Sequence[float | None]) -> str:
+    """The widest of some gaps in a sentence."""
+    known = [share for share in gaps if share is not None]
+    if len(known) < len(gaps):
+        return f"No bound for {len(gaps) - len(known):,}."
+    widest = max(known, default=0.0)
+    return f"Each within {gap(widest)} of its bound." if widest else "Proven exactly."
+
+
+Block = Heading | Facts | Text | Tiles | BarList | Table | Chart
 
 MOST_NOTES = 5
 """Notes on a first screen."""

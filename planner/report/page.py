@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -13,11 +11,12 @@ from typing import Any, NamedTuple
 
 from planner.currency import bare
 from planner.figures import FIGURES, capital
-from planner.report.audience import HIDDEN_OBJECTIVE
+from planner.report import words as fmt
 from planner.report.blocks import (
     Bar,
-    Bars,
+    BarList,
     Block,
+    Chart,
     Column,
     Facts,
     Heading,
@@ -28,35 +27,16 @@ from planner.report.blocks import (
     figures,
     words,
 )
-from planner.report.charts.model import Chart
-from planner.report.restated import restated
-from planner.report.scope import decided_lines, own_lines
+from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
 from planner.report.views.plan import (
     answer_lines,
+    bought_text,
+    given_away,
     limit_bars,
     storage_alternatives,
     tiles,
 )
-from planner.report.words import (
-    STATUS_WORDS,
-    about,
-    as_it_stands,
-    clean,
-    counted,
-    duration,
-    fitted,
-    given_away,
-    headed,
-    money,
-    named,
-    percent,
-    power,
-    product,
-    proof,
-    so_many,
-    some,
-)
-from planner.schema.analysis import RulesTable, Study, Sweep
+from planner.schema.analysis import RulesTable, Study
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Line, Plan, Totals
@@ -67,7 +47,6 @@ Part = dict[str, Any]
 _LONGEST, _MOST_ROWS = 240, 200
 _TILES, _MOST_LIMITS, _MOST_NAMED = 9, 12, 4
 _MINUTES_PER_DAY = 1440
-_STYLED = re.compile(' style="([^"]*)"')
 
 
 class ShownStudy(NamedTuple):
@@ -76,13 +55,6 @@ class ShownStudy(NamedTuple):
     record: AnyStudy
     blocks: tuple[Block, ...]
     charts: tuple[Chart, ...]
-
-    @property
-    def title(self) -> str:
-        """The title of its part of the page."""
-        if self.charts:
-            return self.charts[0].title
-        return next((each.text for each in self.blocks if isinstance(each, Heading)), "Study")
 
 
 class Section(NamedTuple):
@@ -104,25 +76,12 @@ def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
     """
     css = files("planner.report").joinpath("page.css").read_text("utf-8")
     sections = _sections(plan, studies)
-    text = str(_template().render(title=title, css=css, sections=sections, fragment=False))
-    return _shared_styles(text)
+    return str(_template().render(title=title, css=css, sections=sections, fragment=False))
 
 
 def fragment(blocks: Iterable[Block]) -> str:
     """Blocks as a piece of HTML, for a notebook."""
     return str(_template().render(parts=list(_parts(blocks)), fragment=True))
-
-
-def _shared_styles(text: str) -> str:
-    """A page whose drawings have classes for the styles that they share: a third smaller."""
-    counts = Counter(_STYLED.findall(text))
-    shared = [style for style, n in counts.items() if n > 2 and "url(" not in style]
-    names = {style: f"s{at}" for at, style in enumerate(shared)}
-    rules = "".join(f".{name}{{{style}}}\n" for style, name in names.items())
-    text = _STYLED.sub(
-        lambda found: f' class="{names[found[1]]}"' if found[1] in names else found[0], text
-    )
-    return text.replace("</style>", f"{rules}</style>", 1)
 
 
 @cache
@@ -132,10 +91,10 @@ def _template() -> Any:
 
     def cleaned(value: Any) -> Any:
         is_text = isinstance(value, str) and not isinstance(value, Markup)
-        return clean(value, limit=None) if is_text else value
+        return fmt.clean(value, limit=None) if is_text else value
 
     found = Environment(autoescape=True, finalize=cleaned, trim_blocks=True)
-    found.filters["one_line"] = lambda text: fitted(" ".join(text.split()), _LONGEST)
+    found.filters["one_line"] = lambda text: fmt.fitted(" ".join(text.split()), _LONGEST)
     return found.from_string(files("planner.report").joinpath("page.html").read_text("utf-8"))
 
 
@@ -156,13 +115,15 @@ def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]
 def _study(number: int, shown: ShownStudy, plan: Plan | None) -> Section:
     """A study: its finding, its charts, then its blocks."""
     study, place = restated(shown.record), f"study-{number}"
+    title = next((each.text for each in shown.blocks if isinstance(each, Heading)), "Study")
+    title = shown.charts[0].title if shown.charts else title
     parts = list(_parts(shown.blocks))
-    finding = Text((_finding(parts) or _ended(study),), style="note")
+    finding = Text((_finding(parts),), style="note")
     remark = Text((_about(study, plan),), style="muted")
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
     found = (*_parts([finding, remark]), *drawn, *parts)
-    return Section(place, shown.title, found, of=f"study {number}")
+    return Section(place, title, found, of=f"study {number}")
 
 
 def _finding(parts: Sequence[Part]) -> str:
@@ -176,34 +137,24 @@ def _finding(parts: Sequence[Part]) -> str:
     return ""
 
 
-def _ended(study: AnyStudy) -> str:
-    """The status of a study without blocks."""
-    message = getattr(study, "message", None)
-    return message or capital(STATUS_WORDS.get(getattr(study, "status", ""), "No result"))
-
-
 def _about(study: AnyStudy, plan: Plan | None) -> str:
-    """The problem of a study and its objective, and whether the plan beside it has other inputs."""
+    """The problem of a study, and whether the plan beside it has other inputs."""
     if not isinstance(study, AnyStudy):
         return ""
-    text = named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
-    # A sweep need not have been asked for the problem as it stands.
-    if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
-        text += f" {as_it_stands(study)}"
-    made_of = getattr(study, "input_sha256", None)
-    if made_of and plan is not None and made_of != plan.provenance.input_sha256:
+    text = fmt.named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
+    if study.input_sha256 and plan and study.input_sha256 != plan.provenance.input_sha256:
         text += " Made from other inputs than the plan."
     return text
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:
     """The panels of a chart; values are tooltips of their markers and bars."""
-    from planner.report.charts.picture import svg_element
+    from planner.report.picture import svg_element
 
     panels = []
     for at, panel in enumerate(chart.panels):
         inner = f"{place}-plot-{at}"
-        label = f"{panel.title or chart.title}. {chart.subtitle}"
+        label = f"{chart.title}. {chart.subtitle}"
         panels.append({"place": inner, "label": label, "svg": svg_element(chart, panel, inner)})
     title = chart.title if titled else ""
     words = {"title": title, "subtitle": chart.subtitle}
@@ -214,11 +165,11 @@ def _parts(blocks: Iterable[Block]) -> Iterator[Part]:
     for block in blocks:
         if isinstance(block, Facts) and block.shown:
             yield {"kind": "facts", "rows": block.shown}
-        elif isinstance(block, Text) and any(block.texts):
-            yield {"kind": "text", "texts": [text for text in block.texts if text], "block": block}
+        elif isinstance(block, Text) and block.shown:
+            yield {"kind": "text", "texts": block.shown, "block": block}
         elif isinstance(block, Tiles):
             yield {"kind": "tiles", "figures": block.figures}
-        elif isinstance(block, Bars) and block.bars:
+        elif isinstance(block, BarList) and block.bars:
             yield {"kind": "bars", "block": block}
         elif isinstance(block, Table) and block.count:
             yield _table(block)
@@ -228,12 +179,12 @@ def _table(block: Table) -> Part:
     most = _MOST_ROWS if block.most is None else min(block.most, _MOST_ROWS)
     places = choose_rows(block.count, most, block.kept)
     columns = block.of(places).columns
-    cut = f": {len(places)} of {counted(block.count, 'row')}"
+    cut = f": {len(places)} of {fmt.counted(block.count, 'row')}"
     return {
         "kind": "table",
         "title": block.title,
         "which": cut if len(places) < block.count else "",
-        "heads": [headed(c.label, c.shown_unit) for c in columns],
+        "heads": [fmt.headed(c.label, c.shown_unit) for c in columns],
         "words": [column.words for column in columns],
         "rows": list(zip(*(column.written for column in columns), strict=True)),
         "foot": [column.foot for column in columns] if any(c.foot for c in columns) else [],
@@ -248,7 +199,7 @@ def plan_sections(plan: Plan) -> Iterator[tuple[str, str, list[Block]]]:
     """Place, title and blocks of each part: the answer first, the bill and the problem last."""
     totals = plan.totals
     if totals is None or not plan.jobs:
-        text = capital(plan.message or STATUS_WORDS[plan.status])
+        text = capital(plan.message or fmt.STATUS_WORDS[plan.status])
         yield "answer", "The plan", [Text((text,), style="note")]
     else:
         yield "answer", "The plan", _answer(plan, totals)
@@ -265,27 +216,14 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
     rows = [
         *answer_lines(plan, totals, job),
         ("Tolerance", given_away(plan)),
-        ("Proof", proof(goal) if shown else ""),
+        ("Proof", fmt.proof(goal) if shown else ""),
     ]
     return [
-        Text((_sentence(plan, totals, job),), style="answer"),
+        Text((bought_text(plan),), style="answer"),
         Tiles(tuple(tiles(totals, job, _TILES))),
         Facts(tuple(rows)),
         limit_bars(plan, _MOST_LIMITS),
     ]
-
-
-def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
-    """Purchase, work, power and money in a sentence."""
-    lines = decided_lines(plan)
-    text = some([so_many(line.working, product(line)) for line in lines], _MOST_NAMED)
-    text += f": {job.gpus_used:,} GPUs in use"
-    if job.useful_pflops is not None:
-        text += f", {about(job.useful_pflops)} PFLOP/s of useful training work"
-    else:
-        text += f", {job.useful_gpus:,.0f} effective GPUs"
-    text += f", {power(round(totals.it_power_kw))} of IT load" if totals.it_power_kw else ""
-    return text + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
 
 
 def _shares(plan: Plan, totals: Totals) -> list[Block]:
@@ -293,21 +231,21 @@ def _shares(plan: Plan, totals: Totals) -> list[Block]:
     for line in own_lines(plan):
         kw[line.section] = kw.get(line.section, 0.0) + (line.it_power_kw or 0.0)
     found: list[Block] = [
-        Bars("Capex by section", _by_section(totals.capex_by_section_usd, money)),
-        Bars("IT load by section", _by_section(kw, power)),
+        BarList("Capex by section", _by_section(totals.capex_by_section_usd, "USD")),
+        BarList("IT load by section", _by_section(kw, "kW")),
     ]
     for job in plan.jobs:
-        under = f"Goodput {percent(job.goodput, 2)}, an interruption every "
-        under += f"{duration(job.mtti_s)}; minutes of a day lost to:"
-        found.append(Bars(f"Lost time of {job.name or 'the job'}", _losses(job), under))
+        under = f"Goodput {fmt.percent(job.goodput, 2)}, an interruption every "
+        under += f"{fmt.duration(job.mtti_s)}; minutes of a day lost to:"
+        found.append(BarList(f"Lost time of {job.name or 'the job'}", _losses(job), under))
     return found
 
 
-def _by_section(amounts: dict[str, float], write: Callable[[float], str]) -> tuple[Bar, ...]:
+def _by_section(amounts: dict[str, float], unit: str) -> tuple[Bar, ...]:
     whole = sum(amounts.values())
     ranked = sorted(amounts.items(), key=lambda pair: -pair[1])
     return tuple(
-        Bar(name, value / whole, f"{write(value)}, {percent(value / whole)}")
+        Bar(name, value / whole, f"{fmt.quantity(value, unit)}, {fmt.percent(value / whole)}")
         for name, value in ranked
         if value > 0
     )
@@ -320,7 +258,7 @@ def _losses(job: JobPlan) -> tuple[Bar, ...]:
         Bar(
             FIGURES[f"loss.{name}"].label,
             share / most,
-            f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}",
+            f"{share * _MINUTES_PER_DAY:,.1f} min, {fmt.percent(share, 2)}",
         )
         for name, share in ranked
         if most > 0
@@ -332,7 +270,7 @@ def _bill(plan: Plan) -> Table:
     lines, code = own_lines(plan), plan.shown_in.code
     kws = [line.it_power_kw for line in lines]
     columns = [
-        words("item", map(product, lines), foot="Total"),
+        words("item", map(fmt.product, lines), foot="Total"),
         words("part number", map(_part_number, lines)),
         words("section", (line.section for line in lines)),
         figures("quantity", (line.quantity for line in lines), 0),
@@ -343,7 +281,7 @@ def _bill(plan: Plan) -> Table:
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(_paid(f"unit list, {code}", [line.unit_list_usd for line in lines]))
         if any(line.discount for line in lines):
-            columns.append(figures("discount", (x.discount or None for x in lines), percent))
+            columns.append(figures("discount", (x.discount or None for x in lines), fmt.percent))
         columns.append(_paid(f"unit net, {code}", [line.unit_net_usd for line in lines]))
         columns.append(_paid(f"net, {code}", nets, _total(nets, lambda usd: bare(usd, None))))
     total = _total(kws, lambda kw: f"{kw:,.2f}")

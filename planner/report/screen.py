@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planner.report.blocks import (
-    Bars,
+    BarList,
     Block,
     Column,
     Facts,
@@ -19,8 +19,6 @@ from planner.report.blocks import (
     Tiles,
     choose_rows,
 )
-from planner.report.charts.model import ROW_MIDDLE, Chart
-from planner.report.charts.model import Bars as Drawn
 from planner.report.words import fitted
 from planner.terminal import harmless, width
 
@@ -119,16 +117,14 @@ def _block(block: Block, *, full: bool) -> Iterator[RenderableType]:
         yield from _text(block, full=full)
     elif isinstance(block, Tiles):
         yield _tiles(block)
-    elif isinstance(block, Bars):
+    elif isinstance(block, BarList):
         yield from _bars(block)
-    elif isinstance(block, Chart):
-        yield from _chart(block, full=full)
-    elif block.count:
+    elif isinstance(block, Table) and block.count:
         yield from _table(block, full=full)
 
 
 def _text(block: Text, *, full: bool) -> Iterator[RenderableType]:
-    there = [text for text in block.texts if text]
+    there = block.shown
     most = block.most if full or block.first is None else block.first
     shown = there[:most]
     if not shown:
@@ -167,7 +163,6 @@ def _points(texts: Sequence[str]) -> RenderableType:
 
 def _tiles(block: Tiles) -> RenderableType:
     """Figures in boxes side by side, as many as fit; below each other on a narrow screen."""
-    from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table as Grid
 
@@ -178,13 +173,13 @@ def _tiles(block: Tiles) -> RenderableType:
     for value, label in block.figures:
         left -= max(len(value), len(label)) + 5
         if left >= 0:
-            box = Group(_words(value, "bold green"), _words(label, "dim"))
+            box = _words(value, "bold green") + _words(f"\n{label}", "dim")
             boxes.append(Panel(box, padding=(0, 1), border_style="dim"))
     row.add_row(*boxes)
     return row
 
 
-def _bars(block: Bars) -> Iterator[RenderableType]:
+def _bars(block: BarList) -> Iterator[RenderableType]:
     from rich.text import Text as Words
 
     if not block.bars:
@@ -203,42 +198,6 @@ def _bars(block: Bars) -> Iterator[RenderableType]:
     yield grid
 
 
-_CELLS, _MOST_DRAWN = 33, 12
-
-
-def _chart(chart: Chart, *, full: bool) -> Iterator[RenderableType]:
-    """The bars of a list, about where they start; other charts are for pages and sheets."""
-    panels = [panel for panel in chart.panels if panel.rows]
-    bars = [layer for panel in panels[:1] for layer in panel.layers if isinstance(layer, Drawn)]
-    if not bars or width() < _WIDE:
-        return
-    ends = [end for layer in bars for side in (layer.starts, layer.ends) for end in side]
-    low, span = min(ends), (max(ends) - min(ends)) or 1.0
-    rows = []
-    for at, label in enumerate(panels[0].rows[: None if full else _MOST_DRAWN]):
-        drawn = []
-        for mark, layer in zip("━╌", bars, strict=False):
-            for place, start, end in zip(layer.rows, layer.starts, layer.ends, strict=True):
-                if round(place - ROW_MIDDLE) == at:
-                    drawn.append((start, end, mark))
-        rows.append((fitted(label, width() - _CELLS - 6), _bar_text(drawn, low, span)))
-    yield _heading(chart.title)
-    yield _grid(("", ""), rows, (0, 1))
-    named = [f"{mark} {layer.name}" for mark, layer in zip("━╌", bars, strict=False) if layer.name]
-    yield _words("   ".join(named), "dim")
-
-
-def _bar_text(drawn: Sequence[tuple[float, float, str]], low: float, span: float) -> Words:
-    cells = ["·"] * _CELLS
-    for start, end, mark in sorted(drawn, key=lambda bar: -abs(bar[1] - bar[0])):
-        ends = sorted(round((_CELLS - 1) * (value - low) / span) for value in (start, end))
-        for at in range(ends[0], ends[1] + 1):
-            cells[at] = mark
-    for start, _, _ in drawn:
-        cells[round((_CELLS - 1) * (start - low) / span)] = "┃"
-    return _words("".join(cells), "cyan")
-
-
 def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
     from rich.padding import Padding
 
@@ -253,13 +212,14 @@ def _table(table: Table, *, full: bool) -> Iterator[RenderableType]:
     columns = [each for each in table.of(places).columns if full or not each.detail]
     if title:
         yield _heading(title)
-    for at, group in enumerate(_groups(columns) if full else [_fitting(columns)]):
+    groups = list(_groups(columns, _READABLE if full else _LEAST))
+    for at, group in enumerate(groups if full else groups[:1]):
         yield from [""] if at else []
         yield Padding(_columns(group, full=full), (0, 0, 0, 2))
     yield from (_indented(text) for text in table.notes if text)
 
 
-def _lines(column: Column) -> list[str]:
+def _head(column: Column) -> list[str]:
     """The lines over a column: its label, then the unit of its figures."""
     lines = textwrap.wrap(column.label, _HEAD) or [""]
     return [*lines, column.shown_unit] if column.shown_unit else lines
@@ -267,38 +227,28 @@ def _lines(column: Column) -> list[str]:
 
 def _room(column: Column, least: int) -> int:
     """The characters that a column needs; words give way down to a number of them."""
-    longest = max(map(len, (*_lines(column), *column.written, column.foot)))
+    longest = max(map(len, (*_head(column), *column.written, column.foot)))
     return 2 + (min(longest, least) if column.words else longest)
 
 
-def _fitting(columns: list[Column]) -> list[Column]:
-    """The columns that fit a first screen: the last figures are left out."""
-    while sum(_room(each, _LEAST) for each in columns) > width():
-        last = next((at for at in range(len(columns) - 1, 1, -1) if not columns[at].words), None)
-        if last is None:
-            break
-        columns = [*columns[:last], *columns[last + 1 :]]
-    return columns
-
-
-def _groups(columns: Sequence[Column]) -> list[list[Column]]:
-    """Columns in groups that fit the width, each with the leading column of words."""
+def _groups(columns: Sequence[Column], least: int) -> Iterator[list[Column]]:
+    """Yield columns in groups that fit the width, each with the leading column of words."""
     at = next((place for place, column in enumerate(columns) if column.words), 0)
-    lead, rest = list(columns[: at + 1]), list(columns[at + 1 :])
-    groups = [lead]
-    for column in rest:
-        wide = sum(_room(each, _READABLE) for each in [*groups[-1], column])
-        if len(groups[-1]) > len(lead) and wide > width():
-            groups.append([*lead, column])
-        else:
-            groups[-1] = [*groups[-1], column]
-    return groups
+    lead = list(columns[: at + 1])
+    group = list(lead)
+    for column in columns[at + 1 :]:
+        wide = sum(_room(each, least) for each in [*group, column])
+        if len(group) > len(lead) and wide > width():
+            yield group
+            group = list(lead)
+        group.append(column)
+    yield group
 
 
 def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
-    heads = ["\n".join(_lines(column)) for column in columns]
-    high = max(head.count("\n") for head in heads)
-    heads = ["\n" * (high - head.count("\n")) + head for head in heads]
+    heads = [_head(column) for column in columns]
+    high = max(map(len, heads))
+    lines = ["\n".join([""] * (high - len(head)) + head) for head in heads]
     cells = [column.written for column in columns]
     left = [at for at, column in enumerate(columns) if column.words]
     if not full and left:  # the widest words give way
@@ -306,7 +256,7 @@ def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
         at = max(left, key=lambda place: widths[place])
         room = max(_LEAST, width() - 4 - sum(widths) + widths[at])
         cells[at] = tuple(fitted(text, room) for text in cells[at])
-    found = _grid(heads, list(zip(*cells, strict=True)), left)
+    found = _grid(lines, list(zip(*cells, strict=True)), left)
     if any(column.foot for column in columns):
         found.add_row(*(_words(column.foot, "bold") for column in columns))
     return found
@@ -316,19 +266,16 @@ def _more(blocks: Iterable[Block]) -> str:
     """Titles of what a first screen leaves out."""
     found: list[str] = []
     for block in blocks:
-        if isinstance(block, Facts | Text | Table) and block.detail:
-            there = block.count if isinstance(block, Table) else len(_texts_of(block))
-            found += [re.split("[:,;]", block.title)[0]] if there and block.title else []
-        elif isinstance(block, Text) and block.first is not None:
-            texts = _texts_of(block)
-            found += [f"all {len(texts)} {block.title}"] if len(texts) > block.first else []
-        elif isinstance(block, Table) and block.count:
-            cut = block.first is not None and block.count > block.first
-            columns = any(column.detail for column in block.columns)
-            found += [f"all {block.count:,} {block.rows}"] if cut else []
-            found += ["more columns"] if columns and not cut else []
+        count, first, rows = 0, None, ""
+        if isinstance(block, Table):
+            count, first, rows = block.count, block.first, block.rows
+        elif isinstance(block, Text | Facts):
+            count = len(block.shown)
+            first, rows = getattr(block, "first", None), block.title
+        if count and getattr(block, "detail", False):
+            found += [re.split("[:,;]", block.title)[0]] if block.title else []  # type: ignore[union-attr]
+        elif first is not None and count > first:
+            found.append(f"all {count:,} {rows}")
+        elif isinstance(block, Table) and any(column.detail for column in block.columns):
+            found.append("more columns")
     return ", ".join(dict.fromkeys(f"{each[:1].lower()}{each[1:]}" for each in found))
-
-
-def _texts_of(block: Facts | Text) -> Sequence[object]:
-    return block.shown if isinstance(block, Facts) else [text for text in block.texts if text]

@@ -1,7 +1,6 @@
 """Tables as Parquet and CSV; a characterization as tables, jobs and overrides of a problem file.
 
-A CSV has one record per line. Text is quoted and no program takes it for a formula; numbers are
-written as short as they can be to be read back the same; nothing, NaN and infinity are empty.
+A CSV has one record per line; its cells are those of `planner.report.exports`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +20,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from planner.atomic_files import whole
-from planner.report.bill import harmless
-from planner.report.telemetry_words import (
-    USUAL_OVERLAP,
-    day,
-    instant,
-    measured,
-    most,
-    one_line,
-    span,
-    stated,
-)
-from planner.report.views.telemetry import value_of
-from planner.report.words import DAY_S, clean, counted, duration
+from planner.report import words as fmt
+from planner.report.exports import cell, quoted
+from planner.report.views.telemetry import USUAL_OVERLAP
 from planner.schema.analysis import Column
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
@@ -57,26 +44,9 @@ Values = Mapping[str, Sequence[Any]]
 
 def csv_text(values: Values) -> str:
     """A table as CSV."""
-    heads = ",".join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in values)
-    rows = zip(*(list(map(_cell, column)) for column in values.values()), strict=True)
+    heads = ",".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in values)
+    rows = zip(*(list(map(cell, column)) for column in values.values()), strict=True)
     return "\n".join([heads, *map(",".join, rows), ""])
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return float.__repr__(value) if math.isfinite(value) else ""
-    if isinstance(value, str):
-        return _quoted(value) if value else ""
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, Integral):
-        return str(int(value))
-    return "" if value is None else _cell(float(value) if isinstance(value, Real) else str(value))
-
-
-@lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    return '"' + harmless(text).replace('"', '""') + '"'
 
 
 def write_files(
@@ -119,7 +89,7 @@ def checkpoints_csv(record: Characterization, table: Table) -> bytes:
     for name, unit in CHECKPOINT_COLUMNS.items():
         values = table[name].tolist()
         if name == "start_s" and record.clock == "unix":
-            columns["start"] = [instant(value, record.clock) for value in values]
+            columns["start"] = [fmt.instant(value, record.clock) for value in values]
         columns[name] = list(map(float, values)) if unit else list(map(str, values))
     return csv_text(columns).encode()
 
@@ -132,7 +102,7 @@ def checkpoints_parquet(record: Characterization, table: Table) -> bytes:
             numbers = np.asarray(table[name], dtype=np.float64)
             arrays.append(pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers)))
         else:
-            texts = (clean(str(text), limit=None) or None for text in table[name].tolist())
+            texts = (fmt.clean(str(text), limit=None) or None for text in table[name].tolist())
             arrays.append(pa.array(list(texts), pa.string()))
         fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
     schema, stream = pa.schema(fields, metadata={"clock": record.clock}), io.BytesIO()
@@ -156,17 +126,13 @@ def fleet_csv(study: FleetStudy) -> bytes:
 def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
     for name, info in JobFound.model_fields.items():
         value = getattr(job, name)
+        if name in ("start_s", "end_s") and clock == "unix":
+            yield name.removesuffix("_s"), fmt.instant(value, clock)
         if "Measured" in str(info.annotation):
             for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
                 yield column, None if value is None else getattr(value, part)
-        elif name in ("start_s", "end_s"):
-            if clock == "unix":
-                yield name.removesuffix("_s"), instant(value, clock)
-            yield name, value
-        elif name == "segments":
-            yield name, len(value)
         else:
-            yield name, "; ".join(value) if name == "notes" else value
+            yield name, value
 
 
 # Parts of a problem file.
@@ -199,57 +165,46 @@ def overrides_yaml(calibration: Calibration) -> str:
     ]
     for each in calibration.overrides:
         now = f"; now {each.now}" if each.now else ""
-        about = f"{each.label}: {span(each.measured, each.unit)}{now}; {each.source}"
-        lines += [_comment(about), f"{_key(each.path)}: {value_of(each)}"]
+        about = f"{each.label}: {fmt.span(each.measured, each.unit)}{now}; {each.source}"
+        value = fmt.short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
+        lines += [_comment(about), f"{_key(each.path)}: {value}"]
     lines += [] if calibration.overrides else ["{}"]
     lines += [_comment(f"not measured: {text}") for text in calibration.not_measured]
     return "\n".join(lines) + "\n"
 
 
 def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
-    seen = f"from {day(job.start_s, record.clock)}, seen for {duration(job.observed_s)}"
-    yield "  " + _comment(f"{job.cluster}: {counted(job.checkpoints, 'checkpoint')} {seen}")
-    yield f"  - name: {_yaml_text(one_line(job.name, _NAME) or 'job')}"
-    parameters = f"{measured(job.parameters, 'parameters')}, {job.bytes_per_parameter:g} bytes each"
-    yield f"    # parameters: {stated(job.parameters, 'parameters')}  # implied: {parameters}"
+    seen = f"{fmt.counted(job.checkpoints, 'checkpoint')} in {fmt.duration(job.observed_s)}"
+    yield f"  - name: {_yaml_text(fmt.short(job.name, _NAME) or 'job')}"
+    yield "    " + _comment(f"{job.cluster}: {seen}")
+    size = f"{fmt.stated(job.size_gb, 'GB')}  # {fmt.span(job.size_gb, 'GB')}, implied parameters: "
+    every = f"{{policy: fixed, every: {fmt.stated(job.interval_s, 's')}}}"
+    top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
+    overlap = fmt.measured(job.overlap, "share") if job.resolved else fmt.most(job.overlap, "share")
+    rate = fmt.measured(job.write_gb_per_s, "GB/s")
     yield "    checkpoint:"
-    yield f"      size: {stated(job.size_gb, 'GB')}  # {span(job.size_gb, 'GB')}"
+    yield f"      size: {size}{fmt.measured(job.parameters, 'parameters')}"
     yield "      mode: async  # telemetry does not tell"
-    every = f"{{policy: fixed, every: {stated(job.interval_s, 's')}}}"
-    yield f"      interval: {every}  # {span(job.interval_s, 's')}"
-    yield f"      max_overlap: {_limit(job)}"
+    yield f"      interval: {every}  # {fmt.span(job.interval_s, 's')}"
+    yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
     yield f"    {_failures(record, job)}"
     yield from (f"    {_comment(text)}" for text in job.notes)
-
-
-def _limit(job: JobFound) -> str:
-    """A limit that the job keeps to: the usual one where it does, and what was measured."""
-    top = max(job.overlap.value, job.overlap.high or 0.0)
-    usual = top <= USUAL_OVERLAP
-    limit = 100 * USUAL_OVERLAP if usual else min(100, math.ceil(100 * top))
-    text = "usual; measured" if usual else "as measured:"
-    overlap, drain = most(job.overlap, "share"), most(job.drain_s, "s")
-    if job.resolved:
-        overlap, drain = measured(job.overlap, "share"), measured(job.drain_s, "s")
-    rate = measured(job.write_gb_per_s, "GB/s")
-    return f"{limit:g} %  # {text} {overlap}, drain {drain} at {rate}"
 
 
 def _failures(record: Characterization, job: JobFound) -> str:
     """The failure rate where a number of GPUs is known, else how to get it."""
     if job.mtti_s is None or job.mtti_s.value <= 0:
-        return f"# failures: no restart seen in {duration(job.observed_s)}"
-    every = f"a restart every {measured(job.mtti_s, 's')}"
-    found = record.calibration
+        return f"# failures: no restart seen in {fmt.duration(job.observed_s)}"
+    found, every = record.calibration, f"a restart every {fmt.measured(job.mtti_s, 's')}"
     if found is None or not found.gpus or found.job != job.name:
         seconds = f"{job.mtti_s.value:.0f} s"
         return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
-    rate = DAY_S / (job.mtti_s.value * found.gpus)
+    rate = fmt.DAY_S / (job.mtti_s.value * found.gpus)
     return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
 
 
 def _comment(text: str) -> str:
-    return f"# {one_line(text, _COMMENT)}"
+    return f"# {fmt.short(text, _COMMENT)}"
 
 
 def _yaml_text(text: str) -> str:
@@ -258,4 +213,4 @@ def _yaml_text(text: str) -> str:
 
 
 def _key(path: str) -> str:
-    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(one_line(path))
+    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(fmt.short(path, _COMMENT))

@@ -1,4 +1,4 @@
-"""Numbers, changes and lists as people read them; strings of users fit for files that others open.
+"""Numbers, changes and lists as people read them; texts of users fit for files that others open.
 
 What reorders letters (U+202A to U+202E, U+2066 to U+2069) is stripped like control characters: a
 part number or an amount could read otherwise than it is. Marks of direction (U+200E, U+200F,
@@ -11,16 +11,18 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner import currency
 from planner.currency import USD, Currency, currency_among, currency_of
 from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
-from planner.schema.plan import Line, NextStep, ObjectiveReport, Plan
+from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
     from planner.schema.analysis import RulesTable, Study
     from planner.schema.explanation import Breach
+    from planner.schema.telemetry import Measured
 
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""
@@ -92,10 +94,14 @@ def about(value: float) -> str:
 def plain(value: float, unit: str = "") -> str:
     """A number with as many digits as its size needs."""
     size = abs(value)
-    if 0 < size < 0.01:
-        return f"{value:.3g} {unit}".rstrip()
-    digits = 0 if float(value).is_integer() or size >= 10_000 else 1 if size >= 100 else 2
-    return f"{value:,.{digits}f} {unit}".rstrip()
+    digits = 0 if size >= 10_000 else 1 if size >= 100 else 2
+    text = f"{value:.3g}" if 0 < size < 0.01 else f"{value:,.{digits}f}"
+    return f"{_without_zeros(text)} {unit}".rstrip()
+
+
+def _without_zeros(text: str) -> str:
+    """A decimal number without zeros at its end."""
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def years(count: float) -> str:
@@ -110,33 +116,11 @@ def days(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """A time span in the unit that suits it."""
-    for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {unit}"
-    return f"{seconds:,.1f} s" if seconds >= 0.05 else f"{seconds:.2g} s"
-
-
-def size(gigabytes: float) -> str:
-    """A data size in GB, TB or PB."""
-    for scale, unit in ((1e6, "PB"), (1e3, "TB")):
-        if gigabytes >= scale:
-            return f"{gigabytes / scale:,.2f} {unit}"
-    return f"{gigabytes:,.1f} GB" if gigabytes >= 0.95 else f"{gigabytes:.2g} GB"
+    return significant(seconds, "s")
 
 
 MW_FROM_KW = 10_000
 """Power above so many kW is written in MW."""
-
-
-def power(kw: float) -> str:
-    """Power in kW, in MW where it is large."""
-    return megawatts(kw) if kw > MW_FROM_KW else f"{kw:,.{0 if float(kw).is_integer() else 1}f} kW"
-
-
-def megawatts(kw: float) -> str:
-    """Power in MW, to the kW below 100 MW."""
-    text = f"{kw / 1000:,.{1 if kw >= 1e5 else 3}f}"
-    return f"{text.rstrip('0').rstrip('.')} MW"
 
 
 def ratio(amount: float) -> str:
@@ -149,11 +133,6 @@ def money(amount: float | None) -> str:
     return currency.short(amount)
 
 
-def millions(amount: float | None) -> str:
-    """An amount in millions, or the large unit of its currency, for tables with the unit above."""
-    return "-" if amount is None else f"{amount / currency_of(amount).large[0]:,.2f}"
-
-
 COUNTED = {
     "systems": "system",
     "units": "unit",
@@ -164,20 +143,18 @@ COUNTED = {
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with a plan's unit."""
+    """A figure with its unit."""
     if unit == "share":
-        return percent(value)
+        return f"{100 * value:,.4g} %"
     if unit == "USD" and 0.0 < abs(value) < 1.0:
         return ratio(value)
     if unit in ("USD", "USD/year"):
         return money(value) + ("/year" if unit == "USD/year" else "")
-    if unit == "s":
-        return duration(value)
+    if unit in ("s", "GB"):
+        return significant(value, unit)
     if unit == "kW" and value > MW_FROM_KW:
-        return power(value)
-    unit = COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit)
-    digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
-    return f"{value:,.{digits}f} {unit}"
+        return plain(value / 1000.0, "MW")
+    return plain(value, COUNTED.get(unit, unit) if value == 1 else currency_of(value).named(unit))
 
 
 # Shares and changes.
@@ -197,25 +174,16 @@ def gap(share: float | None) -> str:
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
 
 
-LEAST_TOLD = 5e-7
-"""Relative difference that counts as none."""
-
-
-def relative(share: float) -> str:
-    """The size of a relative difference, with more digits the smaller it is."""
-    size = abs(share)
-    if size < LEAST_TOLD:
-        return "0 %"
-    digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
-    return f"{100 * size:,.{digits}f} %"
-
-
-def signed(share: float | None) -> str:
-    """A relative difference with its sign, a dash where it is unknown."""
+def relative(share: float | None, *, signed: bool = False) -> str:
+    """A relative difference, with more digits the smaller it is; a dash where it is unknown."""
     if share is None:
         return "-"
-    sign = "" if abs(share) < LEAST_TOLD else "+" if share > 0 else "-"
-    return f"{sign}{relative(share)}"
+    size = abs(share)
+    if size < 5e-7:
+        return "0 %"
+    digits = 1 if size >= 0.01 else 2 if size >= 0.001 else 3 if size >= 5e-6 else 4
+    sign = ("+" if share > 0 else "-") if signed else ""
+    return f"{sign}{100 * size:,.{digits}f} %"
 
 
 def changed_by(change: float | None, unit: str) -> str:
@@ -246,21 +214,10 @@ def write_figure(value: float | str | None, unit: str) -> str:
     """A figure as a table shows it, without its unit where titles have that."""
     if value is None or isinstance(value, str):
         return value or "-"
-    if unit in ("USD", "USD/year"):
-        return money(value)
-    if unit == "s":
-        return duration(value)
     if unit == "share":
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
-    return plain(value)
-
-
-def valued(value: float | str, unit: str) -> str:
-    """A figure with its unit, as a sentence states it."""
-    text = write_figure(value, unit)
-    if isinstance(value, str) or unit in _BY_ITSELF:
-        return text
-    return f"{text} {currency_of(value).named(unit)}"
+    unit = unit.removesuffix("/year")
+    return quantity(value, unit) if unit in ("USD", "s") else plain(value)
 
 
 def write_in(money: Currency, value: float | str | None, unit: str) -> str:
@@ -268,11 +225,6 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
     if "USD" in unit and isinstance(value, (int, float)):
         value = money.of(value)
     return write_figure(value, unit)
-
-
-def exact_amount(value: float, unit: str) -> str:
-    """A figure with its unit, in as many decimals as give it exactly or nearly."""
-    return scale([value], unit.replace("1/", "per ")).with_unit(value)
 
 
 def breach_text(breach: Breach) -> str:
@@ -370,24 +322,6 @@ def amount_of(name: str, value: float) -> str:
     return money(value) if unit == "USD" else f"{value:,.2f} {unit}".rstrip()
 
 
-def status(plan: Plan) -> str:
-    """The quality of a plan: faults, or its proof and the distance from the best."""
-    words, goal = STATUS_WORDS[plan.status], plan.objective
-    against = [each.text for each in plan.verdict if each.code != "search"]
-    cut = [each.text for each in plan.verdict if each.code == "search"]
-    if against:
-        unproven = [] if plan.status == "optimal" else [words]
-        faults = [*unproven, *against, *(cut if not unproven else [])]
-        return f"not to be built: {'; '.join(faults)}"
-    if cut and plan.status == "optimal":
-        return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
-    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
-        return words
-    side = "below" if goal.sense == "maximize" else "above"
-    best = "" if goal.best is None else f" of {amount_of(goal.name, goal.best)}"
-    return f"{gap(goal.given_away)} {side} the {words}{best}"
-
-
 def proof(goal: ObjectiveReport) -> str:
     """Incumbent, bound and gap of the objective."""
     name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
@@ -396,50 +330,6 @@ def proof(goal: ObjectiveReport) -> str:
     if goal.bound is not None:
         bound = f"bound {amount_of(goal.name, goal.bound)}, gap {gap(goal.gap)}"
     return f"{name}: incumbent {amount_of(goal.name, best)}, {bound}"
-
-
-def program_proof(goal: ObjectiveReport) -> str:
-    """Bound by the integer program; empty where none was run."""
-    found = goal.program
-    if found is None:
-        return ""
-    solver = {"highs": "HiGHS", "cbc": "CBC"}[found.solver]
-    text = f"integer program (PuLP, {solver}; {found.variables:,} variables, {found.rows:,} rows): "
-    if found.form == "demands":
-        return text + "demands of the operating point, no bound on useful work"
-    return text + (
-        "no bound" if found.bound is None else f"bound {amount_of(goal.name, found.bound)}"
-    )
-
-
-def given_away(plan: Plan) -> str:
-    """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
-    goal = plan.objective
-    if not gives_away(goal) or goal.given_away is None:
-        return ""
-    less = "less" if goal.sense == "maximize" else "more"
-    text = f"within tolerance: {gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
-    capex = None if plan.totals is None else plan.totals.capex_usd
-    if goal.best_capex_usd is not None and capex is not None:
-        saved = goal.best_capex_usd - capex
-        text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
-    if goal.given_away <= goal.indifference * 1.001:
-        end = "maximum" if goal.sense == "maximize" else "minimum"
-        return f"{text}; set `indifference: 0` for the {end}"
-    return f"{text} (policy.prefer, objective.indifference)"
-
-
-def next_step(plan: Plan, step: NextStep) -> str:
-    """The next useful number of GPU systems: its gain and its needs."""
-    goal = plan.objective
-    models = {line.sku: product(line) for line in plan.lines}
-    gain = step.value - (goal.value or 0.0)
-    amount = money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
-    needs = [
-        quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
-        for need in step.needs
-    ]
-    return f"+{step.systems:,} {models[step.sku]}: {amount}, needs {listed(needs)}"
 
 
 # Studies.
@@ -479,19 +369,21 @@ def ended(statuses: Mapping[str, int]) -> str:
 
 _SIZES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
+    "GB": ((1e6, 1e6, "PB"), (1e3, 1e3, "TB")),
+    "parameters": ((1e12, 1e12, "T"), (1e9, 1e9, "B"), (1e6, 1e6, "M")),
     "share": ((0.0, 0.01, "%"),),
 }
-"""By unit: largest figure from which a larger unit is used, its size and name."""
+"""By unit: least figure from which a larger unit is used, its size and name."""
 
-BARE = ("", "1", "number")
-"""Units of figures that have none."""
+BARE = ("", "1", "number", "parameters")
+"""Units of figures that are not written."""
 
 _EXACT_DIGITS, _MOST_DIGITS = 4, 9
 _RESULT_DIGITS = 5
 _SHORT_DIGITS = 2
 """Decimals of a time in a larger unit: one that needs more is told in a smaller unit."""
 
-_EXACT, _NEAR = 1e-12, 5e-4
+_EXACT, _NEAR = 1e-12, 2e-4
 
 
 class Scale(NamedTuple):
@@ -555,19 +447,100 @@ def _named(unit: str) -> str:
 
 def decimals(values: Sequence[float]) -> int:
     """The fewest decimals that give the figures exactly, or near enough and all apart."""
-    distinct = sorted({value for value in values if math.isfinite(value)})
-    for digits in range(_EXACT_DIGITS + 1):
-        if _within(distinct, digits, _EXACT):
-            return digits
-    for digits in range(_MOST_DIGITS):
-        if _within(distinct, digits, _NEAR) and _apart(distinct, digits):
-            return digits
-    return _MOST_DIGITS
+    distinct = {value for value in values if math.isfinite(value)}
+
+    def within(digits: int, share: float) -> bool:
+        return all(abs(round(value, digits) - value) <= share * abs(value) for value in distinct)
+
+    exact = (digits for digits in range(_EXACT_DIGITS + 1) if within(digits, _EXACT))
+    near = (
+        digits
+        for digits in range(_MOST_DIGITS)
+        if within(digits, _NEAR) and len({round(v, digits) for v in distinct}) == len(distinct)
+    )
+    return next(exact, next(near, _MOST_DIGITS))
 
 
-def _within(values: Sequence[float], digits: int, share: float) -> bool:
-    return all(abs(round(value, digits) - value) <= share * abs(value) for value in values)
+# Measured figures of telemetry.
 
 
-def _apart(values: Sequence[float], digits: int) -> bool:
-    return len({round(value, digits) for value in values}) == len(values)
+def _sized(value: float, unit: str) -> tuple[float, str]:
+    """The unit that suits a figure: its size and name."""
+    for least, size, name in _SIZES.get(unit, ()):
+        if abs(value) >= least:
+            return size, name
+    return 1.0, _named(unit)
+
+
+def significant(value: float | None, unit: str) -> str:
+    """A figure to three digits, with the unit that suits it."""
+    if value is None or not math.isfinite(value):
+        return "not known"
+    size, name = _sized(value, unit)
+    value /= size
+    digits = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-9)) if value else 0
+    return f"{_without_zeros(f'{value:,.{digits}f}')} {name}".rstrip()
+
+
+def stated(found: Measured | float, unit: str) -> str:
+    """A figure to four digits as a problem file takes it: times in seconds, no separators."""
+    value = found if isinstance(found, float) else found.value
+    size, name = (1.0, "s") if unit == "s" else _sized(value, unit)
+    return f"{float(f'{value / size:.4g}'):.10g} {name}".rstrip()
+
+
+def measured(found: Measured | None, unit: str) -> str:
+    """A figure with its range: ``13.8 TB ±0.3 %``, or its ends where wide; a dash for none."""
+    if found is None or not math.isfinite(found.value):
+        return "-"
+    text, (low, high) = significant(found.value, unit), _ends(found)
+    if low is None or high is None:
+        end = f" (≥ {significant(low, unit)})" if low is not None else ""
+        return text + (f" (≤ {significant(high, unit)})" if high is not None else end)
+    half = (high - low) / 2
+    if half > 0.1 * abs(found.value):
+        return f"{text} ({significant(low, unit)} to {significant(high, unit)})"
+    if unit == "share":
+        return f"{100 * found.value:.1f} ±{max(100 * half, 0.1):.1g} %"
+    return f"{text} ±{max(100 * half / found.value, 0.1):.2g} %" if half > 0 else text
+
+
+def most(found: Measured, unit: str) -> str:
+    """A figure that is only known to be no more than this."""
+    high = found.value if found.high is None else max(found.value, found.high)
+    return f"< {significant(high, unit)}"
+
+
+def span(found: Measured, unit: str) -> str:
+    """The range of a figure, as `stated`."""
+    low, high = _ends(found)
+    if low is not None and high is not None:
+        return f"{stated(low, unit)} to {stated(high, unit)}"
+    if high is not None:
+        return f"at most {stated(high, unit)}"
+    return "range not known" if low is None else f"at least {stated(low, unit)}"
+
+
+def _ends(found: Measured) -> tuple[float | None, float | None]:
+    low, high = (
+        end if end is not None and math.isfinite(end) else None for end in (found.low, found.high)
+    )
+    return low, high
+
+
+def moment(seconds: float, clock: str, *, day: bool = False) -> str:
+    """A time on a trace's clock: the minute or the day in UTC, or the time after its zero."""
+    date = instant(seconds, clock)
+    if date is None:
+        return f"{duration(seconds)} after zero"
+    return date[:10] if day else date[:16].replace("T", " ")
+
+
+def instant(seconds: float, clock: str) -> str | None:
+    """A time as ISO 8601 in UTC, None where the trace has no dates."""
+    if clock != "unix":
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat("T", "milliseconds")[:-6] + "Z"
+    except (OverflowError, ValueError, OSError):
+        return None

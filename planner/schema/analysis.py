@@ -26,12 +26,7 @@ class Measure(Record):
 
 
 class RuleRow(Record):
-    """One way to size the storage, and the best plan that it allows.
-
-    ``own``: the problem itself asks for it. ``status`` is None where there was nothing to solve.
-    ``difference``: excess of ``measured`` over the demand law's plan, as a share; below the gap it
-    means nothing.
-    """
+    """One way to size the storage (``own``: the problem's), and the best plan that it allows."""
 
     group: Literal["demand", "rule", "mode"]
     name: str
@@ -135,21 +130,16 @@ class Comparison(Shown, InCurrency):
 
 
 class Way(Record):
-    """A direction in which a plan is extreme; ``setting`` None where a problem file cannot ask for
-    it.
-    """
+    """A direction in which a plan is extreme, and the settings that ask for it."""
 
     name: str
     label: str
     detail: str = ""
-    setting: tuple[str, ...] | None = ()
+    setting: tuple[str, ...] = ()
 
 
 class Alternative(Record):
-    """A complete verified plan within the tolerance of the best.
-
-    ``shortfall``: largest distance behind the bound of the best, as a share.
-    """
+    """A verified plan, ``shortfall`` behind the bound, ``distance`` from the plans before it."""
 
     ways: tuple[Way, ...]
     plan: Plan
@@ -205,11 +195,7 @@ VARIED = "objective, which varies"
 
 
 class Study(Shown, InCurrency):
-    """Head of every sensitivity study.
-
-    ``base``: best objective of the unchanged problem; ``gap_asked``: largest distance between a
-    value and its bound, as a share; ``products``: names by item id.
-    """
+    """Head of every analysis; ``base``: best objective of the unchanged problem."""
 
     schema_version: int = SENSITIVITY_SCHEMA_VERSION
     problem: str
@@ -248,17 +234,12 @@ class Sweep(Study):
 
 
 class FrontierPoint(Record):
-    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``.
-
-    It is the best plan from ``from_x`` to ``to_x`` (None: the open end), to the gap asked for.
-    """
+    """A Pareto-optimal plan: for no more ``x`` there is no more ``y`` than ``bound``."""
 
     x: InX
     y: InY
     bound: InY
     gap: float
-    from_x: InX
-    to_x: InX | None
     counts: dict[str, int]
     gpus_in_use: int
     goodput: float
@@ -279,11 +260,7 @@ class FrontierMark(Record):
 
 
 class Frontier(Study):
-    """Pareto frontier of useful work against an axis, every point proven.
-
-    ``x_name``: delivered write bandwidth bought, capex or facility power. ``knee`` and ``best``:
-    places in ``points`` of the strongest bend and the most useful work. ``marks``: vendors' rules.
-    """
+    """Pareto frontier of useful work; ``knee`` and ``best`` are places in ``points``."""
 
     kind: Literal["frontier"] = "frontier"
     status: Status
@@ -295,7 +272,6 @@ class Frontier(Study):
     points: tuple[FrontierPoint, ...]
     knee: int | None = None
     best: int | None = None
-    knee_rule: str = ""
     marks: tuple[FrontierMark, ...] = ()
     message: str | None = None
 
@@ -313,11 +289,7 @@ class End(Record):
 
 
 class Swing(Record):
-    """Best objective as one input goes from low to high, all else unchanged.
-
-    ``width``: distance of both objectives, proven to lie between ``least_width`` and
-    ``most_width``.
-    """
+    """Best objective as one input goes from low to high; ``width``: distance of both."""
 
     path: str
     label: str
@@ -326,8 +298,6 @@ class Swing(Record):
     low: End
     high: End
     width: InUnitOfGoal | None = None
-    least_width: InUnitOfGoal | None = None
-    most_width: InUnitOfGoal | None = None
 
 
 class Tornado(Study):
@@ -340,10 +310,7 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An uncertain input: its distribution in words, and the range drawn.
-
-    Unit "x": factors of present values; "choice": places in the distribution, from 1 on.
-    """
+    """An uncertain input; unit "x": factors, "choice": places in the distribution, from 1 on."""
 
     path: str
     label: str
@@ -372,12 +339,7 @@ class Percentiles(Record):
 
 
 class CandidatePlan(Record):
-    """A plan that is best somewhere, kept in every scenario; only its operation is decided again.
-
-    Regret: distance behind the best plan known of a scenario, as a share, 1 where a limit breaks.
-    ``worst``: value in its worst scenario; ``feasible``: share of scenarios within every limit;
-    ``best_in``: scenarios without a better plan. Scenarios without any plan are left out.
-    """
+    """A purchase kept in every scenario; regret: share behind the best there, 1: a limit breaks."""
 
     name: str
     counts: dict[str, int]
@@ -402,10 +364,7 @@ class Index(Record):
 
 
 class Uncertain(Study):
-    """Best plans and regret of purchases where inputs are not known exactly.
-
-    ``outcomes``: of the best plan of each scenario; ``least_regret``: place in ``candidates``.
-    """
+    """Best plans of scenarios, and regret of purchases where inputs are not known exactly."""
 
     kind: Literal["uncertain"] = "uncertain"
     status: Status

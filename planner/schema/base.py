@@ -64,7 +64,7 @@ class Unit:
     def _range_text(self, value: object) -> str:
         unit = "" if self.dimension.unit == "1" else f" {self.dimension.unit}"
         lower = "more than" if self.open_low else "at least"
-        upper = "" if self.high == units.HUGE else f" and at most {self.high:g}{unit}"
+        upper = "" if self.high == units.HUGE else f" and at most {self.high:,.9g}{unit}"
         return f"{value} is out of range: expected {lower} {self.low:g}{unit}{upper}"
 
     def _least_text(self, value: object) -> str:
@@ -119,11 +119,7 @@ WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
 
 @dataclass(frozen=True)
 class InUnit:
-    """Annotation of a figure of a result: path of the field with its unit.
-
-    The path starts at the record, or at the nearest enclosing one with such a field, of class
-    ``of``.
-    """
+    """Mark of a figure: path of its unit, from the nearest enclosing record (``of``)."""
 
     path: str = "unit"
     of: str = ""
@@ -168,6 +164,13 @@ def with_field(model: AnyModel, name: str, value: object) -> AnyModel:
     return new
 
 
+def refuse(*rules: tuple[object, str]) -> None:
+    """Raise ValueError with the message of the first rule whose first part holds."""
+    for broken, message in rules:
+        if broken:
+            raise ValueError(message)
+
+
 class Record(BaseModel):
     """A frozen part of a result; keys it does not know are refused."""
 
@@ -210,10 +213,7 @@ AnyT = TypeVar("AnyT")
 
 @dataclass(frozen=True)
 class Visible:
-    """Mark of a field of a plan that leaves the house, where an edition shows such prices.
-
-    Fields without a mark stay internal; free text has none.
-    """
+    """Mark of a field that leaves the house where an edition shows such prices."""
 
     prices: Prices = "none"
 
@@ -230,3 +230,13 @@ Discounted = Annotated[AnyT, Visible("discount")]
 
 class PlanModel(Record):
     """A frozen part of a plan; each field that a customer may see is marked (`Visible`)."""
+
+
+def is_none(value: object) -> bool:
+    """True if a value is not known: its field is left out of files."""
+    return value is None
+
+
+def is_empty(value: object) -> bool:
+    """True if a value is 0 or empty: its field is left out of files."""
+    return not value

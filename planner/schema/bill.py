@@ -27,11 +27,7 @@ Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", examples=["EUR"])]
 
 
 class QuoteLine(Record):
-    """One row of a quote, in its currency.
-
-    ``cells``: the cell of each figure; ``currency``: that of the line where it names one;
-    ``hidden`` in the file; ``remarks``: what is odd about it.
-    """
+    """One row of a quote, in its currency, with the cell of each figure and remarks."""
 
     sheet: str
     row: int
@@ -66,11 +62,7 @@ class QuoteSum(Record):
 
 
 class Asked(Record):
-    """A product that no catalog has, and the figures that a plan needs of it.
-
-    ``known``: figures that the vendor states, by their place in a catalog; ``cells``: places in the
-    file; ``figures``: figures still missing.
-    """
+    """A product that no catalog has: figures that the vendor states, and those still missing."""
 
     part_number: str
     description: str
@@ -97,11 +89,7 @@ class Quoted(Record):
 
 
 class Quote(Record):
-    """A quote read from a vendor's file; dates are empty where they are not clear.
-
-    ``usd_per_unit``: the rate of exchange; ``columns``: the column of each figure; ``decimal``:
-    form of numbers that are texts.
-    """
+    """A quote read from a vendor's file; dates are empty where they are not clear."""
 
     schema_version: int = QUOTE_SCHEMA_VERSION
     vendor: str
@@ -121,20 +109,14 @@ class Quote(Record):
 
 
 class QuoteMap(Model):
-    """Layout of a vendor's quotes, given or as an import found it.
-
-    ``columns``: headers in the file; ``items``: catalog item of a part number or description;
-    ``leave_out``: rows that are no lines; ``quantities``: of products priced without one.
-    """
+    """Layout of a vendor's quotes: headers by figure, items by part number or description."""
 
     quote_map: Text
     columns: dict[QuoteField, Text] = {}
     currency: Currency | None = None
     decimal: Literal["point", "comma"] | None = None
     date: Day | None = None
-    sheets: tuple[Text, ...] = ()
     items: dict[Text, Identifier] = {}
-    leave_out: tuple[Text, ...] = ()
     quantities: dict[Text, PositiveWhole] = {}
 
 
@@ -203,7 +185,6 @@ class BillLine(Record):
     weight_kg: float | None = _column("weight of all in place")
     role: str | None = _column("purpose of a companion")
     notes: tuple[str, ...] = _column("remarks of catalog and price book")
-    length_m: None = _column("empty: cables are not ordered by length")
     unit_list_low: float | None = _price("least it is expected to be")
     unit_list_high: float | None = _price("most it is expected to be")
     subscription_per_year_low: float | None = _price(
@@ -306,10 +287,7 @@ class Lack(Record):
 
 
 class BreakEven(Record):
-    """Break-even price of a whole bid: share of its quote, and USD.
-
-    At ``share`` of its prices the bid, planned again, ranks first, at ``not_at`` it does not.
-    """
+    """Share of its quote at which a bid ranks first, and USD; at ``not_at`` it does not."""
 
     share: float | None
     usd: float | None
@@ -318,13 +296,7 @@ class BreakEven(Record):
 
 
 class Bid(Record):
-    """One bid, evaluated on the problem.
-
-    ``quoted_usd``: total of its file without taxes. ``state`` is "open", with reasons, where it is
-    not known well enough. ``breaches``: broken limits; ``against``: other broken rules;
-    ``lacks_usd``: missing items at the book's rates. ``unread``: cells of lines and totals that
-    were not understood: money that is in no figure of the bid.
-    """
+    """One bid, evaluated; ``state`` is "open", with reasons, where it is not known well enough."""
 
     key: str
     vendor: str
@@ -359,10 +331,7 @@ class Award(Record):
 
 
 class Mix(Record):
-    """The best award of lots among the bids, and its proof.
-
-    ``tried`` awards were planned; ``proven``: all of them, each to its optimum or infeasibility.
-    """
+    """The best award of lots among the bids; ``proven``: each award to its end."""
 
     awards: tuple[Award, ...]
     bids: tuple[str, ...]

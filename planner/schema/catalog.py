@@ -1,5 +1,6 @@
 """Catalogs: products, with source and confidence of every figure. No prices."""
 
+import math
 from functools import cache
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
@@ -26,6 +27,7 @@ from planner.schema.base import (
     Text,
     Weight,
     WriteVolume,
+    refuse,
 )
 
 Confidence = Literal["high", "medium", "low"]
@@ -104,11 +106,7 @@ class Throughput(Figure[Bandwidth]):
 
 
 class Provides(Model):
-    """Supply of one unit: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
-
-    ``write`` is sustained, ``burst_write`` the rate for ``burst_window`` until its buffers are
-    full; they empty at the sustained rate.
-    """
+    """Supply of one unit; ``write`` is sustained, ``burst_write`` holds for ``burst_window``."""
 
     gpus: Figure[PositiveWhole] | None = None
     read: Throughput | None = None
@@ -149,10 +147,8 @@ class PortSplit(Model):
 class Port(Cited):
     """The ports of one unit on one network; ``rails`` separate leaves.
 
-    ``rail_group`` systems make up a unit, whose ports on a rail stay on one leaf and whose leaves
-    of a rail have spines of their own. ``split``: a port in a fabric of several planes.
-    ``transceiver``: where it is not the switch's usual system end; ``form``: plug, where switches
-    have links of their own.
+    The ports of ``rail_group`` systems on a rail stay on one leaf. ``split``: one port to each of
+    several planes; ``form``: plug, where switches have links of their own.
     """
 
     count: PositiveWhole
@@ -190,10 +186,7 @@ class FormLink(Link):
 
 
 class PortGroup(Model):
-    """One way to use the whole front panel: ``count`` ports of one speed.
-
-    ``forms``: links to ports of other forms. Ports slower than ``down_to`` find no link.
-    """
+    """One use of the whole front panel: ``count`` ports of one speed, none below ``down_to``."""
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     slowest_gbit_per_s: LinkSpeed | None = Field(default=None, alias="down_to")
@@ -211,19 +204,8 @@ class PortGroup(Model):
         return slowest <= speed_gbit_per_s <= self.speed_gbit_per_s
 
 
-def check_range(value: float, low: float | None, high: float | None) -> None:
-    """Raise ValueError where a value does not lie in its range."""
-    if low is not None and low > value:
-        raise ValueError(f"low {low:.4g} is more than {value:.4g}")
-    if high is not None and high < value:
-        raise ValueError(f"high {high:.4g} is less than {value:.4g}")
-
-
 class PowerPoint(Cited):
-    """A published power set point of a GPU system: throughput under a GPU power cap.
-
-    ``throughput``: remaining share of a job's rate, with its range.
-    """
+    """A published set point: remaining share of a job's rate under a GPU power cap."""
 
     gpu_cap: PositiveShare
     throughput: PositiveShare
@@ -234,15 +216,13 @@ class PowerPoint(Cited):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        check_range(self.throughput, self.low, self.high)
+        inside = (self.low or 0.0) <= self.throughput <= (self.high or 1.0)
+        refuse((not inside, "throughput lies between low and high"))
         return self
 
 
 class Achieved(Cited):
-    """Rate of a GPU in training: model FLOP/s, measured on ``gpus`` GPUs.
-
-    ``model`` names a model, or a class (``dense``, ``moe``) with its published range.
-    """
+    """Model FLOP/s of a GPU in training of a model or a class (``dense``, ``moe``), measured."""
 
     model: Text
     precision: Precision
@@ -253,7 +233,8 @@ class Achieved(Cited):
 
     @model_validator(mode="after")
     def _in_range(self) -> Self:
-        check_range(self.rate_tflops, self.low_tflops, self.high_tflops)
+        inside = (self.low_tflops or 0.0) <= self.rate_tflops <= (self.high_tflops or math.inf)
+        refuse((not inside, "the rate lies between low and high"))
         return self
 
 
@@ -377,11 +358,7 @@ class Family(Model):
 
 
 class Item(Model):
-    """A product as its vendor describes it.
-
-    Storage of ``tier`` bulk holds data sets and archives. ``reach``: longest link of a transceiver
-    or cable.
-    """
+    """A product as its vendor describes it; ``reach``: longest link of a transceiver or cable."""
 
     id: Identifier
     vendor: Text

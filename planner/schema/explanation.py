@@ -16,9 +16,7 @@ AUDIT_SCHEMA_VERSION = 1
 
 
 class Check(Record):
-    """One check: subject and result; ``findings``: wrong figures and broken limits with their
-    place.
-    """
+    """One check: subject and result, with wrong figures and broken limits by place."""
 
     name: CheckName
     result: CheckResult
@@ -27,10 +25,7 @@ class Check(Record):
 
 
 class Verification(Shown, Record):
-    """A plan file, checked; skipped checks do not count.
-
-    ``value`` and ``bound``: those of the ``solver`` that proved the bound again, None without.
-    """
+    """A plan file, checked; ``value`` and ``bound``: proven again by ``solver``."""
 
     schema_version: int = VERIFICATION_SCHEMA_VERSION
     plan: str
@@ -44,11 +39,7 @@ class Verification(Shown, Record):
 
 
 class Edit(Record):
-    """A changed cell of a workbook.
-
-    ``kind``: owner of the input; ``key``: catalog id of a line, section, number and column of an
-    added line, else the name of the figure or limit.
-    """
+    """A changed cell of a workbook; ``key``: item, section or name of the figure or limit."""
 
     sheet: str
     cell: str
@@ -110,12 +101,9 @@ class Stale(Record):
 
 
 class Audit(Shown, Record):
-    """An edited workbook, re-computed and compared.
+    """An edited workbook, re-computed, beside the ``best`` plan under the edited inputs.
 
-    ``edited``: the plan of the workbook with the companions it needs, None with a ``reason``.
-    ``best``: the best plan under the edited inputs. ``shortfall``: distance of the edited plan from
-    it, as a share, negative where it breaks limits. ``sheet_capex_usd``: the bill with the counts
-    of the workbook. ``remarks``: choices that the planner would make otherwise.
+    ``shortfall``: distance from the best; ``sheet_capex_usd``: with the workbook's counts.
     """
 
     schema_version: int = AUDIT_SCHEMA_VERSION
@@ -143,10 +131,7 @@ InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
 
 
 class Forced(Record):
-    """The best plan with something else forced by ``setting``.
-
-    ``loss``: share by which its objective is worse than the plan's, negative within the gap.
-    """
+    """The best plan with something else forced; ``loss``: share worse than the plan."""
 
     kind: ForcedKind
     key: str
@@ -159,11 +144,7 @@ class Forced(Record):
 
 
 class BreakEven(Record):
-    """Highest price at which an item is part of a plan as good as the best without it.
-
-    "As good": the objective first, then capex. At ``enters_at_usd`` such a plan is known, at
-    ``not_at_usd`` and above none exists: both proven, for a unit after discount.
-    """
+    """Highest price at which an item is in a plan as good as the best without it."""
 
     outcome: Literal["found", "no_price_helps", "not_computed"]
     enters_at_usd: float | None = None
@@ -174,12 +155,7 @@ class BreakEven(Record):
 
 
 class Item(Record):
-    """Why an item of the catalogs is not in the plan.
-
-    ``left_out``: it cannot be planned; ``no_plan`` holds a unit; ``worse`` by a share from
-    ``at_least`` to ``at_most``; ``as_good``, but ``extra_capex_usd`` more or later in the order of
-    ties; ``open``. ``exact``: the best plan with it is proven. Prices are today's, of a unit.
-    """
+    """Why an item is not in the plan; worse by ``at_least`` to ``at_most``, as a share."""
 
     sku: str
     model: str
@@ -207,11 +183,7 @@ class WhyNot(Record):
 
 
 class Moved(Record):
-    """The best objective with a limit a step looser or tighter, all else unchanged.
-
-    The true change lies between ``change_least`` and ``change_most``. ``known``: ``solved`` anew,
-    the ``plan_fits``, ``no_limit_helps``, ``no_plan``, ``at_its_end``, ``not_decided``.
-    """
+    """The best objective with a limit a step looser or tighter, all else unchanged."""
 
     to_text: str
     setting: str
@@ -224,8 +196,7 @@ class Moved(Record):
 
 
 class NextStep(Record):
-    """Least loosening of a limit that pays: at ``to_text`` a plan is better by ``gain``, at
-    ``short_text`` none is."""
+    """Least loosening of a limit that pays, and the largest that does not."""
 
     to_text: str
     short_text: str
@@ -258,11 +229,7 @@ class Without(Record):
 
 
 class Explanation(Shown, Record):
-    """Why this plan, or why none (``plan.infeasibility``).
-
-    ``value``, ``bound`` and ``gpus_used`` are of the best objective without near-optimal tolerance.
-    ``undecided``: questions that were cut short.
-    """
+    """Why this plan, or why none; ``value`` and ``bound`` without near-optimal tolerance."""
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION
     plan: Plan

@@ -1,5 +1,6 @@
 """The job: model, spread, checkpoints, failures and repair, power, rate of training."""
 
+import math
 from itertools import pairwise
 from math import lcm
 from typing import Annotated, Any, Literal, Self
@@ -25,11 +26,15 @@ from planner.schema.base import (
     Tokens,
     Unit,
     Whole,
+    refuse,
 )
 from planner.schema.catalog import Precision
 
 LONGEST_S = 365 * 86_400.0
-"""The longest mean time of repair: what stays out for longer is bought anew, not waited for."""
+"""The longest mean time of repair: what stays out for longer is bought anew."""
+
+
+RepairTime = Annotated[float, Unit(units.TIME, high=LONGEST_S, open_low=True)]
 
 
 StandingBy = Whole | Literal["open"]
@@ -38,26 +43,16 @@ StandingBy = Whole | Literal["open"]
 class Repair(Model):
     """Repair of failed hardware, and spares.
 
-    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average. ``swap``:
-    additional restart time where hardware failed. ``spares`` are decided unless a number is given.
-    With more units out than spares the job waits, or shrinks to fewer replicas.
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average and adds
+    ``swap`` to the restart. With too few spares the job waits, or shrinks to fewer replicas.
     """
 
     share: PositiveShare
-    time_s: Seconds = Field(alias="time")
+    time_s: RepairTime = Field(alias="time")
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
     spares: StandingBy = "open"
     when_short: Literal["wait", "shrink"] = "wait"
-
-    @model_validator(mode="after")
-    def _comes_back(self) -> Self:
-        if self.time_s > LONGEST_S:
-            raise ValueError(
-                f"time {self.time_s / 86_400.0:,.0f} days: a repair takes 365 days at most; what "
-                "is out for longer is bought anew, so give the time until its replacement runs"
-            )
-        return self
 
 
 Stall = SecondsOrZero | Literal["derived"]
@@ -78,8 +73,7 @@ class LocalLevel(Model):
     """Checkpoints on drives of the GPU systems; each ``k``-th of them goes on to storage.
 
     ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
-    (peer; needs ``copies`` of 2 or more), or none (no). ``keep``: local checkpoints held. A restart
-    from the local level begins a drain to storage anew.
+    (peer; needs ``copies`` of 2 or more), or none (no).
     """
 
     use: Literal["open", "yes", "no"] = "open"
@@ -108,10 +102,7 @@ FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"
 
 
 class FailureRate(Model):
-    """Job-interrupting failures per GPU and day, and their shares by class.
-
-    ``per_gpu_day`` overrides ``rate``; without either the rate is the catalog's, or the default.
-    """
+    """Job-interrupting failures per GPU and day (by default the catalog's), and shares by class."""
 
     per_gpu_day: Number | None = None
     rate: FailurePreset | Number | None = None
@@ -132,11 +123,7 @@ LostTime = Annotated[float, Unit(units.SHARE, high=0.9)] | Literal["none"]
 
 
 class ReplicaMemory(Model):
-    """Memory of a replica on its GPUs, bytes per parameter.
-
-    ``held`` by every replica (weights, gradients), ``shared`` by all of them (a sharded optimizer),
-    ``activations`` on top in each GPU; all of it in at most ``usable`` of a GPU's memory.
-    """
+    """Bytes per parameter ``held`` by each replica, ``shared`` by all, in ``usable`` memory."""
 
     held: Number
     shared: Number
@@ -147,10 +134,8 @@ class ReplicaMemory(Model):
 class Parallelism(Model):
     """Spread of a replica over GPUs: tensor, pipeline and context degrees.
 
-    ``expert_parameters`` are spread over ``experts`` groups of ``expert_tensor`` GPUs (default:
-    ``tensor``) in each pipeline stage, the others over tensor and context: a replica is the
-    smallest group of GPUs that is whole in both. At least ``min_replicas`` run, of all GPU types
-    together; ``factor`` is the remaining share of the rate.
+    ``expert_parameters`` are spread over ``experts`` groups of ``expert_tensor`` GPUs in each
+    pipeline stage; ``factor`` is the remaining share of the rate.
     """
 
     tensor: PositiveWhole
@@ -203,16 +188,11 @@ class Parallelism(Model):
     @model_validator(mode="after")
     def _experts_are_known(self) -> Self:
         asked = self.experts > 1 or self.expert_tensor is not None
-        if asked and self.expert_parameters is None:
-            raise ValueError(
-                "experts need expert_parameters: how many of the parameters are in experts, "
-                "such as expert_parameters: 650 B"
-            )
-        if self.tensor % (self.expert_tensor or self.tensor):
-            raise ValueError(
-                f"expert_tensor {self.expert_tensor} does not divide tensor {self.tensor}; "
-                "give 1, or a divisor of tensor"
-            )
+        lacks, odd = asked and self.expert_parameters is None, self.expert_tensor or self.tensor
+        refuse(
+            (lacks, "experts need expert_parameters, the parameters in experts, such as 650 B"),
+            (self.tensor % odd, f"expert_tensor {odd} does not divide tensor {self.tensor}"),
+        )
         return self
 
 
@@ -221,10 +201,7 @@ Points = Literal["open"] | PositiveShare | Annotated[tuple[PositiveShare, ...], 
 
 
 class PowerPoints(Model):
-    """Allowed GPU power caps, as shares of the rated power.
-
-    ``open``: 100 % and every point of the curve in a type's catalog.
-    """
+    """Allowed GPU power caps, shares of rated power; ``open``: every point of catalogs."""
 
     points: Points
 
@@ -250,12 +227,7 @@ class ScaleRow(Model):
 
 
 class Scale(Model):
-    """Scaling efficiency curve: exactly one of two laws.
-
-    ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at numbers
-    of GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
-    last line's slope beyond it.
-    """
+    """Scaling: a GPU's rate goes with (N / ``reference``)^-``exponent``, or by ``table``."""
 
     exponent: Share | None = None
     reference: PositiveWhole | None = None
@@ -263,22 +235,19 @@ class Scale(Model):
 
     @model_validator(mode="after")
     def _one_law(self) -> Self:
-        if (self.exponent is None) == (self.table is None):
-            raise ValueError(
-                "give exactly one of exponent: 0.03 (with reference: 2048) or "
-                "table: [{gpus: 512, share: 100 %}, ...]"
+        one_of = "give exactly one of exponent: 0.03 (with reference: 2048) or table: [...]"
+        steep = "an exponent of 1 or more says that more GPUs do no more work"
+        refuse(
+            ((self.exponent is None) == (self.table is None), one_of),
+            ((self.exponent or 0.0) >= 1.0, steep),
+        )
+        for one, more in pairwise(self.table or ()):
+            falls = more.gpus <= one.gpus or more.share > one.share
+            idle = more.share * more.gpus <= one.share * one.gpus
+            refuse(
+                (falls, "table: gpus must rise from row to row, shares must not"),
+                (idle, f"table: {more.gpus} GPUs do no more work than {one.gpus}; end it there"),
             )
-        if self.exponent is not None and self.exponent >= 1.0:
-            raise ValueError("an exponent of 1 or more says that more GPUs do no more work")
-        rows = self.table or ()
-        for one, other in pairwise(rows):
-            if other.gpus <= one.gpus or other.share > one.share:
-                raise ValueError("table: gpus must rise from row to row, shares must not")
-            if other.share * other.gpus <= one.share * one.gpus:
-                raise ValueError(
-                    f"table: {other.gpus} GPUs do no more work than {one.gpus}; end the table "
-                    "where more GPUs stop paying"
-                )
         return self
 
 
@@ -288,11 +257,10 @@ ASSUMED_AT_GPUS = 1024
 
 
 class Training(Model):
-    """Model and rate of training: for days to train and useful FLOP/s.
+    """Rate of training: ``mfu`` of every type's peak, or measured rates of a ``model`` or class.
 
-    Either ``mfu``, a share of the peak of every type, or ``model``: a model or class of models
-    (``dense``, ``moe``) whose measured rates the catalogs list as ``achieved``. A type without such
-    a rate is left out, unless ``assumed_mfu`` is given. ``rate_factor`` multiplies all these rates.
+    A type without a measured rate is left out, unless ``assumed_mfu`` is given. ``rate_factor``
+    multiplies all these rates.
     """
 
     tokens: Tokens | None = None
@@ -316,27 +284,26 @@ class Training(Model):
 
     @model_validator(mode="after")
     def _one_rate(self) -> Self:
-        if self.mfu is not None and self.model is not None:
-            raise ValueError("mfu does not go with model, whose rates are measured; give one")
-        if self.assumed_mfu is not None and self.model is None:
-            raise ValueError("assumed_mfu is for types without a measured rate; give model: dense")
-        if self.rate_factor != 1.0 and self.model is None:
-            raise ValueError("rate_factor is of measured rates; change mfu, or give model: dense")
-        if self.model is None and len(set(self.precisions)) > 1:
-            raise ValueError(
-                "one mfu says nothing about several precisions; give model: llama3.1_405b, "
-                "or one precision"
-            )
-        if len(set(self.precisions)) < len(self.precisions):
-            raise ValueError("precision has one twice; give each once")
-        if self.model is None and "nvfp4" in self.precisions:
-            raise ValueError("catalogs have no peak for nvfp4; give model: llama3.1_405b")
-        scale = self.scale
-        if scale is not None and self.mfu is None and self.model is None:
-            raise ValueError("scale needs the rate it acts on; give mfu or model")
-        if scale is not None and self.mfu is not None and scale.exponent is not None:
-            if scale.reference is None:
-                raise ValueError("with mfu an exponent needs scale.reference: the GPUs it holds at")
+        scale, mfu, precisions = self.scale, self.mfu is not None, set(self.precisions)
+        peak, twice = self.model is None, len(precisions) < len(self.precisions)
+        assumed, scaled = self.assumed_mfu is not None, self.rate_factor != 1.0
+        unknown = scale is not None and scale.exponent is not None and scale.reference is None
+        refuse(
+            (mfu and not peak, "mfu does not go with model, whose rates are measured; give one"),
+            (
+                assumed and peak,
+                "assumed_mfu is for types without a measured rate; give model: dense",
+            ),
+            (scaled and peak, "rate_factor is of measured rates; change mfu, or give model: dense"),
+            (
+                peak and len(precisions) > 1,
+                "one mfu says nothing about several precisions; give model",
+            ),
+            (twice, "precision has one twice; give each once"),
+            (peak and "nvfp4" in precisions, "catalogs have no peak for nvfp4; give a model"),
+            (scale and peak and not mfu, "scale needs the rate it acts on; give mfu or model"),
+            (unknown and mfu, "with mfu an exponent needs scale.reference: the GPUs it holds at"),
+        )
         return self
 
 
@@ -381,11 +348,7 @@ Interval = Annotated[
 
 
 class Checkpoint(Model):
-    """Size, mode and rhythm of checkpoints.
-
-    A ``derived`` stall is ``stall_overhead`` and the copy of each GPU's part of the state to its
-    host, at the rate of the catalog.
-    """
+    """Size, mode and rhythm; a ``derived`` stall is ``stall_overhead`` and a copy to the host."""
 
     size_gb: Size | None = Field(default=None, alias="size")
     mode: Literal["async", "sync", "open"] = "async"
@@ -421,12 +384,7 @@ PerSystem = PositiveWhole | Annotated[dict[Text, PositiveWhole], Field(min_lengt
 
 
 class GpuRange(Model):
-    """Bounds and steps of the GPUs in use.
-
-    ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for,
-    which count all their GPUs. ``per_system``: most GPUs of one system in use, of every type or by
-    type.
-    """
+    """Bounds of the GPUs in use; ``per_system``: most of one system, by type or of all."""
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
@@ -448,23 +406,19 @@ class GpuRange(Model):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is more than max {self.max}")
-        if isinstance(self.per_system, dict) and self.max_types > 1:
-            raise ValueError(
-                "per_system by type needs one GPU type per job; give one number for all types, "
-                "or leave max_types out"
-            )
+        several = isinstance(self.per_system, dict) and self.max_types > 1
+        refuse(
+            (
+                (self.min or 0) > (self.max or math.inf),
+                f"min {self.min} is more than max {self.max}",
+            ),
+            (several, "per_system by type needs one GPU type per job; give one number for all"),
+        )
         return self
 
 
 class DataSet(Model):
-    """Training data and its tier.
-
-    On the ``bulk`` tier data set, milestones and exports are on object or capacity storage beside
-    the flash tier; ``staged`` of the data is on flash at a time, and moves there at the rate of
-    ingest.
-    """
+    """Training data and its tier; on ``bulk``, ``staged`` of it is on flash at a time."""
 
     size_tb: CapacityOrZero = Field(alias="size")
     tier: Literal["flash", "bulk"] = "flash"
@@ -472,10 +426,11 @@ class DataSet(Model):
 
     @model_validator(mode="after")
     def _staged_is_a_part(self) -> Self:
-        if self.staged_tb > self.size_tb:
-            raise ValueError(f"staged {self.staged_tb:g} TB is more than size {self.size_tb:g} TB")
-        if self.staged_tb and self.tier == "flash":
-            raise ValueError("staged needs tier: bulk; on flash the whole data set is held")
+        staged, size = self.staged_tb, self.size_tb
+        refuse(
+            (staged > size, f"staged {staged:g} TB is more than size {size:g} TB"),
+            (staged and self.tier == "flash", "staged needs tier: bulk; on flash all is held"),
+        )
         return self
 
 
@@ -483,12 +438,11 @@ Data = CapacityOrZero | DataSet
 BytesPreset = Literal["mixed_adam", "fp32_adam", "bf16_moments", "weights_only", "megatron_1t"]
 
 
-class Job(Model):
-    """One training job.
+_BY_REPLICA = "one_replica, whole replicas, sharded_optimizer or every_replica"
 
-    ``lost_time``: share of its time between restarts without progress, for evaluation, people,
-    network faults, slow starts; ``none`` counts failures alone.
-    """
+
+class Job(Model):
+    """One training job; ``lost_time``: share of its time between restarts without progress."""
 
     name: Text
     parameters: Parameters | None = None
@@ -581,47 +535,30 @@ class Job(Model):
     def _spares_have_one_home(self) -> Self:
         if self.repair is None:
             return self
-        if self.gpus.hot != (0, 0.0):
-            raise ValueError(
-                "gpus.hot_spares does not go with repair, which decides the spares; "
-                "leave it out, or give their number as repair: {spares: 2}"
-            )
-        if self.gpus.max_types > 1:
-            raise ValueError(
-                "repair needs one GPU type per job: a spare of one type does not take the place "
-                "of another; leave gpus.max_types out, or set repair to null"
-            )
-        if self.repair.when_short == "shrink":
-            self._can_shrink()
+        hot = "gpus.hot_spares does not go with repair; give their number as repair: {spares: 2}"
+        types = "repair needs one GPU type per job; leave gpus.max_types out, or set repair to null"
+        shrink = "when_short: shrink needs parallelism: {tensor: 8, pipeline: 64}, in replicas"
+        refuse(
+            (self.gpus.hot != (0, 0.0), hot),
+            (self.gpus.max_types > 1, types),
+            (self.repair.when_short == "shrink" and not self.whole_replicas, shrink),
+        )
         return self
-
-    def _can_shrink(self) -> None:
-        if not self.whole_replicas:
-            raise ValueError(
-                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
-                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
-            )
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Self:
-        if self.parameters is None and self.checkpoint.size_gb is None:
-            raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
-        if self.parallelism is None and (
-            self.checkpoint.writers == "one_replica"
-            or self.restore.fan_out != "broadcast"
-            or self.gpus.whole == "replicas"
-        ):
-            raise ValueError(
-                "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
-                "sharded_optimizer or every_replica"
-            )
+        known, checkpoint, names = self.parameters, self.checkpoint, [o.name for o in self.options]
+        by_replica = checkpoint.writers == "one_replica" or self.restore.fan_out != "broadcast"
+        replicas = self.parallelism is None and (by_replica or self.gpus.whole == "replicas")
         inside = max((option.expert_parameters or 0.0 for option in self.options), default=0.0)
-        if self.parameters is not None and inside > self.parameters:
-            raise ValueError(
-                f"expert_parameters {inside / 1e9:g} B are more than the parameters, "
-                f"{self.parameters / 1e9:g} B, of which they are a part"
-            )
-        names = [option.name for option in self.options]
-        if len(set(names)) < len(names):
-            raise ValueError("parallelism has an option twice; give each once")
+        no_size = known is None and checkpoint.size_gb is None
+        refuse(
+            (no_size, "give parameters (and bytes_per_parameter) or checkpoint.size"),
+            (replicas, f"needs parallelism: {{tensor: 8, pipeline: 64}} for {_BY_REPLICA}"),
+            (
+                inside > (known or math.inf),
+                f"expert_parameters {inside / 1e9:g} B are more than all {(known or 0) / 1e9:g} B",
+            ),
+            (len(set(names)) < len(names), "parallelism has an option twice; give each once"),
+        )
         return self

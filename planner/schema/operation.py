@@ -11,16 +11,8 @@ from typing import Literal
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import Customer, PlanModel, Shown
+from planner.schema.base import Customer, PlanModel, Shown, is_empty, is_none
 from planner.schema.catalog import Precision
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def _is_empty(value: object) -> bool:
-    return not value
 
 
 class Loss(PlanModel):
@@ -31,8 +23,8 @@ class Loss(PlanModel):
     drain: Customer[float]
     restart: Customer[float]
     restore: Customer[float]
-    waiting: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
-    other: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    waiting: Customer[float] = Field(default=0.0, exclude_if=is_empty)
+    other: Customer[float] = Field(default=0.0, exclude_if=is_empty)
 
 
 class FailureClass(PlanModel):
@@ -45,13 +37,7 @@ class FailureClass(PlanModel):
 
 
 class LocalPlan(PlanModel):
-    """The local level of checkpoints, saved every ``JobPlan.interval_s``.
-
-    Each ``every``-th drains to storage, every ``remote_interval_s``; a local one is safe
-    ``drain_s`` after its stall. ``remote_share``: interruptions whose class no local copy survives.
-    ``part_gb``: written by one system per checkpoint with its peers' copies; ``room_tb``: held by
-    it. Of several GPU types in use each figure is the worst.
-    """
+    """The local level of checkpoints; of several GPU types in use each figure is the worst."""
 
     every: Customer[int]
     remote_interval_s: Customer[float]
@@ -69,9 +55,7 @@ class LocalPlan(PlanModel):
 
 
 class StallPlan(PlanModel):
-    """Parts of a derived stall: copy of a GPU's part to its host at ``copy_gb_per_s``, and the
-    rest.
-    """
+    """Parts of a derived stall: copy of a GPU's part to its host, and the rest."""
 
     overhead_s: Customer[float]
     gpu_gb: Customer[float]
@@ -80,13 +64,7 @@ class StallPlan(PlanModel):
 
 
 class ShrunkPlan(PlanModel):
-    """Elastic training with fewer replicas while units are in repair, on average.
-
-    ``running``: share of the replicas that run; ``failing``: share of all failures that they see.
-    Fewer than all replicas run for ``short_h_per_year``, none for ``stopped_h_per_year``. Each of
-    ``restarts_per_year`` brings replicas back at a capture and takes ``restart_s``. ``late``: work
-    lost by repaired units that wait for that capture.
-    """
+    """Elastic training with fewer replicas while units are in repair, on average."""
 
     running: Customer[float]
     failing: Customer[float]
@@ -101,13 +79,8 @@ class ShrunkPlan(PlanModel):
 class Repair(PlanModel):
     """Hardware in repair, and its spares.
 
-    ``unit``: the repair unit, of ``unit_gpus`` GPUs; spares are in any system of the type, or
-    ``in_rack`` in each system for it alone (``availability`` is then a lower bound). ``load``:
-    units in repair on average if the job never waited, ``units_out`` as it waits. Waiting counts
-    the lost work of a ``shrunk`` job. ``hardware_share`` of the interruptions take a unit out for
-    ``repair_s`` and add ``swap_s`` to the restart. ``next_spare_gpus``: marginal useful GPUs of a
-    spare. ``decided``: False where the problem gives the number. ``other_waiting_h_per_year``:
-    waiting if ``other_unit`` were replaced instead.
+    ``load``: units in repair on average if the job never waited, ``units_out`` as it waits;
+    ``next_spare_gpus``: marginal useful GPUs of a spare; ``decided``: by the plan.
     """
 
     unit: Customer[Literal["system", "tray"]]
@@ -123,9 +96,7 @@ class Repair(PlanModel):
     units_out: Customer[float | None]
     waiting_h_per_year: Customer[float]
     next_spare_gpus: Customer[float | None]
-    other_unit: Customer[Literal["system", "tray"] | None]
-    other_waiting_h_per_year: Customer[float | None]
-    shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=_is_none)
+    shrunk: Customer[ShrunkPlan | None] = Field(default=None, exclude_if=is_none)
 
 
 def _is_one(value: object) -> bool:
@@ -133,25 +104,14 @@ def _is_one(value: object) -> bool:
 
 
 class WayPlan(PlanModel):
-    """The configuration of the job on one type of GPU system.
-
-    ``gpu_cap``: share of the GPUs' rated power, ``gpu_limit_w`` each; ``power_share``: provisioned
-    share of ``rated_it_power_kw``. ``throughput``: remaining share of the job's rate, with its
-    range, by ``curve``. ``rate_tflops``: measured on ``rate_gpus`` GPUs, with its published range;
-    None where the rate is the peak times an MFU. ``option_factor``: share of the rate that the
-    spread leaves.
-    """
+    """The configuration of the job on one GPU type; power, throughput: shares of rated."""
 
     id: Customer[str]
     gpu_type: Customer[str]
     precision: Customer[Precision]
     gpu_cap: Customer[float]
-    gpu_limit_w: Customer[float | None]
     power_share: Customer[float]
-    rated_it_power_kw: Customer[float | None]
     throughput: Customer[float]
-    throughput_low: Customer[float]
-    throughput_high: Customer[float]
     curve: str | None = None
     rate_tflops: Customer[float | None] = None
     rate_low_tflops: Customer[float | None] = None
@@ -165,8 +125,8 @@ class WayPlan(PlanModel):
     min_replicas: Customer[int] = 1
     option_factor: Customer[float] = 1.0
     experts: Customer[int] = Field(default=1, exclude_if=_is_one)
-    expert_tensor: Customer[int | None] = Field(default=None, exclude_if=_is_none)
-    expert_parameters: Customer[float | None] = Field(default=None, exclude_if=_is_none)
+    expert_tensor: Customer[int | None] = Field(default=None, exclude_if=is_none)
+    expert_parameters: Customer[float | None] = Field(default=None, exclude_if=is_none)
 
 
 class BurstPlan(PlanModel):
@@ -193,11 +153,8 @@ class BulkPlan(PlanModel):
 class JobPlan(PlanModel):
     """Operation of the job on the plan: every figure of the sizing model, and its inputs.
 
-    ``checkpoints_held`` counts the one being written. ``max_overlap`` limits the async,
-    ``max_blocking`` the sync mode. ``usable_gpus_by_type``: GPUs of one system that replicas can
-    fill; ``idle_gpus``: the others of systems in use. ``rate_share``: share of the rate left by set
-    points and ``scale_share``. ``goodput_understated``: goodput is this too low, because a slowed
-    drain is charged to the first interval after each restart, which has none.
+    ``rate_share``: share of the rate left by set points and ``scale_share``. Goodput is too low by
+    ``goodput_understated``: a slowed drain is charged to intervals without one.
     """
 
     name: str
@@ -225,9 +182,6 @@ class JobPlan(PlanModel):
     reading_systems: Customer[int]
     interval_s: Customer[float]
     interval_policy: Customer[Literal["fixed", "optimal"]]
-    young_s: Customer[float]
-    daly_s: Customer[float]
-    exact_s: Customer[float]
     stall_s: Customer[float]
     drain_s: Customer[float]
     overlap: Customer[float]
@@ -238,7 +192,6 @@ class JobPlan(PlanModel):
     drain_slowdown: Customer[float]
     mtti_s: Customer[float]
     goodput: Customer[float]
-    goodput_first_order: Customer[float]
     loss: Customer[Loss]
     useful_gpus: Customer[float]
     useful_pflops: Customer[float | None]
@@ -251,12 +204,10 @@ class JobPlan(PlanModel):
     degraded_write_gb_per_s: Customer[float | None] = None
     degraded_read_gb_per_s: Customer[float | None] = None
     degraded_drain_s: Customer[float | None] = None
-    degraded_overlap: Customer[float | None] = None
     degraded_restore_s: Customer[float | None] = None
     fan_out_kind: Customer[Literal["broadcast", "sharded_optimizer", "every_replica"]] = "broadcast"
     bytes_per_parameter: Customer[float | None] = None
     writers: Customer[Literal["all", "one_replica"]] = "all"
-    readers: Customer[Literal["all", "one_replica"]] = "all"
     checkpoints_held: Customer[int] = 0
     other_data_tb: Customer[float] = 0.0
     tokens: Customer[float | None] = None
@@ -269,15 +220,15 @@ class JobPlan(PlanModel):
     per_system_gpus: Customer[int | None] = None
     usable_gpus_by_type: Customer[dict[str, int]] = {}
     idle_gpus: Customer[int] = 0
-    local: Customer[LocalPlan | None] = Field(default=None, exclude_if=_is_none)
-    derived_stall: Customer[StallPlan | None] = Field(default=None, exclude_if=_is_none)
-    repair: Customer[Repair | None] = Field(default=None, exclude_if=_is_none)
-    ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=_is_empty)
+    local: Customer[LocalPlan | None] = Field(default=None, exclude_if=is_none)
+    derived_stall: Customer[StallPlan | None] = Field(default=None, exclude_if=is_none)
+    repair: Customer[Repair | None] = Field(default=None, exclude_if=is_none)
+    ways: Customer[tuple[WayPlan, ...]] = Field(default=(), exclude_if=is_empty)
     scale_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
     rate_share: Customer[float] = Field(default=1.0, exclude_if=_is_one)
-    lost_time: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
-    burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=_is_none)
-    bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=_is_none)
+    lost_time: Customer[float] = Field(default=0.0, exclude_if=is_empty)
+    burst: Customer[BurstPlan | None] = Field(default=None, exclude_if=is_none)
+    bulk: Customer[BulkPlan | None] = Field(default=None, exclude_if=is_none)
 
     @property
     def spares_move(self) -> bool:
@@ -333,10 +284,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Size of a checkpoint, its restore, usable capacity at the fill limit, and the bulk tier.
-
-    ``restore_fan_out``: read volume of a restore in checkpoints. ``bulk_read_gb_per_s``: delivered.
-    """
+    """Size of a checkpoint, its restore, usable capacity at the fill limit, and the bulk tier."""
 
     size_gb: float
     size_reason: str

@@ -3,6 +3,7 @@
 Additive changes only, else ``schema_version`` counts up.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,9 +19,10 @@ from planner.schema.base import (
     PlanModel,
     Record,
     Shown,
+    is_empty,
+    is_none,
 )
 from planner.schema.catalog import Category, Lifecycle
-from planner.schema.layout import FabricReport, RackClassName, RackGroup, StorageOptions
 from planner.schema.operation import JobPlan
 from planner.schema.prices import ShownIn
 
@@ -30,9 +32,7 @@ _MOST_NAMED = 3
 
 
 class Named(Record):
-    """A limit, demand or choice: ``text`` as in the file, ``source`` its file and line, ``stated``
-    or default.
-    """
+    """A limit, demand or choice as in the file, its file and line, ``stated`` or default."""
 
     path: str
     label: str
@@ -55,12 +55,7 @@ class Conflict(Record):
 
 
 class Step(Record):
-    """One changed value: old and new, as in the file.
-
-    ``least`` is proven to be enough and ``not_enough`` not to be, both in ``unit``, None for a
-    choice, whose text is ``what``. ``settings`` are for ``--set``. ``because``: limits that
-    conflict with ``not_enough``.
-    """
+    """One changed value; ``least`` is proven to be enough, ``not_enough`` not to be."""
 
     path: str
     label: str
@@ -91,10 +86,7 @@ class Step(Record):
 
 
 class Combined(Record):
-    """Several changes that help together.
-
-    ``weighted``: weighted sum of the changes as shares of the limits; ``bound``: proven least sum.
-    """
+    """Several changes that help together; ``bound``: proven least weighted sum of them."""
 
     steps: tuple[Step, ...]
     weighted: float | None
@@ -104,9 +96,8 @@ class Combined(Record):
 class Infeasibility(Record):
     """Why there is no plan.
 
-    ``reasons``: causes that no limit can help. Relaxing one limit of each of the ``conflicts``
-    leaves a plan. ``changes``: single relaxations that each suffice; ``combined``: where none does,
-    or a smaller change of several. ``undecided``: limits for which time ran out.
+    Relaxing one limit of each of the ``conflicts`` leaves a plan, each of ``changes`` does alone,
+    ``combined`` together. ``undecided``: limits for which time ran out.
     """
 
     reasons: tuple[str, ...] = ()
@@ -120,19 +111,12 @@ class Infeasibility(Record):
         """The explanation as one line."""
         parts = list(self.reasons) or ["no plan meets every limit"]
         for conflict in self.conflicts:
-            *names, last = (limit.in_words for limit in conflict.limits)
-            if names:
-                parts.append(f"{', '.join(names)} and {last} cannot hold together")
-            else:
-                parts.append(f"{last} cannot be met")
-        if self.changes:
-            more = len(self.changes) - _MOST_NAMED
-            changes = ", or ".join(_short(step) for step in self.changes[:_MOST_NAMED])
-            rest = f" ({more} more ways)" if more > 0 else ""
-            parts.append(f"there is a plan if you {changes}{rest}")
-        elif self.combined is not None:
-            changes = " and ".join(_short(step) for step in self.combined.steps)
-            parts.append(f"there is a plan if you {changes}")
+            names = " and ".join(limit.in_words for limit in conflict.limits)
+            parts.append(f"{names} cannot {'hold together' if conflict.limits[1:] else 'be met'}")
+        combined = self.combined.steps if self.combined is not None else ()
+        if steps := self.changes[:_MOST_NAMED] or combined:
+            texts = (", or " if self.changes else " and ").join(_short(step) for step in steps)
+            parts.append(f"there is a plan if you {texts}")
         if self.undecided:
             parts.append(f"{UNDECIDED}: {', '.join(self.undecided)}")
         return "; ".join(parts)
@@ -158,16 +142,152 @@ Section = Literal[
 ]
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def _is_empty(value: object) -> bool:
-    return not value
-
-
 def _is_default_gap(value: object) -> bool:
     return value == DEFAULT_GAP
+
+
+RackClassName = Literal["gpu", "storage", "network"]
+
+
+class Device(PlanModel):
+    """A device in a rack: its lowest position (1 is the bottom), height and draw."""
+
+    sku: Customer[str]
+    position_ru: Customer[float]
+    rack_units: Customer[float]
+    it_power_kw: Customer[float]
+    weight_kg: Customer[float | None]
+
+
+class RackGroup(PlanModel):
+    """``count`` racks with the same content, numbered from ``first`` on over the whole plan."""
+
+    first: Customer[int]
+    count: Customer[int]
+    rack_class: Customer[RackClassName]
+    product: Customer[bool]
+    height_ru: Customer[float]
+    power_limit_kw: Customer[float | None]
+    weight_limit_kg: Customer[float | None]
+    it_power_kw: Customer[float]
+    weight_kg: Customer[float | None]
+    pdus: Customer[int]
+    devices: Customer[tuple[Device, ...]]
+
+
+class FabricReport(PlanModel):
+    """One fabric; links of all planes, ``endpoints`` in parts of a base port."""
+
+    network: Customer[Literal["compute", "storage", "converged", "in_band", "out_of_band"]]
+    switch_sku: Customer[str]
+    serves: Customer[tuple[str, ...]]
+    planes: Customer[int]
+    tiers: Customer[int]
+    units: Customer[int]
+    radix: Customer[int]
+    leaf_switches: Customer[int]
+    spine_switches: Customer[int]
+    core_switches: Customer[int]
+    endpoints: Customer[int]
+    parts_per_port: Customer[int]
+    capacity: Customer[int]
+    uplinks_per_leaf: Customer[int]
+    oversubscription: Customer[float]
+    system_links: Customer[int]
+    leaf_spine_links: Customer[int]
+    spine_core_links: Customer[int]
+
+
+NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
+
+
+@dataclass(frozen=True, slots=True)
+class CableEnd:
+    """A device, its port and, where there are racks, its rack and lowest unit."""
+
+    device: str
+    port: str
+    rack: int | None = None
+    position_ru: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """One link; links with the same ``number`` and ``sku`` share a cable."""
+
+    number: int
+    network: NetworkOfCable
+    lower: CableEnd
+    upper: CableEnd
+    sku: str | None
+    model: str | None
+    part_number: str | None
+    length_m: int | None
+    medium: str
+
+
+@dataclass(frozen=True)
+class CableSchedule:
+    """All cables of a plan, with notes."""
+
+    cables: tuple[Cable, ...]
+    notes: tuple[str, ...]
+
+
+class OptionItem(PlanModel):
+    """Units of a storage item, ``purchased`` of them bought, with list prices of a unit in USD."""
+
+    sku: str
+    model: str
+    vendor: str
+    units: int
+    purchased: int
+    unit_list_usd: float | None
+    unit_low_usd: float | None
+    unit_high_usd: float | None
+    read_basis: str
+    write_basis: str
+
+
+class StorageOption(PlanModel):
+    """A storage family with the fewest units that carry the plan's operation within every limit.
+
+    ``beside_usd``: additional cost of everything else. At a unit list price of ``even_usd`` it is
+    the cheapest vendor at list prices, at ``sure_usd`` whatever the others quote.
+    """
+
+    family: str
+    chosen: bool
+    items: tuple[OptionItem, ...]
+    fewer_systems: int
+    shortfall: float
+    interval_s: float
+    every: int
+    write_needed_gb_per_s: float
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float
+    low_usd: float
+    list_usd: float
+    high_usd: float
+    beside_usd: float
+    even_usd: float | None
+    sure_usd: float | None
+
+
+class StorageOptions(PlanModel):
+    """Storage demand of the plan's operation, and candidates by vendor, the cheapest first.
+
+    ``choice``: the cheapest whatever is quoted; ``settled_by``: items whose quote could settle it.
+    """
+
+    read_gb_per_s: float
+    usable_tb: float
+    within: float
+    counted: Literal["purchase", "term"]
+    options: tuple[StorageOption, ...]
+    choice: str | None
+    settled_by: tuple[str, ...]
 
 
 class PriceNote(PlanModel):
@@ -178,24 +298,20 @@ class PriceNote(PlanModel):
     confidence: str
     book: str
     note: str | None = None
-    low_usd: float | None = Field(default=None, exclude_if=_is_none)
-    high_usd: float | None = Field(default=None, exclude_if=_is_none)
-    per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
-    per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
-    valid_until: str | None = Field(default=None, exclude_if=_is_none)
-    currency: str | None = Field(default=None, exclude_if=_is_none)
+    low_usd: float | None = Field(default=None, exclude_if=is_none)
+    high_usd: float | None = Field(default=None, exclude_if=is_none)
+    per_year_low_usd: float | None = Field(default=None, exclude_if=is_none)
+    per_year_high_usd: float | None = Field(default=None, exclude_if=is_none)
+    valid_until: str | None = Field(default=None, exclude_if=is_none)
+    currency: str | None = Field(default=None, exclude_if=is_none)
 
 
 class Line(PlanModel):
     """One line of the bill of materials. None means not known, never zero.
 
-    ``parent``: SKU of the bundle of a component, whose money, power, height and weight are in the
-    bundle's line. ``quantity`` is in place, ``idle`` of it owned units outside the cluster that
-    draw power and take racks. ``purchased``: units bought, cold ``spares`` and whole packs
-    included, without installed ones. ``support_share``: support per year as a share of the net
-    price, None where it is an amount; paid for ``support_years`` of the term, from
-    ``support_from_years`` on. ``units_per_rack`` is None where a unit takes several racks, or
-    shares them. ``notes`` stay inside.
+    ``parent``: SKU of the bundle of a component, whose figures are in the bundle's line.
+    ``quantity`` is in place, ``idle`` of it owned units outside the cluster; ``purchased``: bought,
+    cold ``spares`` and whole packs included. ``notes`` stay inside.
     """
 
     sku: Customer[str]
@@ -231,7 +347,7 @@ class Line(PlanModel):
     read_gb_per_s: Customer[float] = 0.0
     write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
-    bulk_tb: Customer[float] = Field(default=0.0, exclude_if=_is_empty)
+    bulk_tb: Customer[float] = Field(default=0.0, exclude_if=is_empty)
     notes: tuple[str, ...] = ()
     category: Customer[Category | Literal[""]] = ""
     role: Customer[str | None] = None
@@ -251,8 +367,8 @@ class Line(PlanModel):
     unit_subscription_list_usd: Discounted[float | None] = None
     units_per_rack: Customer[int | None] = None
     idle: Customer[int] = 0
-    lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=_is_none)
-    min_order: Customer[int | None] = Field(default=None, exclude_if=_is_none)
+    lifecycle: Customer[Lifecycle | None] = Field(default=None, exclude_if=is_none)
+    min_order: Customer[int | None] = Field(default=None, exclude_if=is_none)
 
     @property
     def is_percentage(self) -> bool:
@@ -266,11 +382,7 @@ class Line(PlanModel):
 
 
 class Totals(PlanModel):
-    """Sums over the lines; None where a line's figure is not known.
-
-    ``typical_power_kw`` takes the maximum where a line's typical draw is not known.
-    ``critical_skus``: purchases with the longest lead time.
-    """
+    """Sums over the lines; None where a line's figure is not known."""
 
     gpus: Customer[int]
     gpus_used: Customer[int]
@@ -291,8 +403,6 @@ class Totals(PlanModel):
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None
     heat_liquid_kw: Customer[float | None] = None
-    heat_air_btu_per_h: Customer[float | None] = None
-    heat_liquid_btu_per_h: Customer[float | None] = None
     subscriptions_usd_per_year: Net[float | None] = None
     colocation_usd_per_year: float | None = None
     usd_per_useful_gpu_hour: float | None = None
@@ -303,11 +413,7 @@ class Totals(PlanModel):
 
 
 class LimitReport(PlanModel):
-    """One limit; ``sense`` is "<=" or ">="; an ``exact`` one requires equality.
-
-    ``binding``: the slack is too small for more GPUs of a type in use, or of continuous limits
-    below 1e-6 relative.
-    """
+    """One limit; ``binding``: no room for more GPUs of a type in use, or below 1e-6 relative."""
 
     name: Customer[str]
     label: Customer[str]
@@ -332,11 +438,7 @@ class StepNeed(PlanModel):
 
 
 class NextStep(PlanModel):
-    """The fewest additional GPU systems that the job could use, and limits without room for them.
-
-    They are of the most frequent type in place, with dependent items and the same storage;
-    ``value`` is the objective then, at ``interval_s`` and each ``every``-th checkpoint to storage.
-    """
+    """The fewest additional GPU systems of use, and limits without room for them."""
 
     sku: str
     systems: int
@@ -348,11 +450,7 @@ class NextStep(PlanModel):
 
 
 class ProgramReport(PlanModel):
-    """Proof of the plan by the integer program.
-
-    ``form``: useful work bounded by tangents, the plan's own operating point as demands, or linear.
-    ``capex_usd``: the cheapest bill that is as good as required; ``capex_bound_usd``: its bound.
-    """
+    """Proof by the integer program; ``capex_usd``: the cheapest bill as good as required."""
 
     form: Literal["tangents", "demands", "linear"]
     solver: str
@@ -372,9 +470,7 @@ class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
     ``gap``: from the incumbent ``best`` to ``bound``, relative to ``best``. ``given_away``: the
-    share of ``best`` that ``indifference`` and preferred vendors cost. ``best_capex_usd``: the
-    cheapest plan as good as ``best``. ``log_value`` and ``log_bound``: logarithms of goodput and
-    useful GPUs.
+    share of ``best`` that ``indifference`` and preferred vendors cost.
     """
 
     name: Customer[str]
@@ -384,21 +480,16 @@ class ObjectiveReport(PlanModel):
     bound: InItsUnit | None
     gap: float | None
     log_value: float | None = None
-    log_bound: float | None = None
     gap_asked: float
     best: InItsUnit | None = None
     given_away: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
-    program: ProgramReport | None = Field(default=None, exclude_if=_is_none)
+    program: ProgramReport | None = Field(default=None, exclude_if=is_none)
 
 
 class Verdict(PlanModel):
-    """A doubt about a plan, with its cause.
-
-    ``goodput`` under 80 %, over a quarter of a ``supply`` unused, ``storage`` over a tenth of
-    capex, or a ``search`` that ended before the cheapest of equally good plans was chosen.
-    """
+    """A doubt about a plan, with its cause."""
 
     code: Literal["goodput", "supply", "storage", "search"]
     text: str
@@ -434,9 +525,7 @@ class IdleUnits(PlanModel):
 
 
 class Provenance(PlanModel):
-    """Provenance of a plan; ``seconds`` is None for reproducible bytes, ``gap`` the MIP gap asked
-    for.
-    """
+    """Provenance of a plan; ``seconds`` is None for reproducible bytes."""
 
     tool: Customer[str]
     catalogs: tuple[str, ...]
@@ -473,9 +562,8 @@ class Site(PlanModel):
 class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
-    ``not_counted``: exclusions. ``searched``: SKUs of GPU systems and storage that the search chose
-    from. ``inputs``: problem, catalogs and prices, compressed (zlib, base64); ``checksums`` of
-    every other part of the file, by its name, show changes and are no signature.
+    ``inputs``: problem, catalogs and prices, compressed (zlib, base64); ``checksums`` of every
+    other part of the file show changes and are no signature.
     """
 
     schema_version: Customer[int] = SCHEMA_VERSION
@@ -483,7 +571,7 @@ class Plan(Shown, PlanModel):
     problem: Customer[str]
     description: str | None
     message: str | None = None
-    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=_is_empty)
+    verdict: tuple[Verdict, ...] = Field(default=(), exclude_if=is_empty)
     infeasibility: Infeasibility | None = None
     objective: Customer[ObjectiveReport]
     site: Customer[Site]
@@ -491,20 +579,20 @@ class Plan(Shown, PlanModel):
     totals: Customer[Totals | None] = None
     jobs: Customer[tuple[JobPlan, ...]] = ()
     limits: Customer[tuple[LimitReport, ...]] = ()
-    next_step: NextStep | None = Field(default=None, exclude_if=_is_none)
+    next_step: NextStep | None = Field(default=None, exclude_if=is_none)
     fabrics: Customer[tuple[FabricReport, ...]] = ()
     racks: Customer[tuple[RackGroup, ...]] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
-    searched: tuple[str, ...] = Field(default=(), exclude_if=_is_empty)
+    searched: tuple[str, ...] = Field(default=(), exclude_if=is_empty)
     idle: Customer[tuple[IdleUnits, ...]] = ()
     warnings: tuple[str, ...] = ()
     not_counted: Customer[tuple[str, ...]] = ()
     provenance: Customer[Provenance]
-    storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
-    currency: Customer[ShownIn | None] = Field(default=None, exclude_if=_is_none)
-    inputs: str | None = Field(default=None, exclude_if=_is_none)
-    checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
+    storage_options: StorageOptions | None = Field(default=None, exclude_if=is_none)
+    currency: Customer[ShownIn | None] = Field(default=None, exclude_if=is_none)
+    inputs: str | None = Field(default=None, exclude_if=is_none)
+    checksums: dict[str, str] | None = Field(default=None, exclude_if=is_none)
 
     @property
     def shown_in(self) -> Currency:

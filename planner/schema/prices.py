@@ -31,6 +31,7 @@ from planner.schema.base import (
     Text,
     Whole,
     Years,
+    refuse,
 )
 from planner.schema.catalog import Category, Confidence, MediaType, Source
 
@@ -168,19 +169,16 @@ class Rent(Model):
 
     @model_validator(mode="after")
     def _within_its_range(self) -> Self:
-        if not self.low_usd <= self.usd <= self.high_usd:
-            raise ValueError("a rent lies between its low and its high")
+        wrong = not self.low_usd <= self.usd <= self.high_usd
+        refuse((wrong, "a rent lies between its low and its high"))
         return self
 
 
 class Price(Model):
     """List price of one item, its yearly cost, and terms of sale.
 
-    ``per_year``: a subscription; ``support_included_years``: paid with the list price; ``pack`` and
-    ``min_order`` (MOQ): the smallest purchase, ``stock`` the largest. Quotes may range from ``low``
-    to ``high``; what is not given is the price itself. A price with ``parts`` is their sum:
-    amounts, date, source and confidence follow from the rates. ``currency`` is that of the list
-    price and follows from it. Notes stay inside.
+    ``per_year``: a subscription; ``support_included_years``: paid with the list price; ``low`` and
+    ``high``: range of quotes. A price with ``parts`` is the sum of their rates.
     """
 
     model_config = ConfigDict(json_schema_extra=_either_way)
@@ -285,17 +283,13 @@ class Discount(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if sum(key is not None for key in (self.item, self.vendor, self.category)) != 1:
-            raise ValueError("give exactly one of item, vendor or category")
+        named = sum(key is not None for key in (self.item, self.vendor, self.category))
+        refuse((named != 1, "give exactly one of item, vendor or category"))
         return self
 
 
 class Rate(Model):
-    """Rates of built prices: per TB or unit, once or per year.
-
-    ``used_tb``: capacity in use, counted as usable. With ``flash`` it is the price of bare drives
-    of that type, which no price may be below.
-    """
+    """Rates of built prices: per TB or unit, once or per year; ``flash``: of bare drives."""
 
     label: Text
     usd: Money
@@ -311,24 +305,19 @@ class Rate(Model):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if not self.low_usd <= self.usd <= self.high_usd:
-            raise ValueError("give low <= usd <= high")
-        if self.flash is not None and (self.per, self.every) != ("raw_tb", "once"):
-            raise ValueError("drives are priced per raw_tb, once")
+        drives = self.flash is None or (self.per, self.every) == ("raw_tb", "once")
+        refuse(
+            (not self.low_usd <= self.usd <= self.high_usd, "give low <= usd <= high"),
+            (not drives, "drives are priced per raw_tb, once"),
+        )
         return self
 
 
 class PriceBook(Model):
-    """A file of prices; later books override earlier ones, item by item and rate by rate.
-
-    A price keeps of the overridden one what it does not state of support, subscription and terms of
-    sale. ``ranges``: distance of a quote from a price, by confidence. ``currency``: that of plans
-    where the problem names none.
-    """
+    """A file of prices; later books override earlier ones, but for terms that they do not state."""
 
     price_book: Text
-    currency: CurrencyCode = "USD"
-    exchange: Exchange = {}
+    currency: Literal["USD"] = "USD"
     include: tuple[Text, ...] = ()
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}

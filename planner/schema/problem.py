@@ -29,6 +29,7 @@ from planner.schema.base import (
     Unit,
     Weight,
     Whole,
+    refuse,
 )
 from planner.schema.catalog import Category
 from planner.schema.job import Job
@@ -105,10 +106,11 @@ class Feeds(Model):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        if self.redundancy == "2N" and self.count % 2:
-            raise ValueError(f"2N needs an even count of feeds, not {self.count}")
-        if self.redundancy == "N+1" and self.count < 2:
-            raise ValueError("redundancy N+1 needs at least 2 feeds")
+        odd = self.redundancy == "2N" and self.count % 2
+        refuse(
+            (odd, f"2N needs an even count of feeds, not {self.count}"),
+            (self.redundancy == "N+1" and self.count < 2, "N+1 needs at least 2 feeds"),
+        )
         return self
 
     @property
@@ -128,11 +130,7 @@ class Cooling(Model):
 
 
 class Floor(Model):
-    """Layout of racks, for the lengths of cables: rows of ``racks_per_row``, numbered row by row.
-
-    A cable rises by ``riser`` above its rack at each end, and runs along and across rows; ``slack``
-    is a share more.
-    """
+    """Layout of racks for cable lengths, ``riser`` above each end, ``slack`` as a share."""
 
     racks_per_row: PositiveWhole
     rack_width_m: Length = Field(alias="rack_width")
@@ -182,10 +180,9 @@ class Site(Model):
 
     @model_validator(mode="after")
     def _racks_have_a_size(self) -> Self:
-        if self.racks is not None and self.rack is None:
-            raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
-        if self.rack is None and self.rack_classes != RackClasses():
-            raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        sized = self.racks is not None or self.rack_classes != RackClasses()
+        message = "racks and rack_classes need rack: {height: 48 RU, power: 45 kW}"
+        refuse((self.rack is None and sized, message))
         return self
 
 
@@ -247,10 +244,7 @@ RuleName = Literal["demand", "light", "medium", "high", "good", "better", "best"
 
 
 class DriveWrites(Model):
-    """Full writes of flash a day over five years (DWPD), by kind.
-
-    Read-intensive TLC drives are rated 1, QLC 0.3 to 0.6, storage-class memory tens.
-    """
+    """Full writes of flash a day over five years (DWPD), by kind."""
 
     tlc: Number = 1.0
     qlc: Number = 0.5
@@ -258,11 +252,7 @@ class DriveWrites(Model):
 
 
 class Storage(Model):
-    """Storage requirements: delivered fraction, fill limit, sizing rule.
-
-    ``endurance`` limits daily writes: ``stated`` by the catalog, else ``derived`` from the raw
-    capacity of flash and ``dwpd``; or it is ``off``.
-    """
+    """Storage requirements; ``endurance``: ``stated`` in catalogs, else from ``dwpd``."""
 
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
@@ -275,10 +265,7 @@ class Storage(Model):
 
 
 class Quantity(Model):
-    """Bounds on one item's count, and its installed units, which stay unless they are retired.
-
-    ``spares``: cold spares as a share, in place of that of its category.
-    """
+    """Bounds on one item's count, and its installed units, which stay unless they are retired."""
 
     fixed: Whole | None = None
     min: Whole | None = None
@@ -301,27 +288,21 @@ class Quantity(Model):
         return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
 
     @model_validator(mode="after")
-    def _owned_units_stay(self) -> Self:
-        for key, most in (("fixed", self.fixed), ("max", self.max)):
-            if most is not None and most < self.in_place:
-                raise ValueError(
-                    f"{key} {most} is fewer than the {self.in_place} installed, which stay; "
-                    f"give at least {self.in_place}, or say retire: true"
-                )
-        return self
-
-    @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.fixed is not None and (self.min is not None or self.max is not None):
-            raise ValueError("fixed does not go with min or max; leave out the one or the other")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is more than max {self.max}")
-        if self.required and 0 in (self.fixed, self.max):
-            raise ValueError("required does not go with a count of 0")
-        if self.exclude and (self.fixed or self.min or self.required):
-            raise ValueError(
-                "exclude does not go with fixed, min or required; leave out the one or the other"
-            )
+        least, most, fixed = self.min, self.max, self.fixed
+        stay = f"the {self.in_place} installed stay; give at least {self.in_place}, or retire: true"
+        both = fixed is not None and (least is not None or most is not None)
+        demanded = fixed or least or self.required
+        refuse(
+            (any(n is not None and n < self.in_place for n in (fixed, most)), stay),
+            (both, "fixed does not go with min or max; leave out the one or the other"),
+            (most is not None and (least or 0) > most, f"min {least} is more than max {most}"),
+            (self.required and 0 in (fixed, most), "required does not go with a count of 0"),
+            (
+                self.exclude and demanded,
+                "exclude does not go with fixed, min or required; leave one out",
+            ),
+        )
         return self
 
 
@@ -346,10 +327,7 @@ Minimized = Literal[
 
 
 class Objective(Model):
-    """Objective: exactly one of the two; plans within ``indifference`` count as equal.
-
-    The cheapest of these is taken. Where money is minimised the default indifference is 0.
-    """
+    """Objective: exactly one of the two; the cheapest of plans within ``indifference`` is taken."""
 
     maximize: Maximized | None = None
     minimize: Minimized | None = None
@@ -382,11 +360,9 @@ class Objective(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.maximize is None) == (self.minimize is None):
-            raise ValueError(
-                f"give exactly one of maximize ({', '.join(get_args(Maximized))}) "
-                f"or minimize ({', '.join(get_args(Minimized))})"
-            )
+        names = (", ".join(get_args(each)) for each in (Maximized, Minimized))
+        message = "give exactly one of maximize ({}) or minimize ({})".format(*names)
+        refuse(((self.maximize is None) == (self.minimize is None), message))
         return self
 
 
@@ -410,12 +386,7 @@ class Manager(Model):
 
 
 class ComputeFabric(Model):
-    """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
-
-    The plan chooses one of ``switches``, and one of several ``planes`` or ``oversubscription``
-    ratios. The fabric manager takes ``manager.slots`` system positions and ``manager.ports``
-    cables.
-    """
+    """The fabric between the GPUs; the plan chooses among switches, planes, oversubscription."""
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
     oversubscription: MoreThanOne | Annotated[tuple[MoreThanOne, ...], Field(min_length=1)] = 1.0
@@ -479,8 +450,8 @@ class Extra(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        if (self.count is None) == (self.per is None):
-            raise ValueError("give exactly one of count: 4 or per: gpu_system (with every: 32)")
+        message = "give exactly one of count: 4 or per: gpu_system (with every: 32)"
+        refuse(((self.count is None) == (self.per is None), message))
         return self
 
 
@@ -508,10 +479,7 @@ class Policy(Model):
 
 
 class Problem(Model):
-    """One problem file.
-
-    ``currency`` is the one in which money is shown, ``exchange`` the rates to USD.
-    """
+    """One problem file; ``currency`` is shown, ``exchange`` the rates to USD."""
 
     name: Text
     description: Text | None = None

@@ -23,11 +23,7 @@ class Estimate(Record):
 
 
 class LossBudget(Record):
-    """Shares of wall-clock time lost; with goodput they add up to 1.
-
-    ``stall``: captures and waits for a drain; ``rework``: back to the newest capture; ``drain``:
-    further back because that one was not safe; ``shrunk``: fewer replicas run.
-    """
+    """Shares of wall-clock time lost; with goodput they add up to 1."""
 
     stall: float
     slowdown: float
@@ -41,11 +37,10 @@ class LossBudget(Record):
 
 
 class FailuresAssumed(Record):
-    """Law of the failures; ``variation``: standard deviation over mean of their times."""
+    """Law of the failures."""
 
     kind: FailureKind
     mean_s: float
-    variation: float
     shape: float | None = None
     file: str | None = None
     times: int | None = None
@@ -53,18 +48,10 @@ class FailuresAssumed(Record):
 
 
 class RepairSeen(Record):
-    """Hardware in repair: assumptions, and events of a year.
+    """Hardware in repair: assumptions, and events of a year."""
 
-    ``expected_out``: mean units in repair if the job never waited; ``grown_per_year``: restarts
-    with more replicas.
-    """
-
-    spares: int
     in_rack: bool
     shrinks: bool
-    hardware_share: float
-    repair_s: float
-    swap_s: float
     expected_out: float
     taken_per_year: float
     waits_per_year: float
@@ -72,21 +59,14 @@ class RepairSeen(Record):
 
 
 class LocalSeen(Record):
-    """Local checkpoints: each ``every``-th goes to storage ``settle_s`` after its capture."""
+    """Local checkpoints: each ``every``-th goes to storage."""
 
     every: int
-    settle_s: float
-    restart_s: float
-    remote_share: float
     remote_per_year: float
 
 
 class JobSimulated(Record):
-    """A job: its operation, the formula's prediction, and the simulated outcome.
-
-    ``predicted``: by the formula for this interval and mean time between interruptions, all
-    appliances up. ``waits``: part of ``loss.stall``. Counts are per year.
-    """
+    """A job: operation, prediction by formula, simulated outcome; counts per year."""
 
     name: str
     mode: Literal["async", "sync"]
@@ -123,11 +103,7 @@ class IntervalTried(Record):
 
 
 class Simulation(Shown, Record):
-    """A plan's job run failure by failure many times, beside the formula's prediction.
-
-    ``best``: place in ``intervals`` of the highest goodput without broken limits; ``better``:
-    beyond the noise.
-    """
+    """A plan's job run failure by failure many times, beside the formula's prediction."""
 
     kind: Literal["simulation"] = "simulation"
     schema_version: int = SIMULATION_SCHEMA_VERSION
@@ -164,8 +140,7 @@ CHECKPOINT_COLUMNS: dict[str, str] = {
 ``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
 range that sampling and noise leave. ``mean_gb_per_s`` is size over duration. ``kind`` is
 ``checkpoint``, ``inferred`` (one of several that were written at once, told apart by the jobs'
-rhythm), ``aborted`` (broken off by an interruption), ``cut`` (samples are missing) or ``other``
-(no job's).
+rhythm), ``cut`` (samples are missing) or ``other`` (no job's).
 """
 
 
@@ -177,32 +152,19 @@ class Measured(Record):
     high: float | None = None
 
 
-class Segment(Record):
-    """A stretch of a job between two interruptions, on the trace's clock."""
-
-    start_s: float
-    end_s: float
-    checkpoints: int
-
-
 class JobFound(Record):
     """A training job as its checkpoints show it.
 
-    ``inferred``: checkpoints told apart from others written at the same time; ``missed``: expected
-    by the rhythm and not seen. ``interval_s`` is start to start. ``drain_s`` is an upper bound
-    where it is not ``resolved`` by the sampling. ``restarts``: interruptions of the rhythm,
-    ``confirmed`` by a restoring read. ``parameters`` follow from the size at
-    ``bytes_per_parameter``.
+    ``inferred``: told apart from others written at the same time. ``drain_s`` is an upper bound
+    where not ``resolved`` by the sampling. ``restarts``: ``confirmed`` by a restoring read.
     """
 
     name: str
     cluster: str
     start_s: float
     end_s: float
-    segments: tuple[Segment, ...]
     checkpoints: int
     inferred: int = 0
-    aborted: int = 0
     missed: int = 0
     size_gb: Measured
     interval_s: Measured
@@ -210,7 +172,6 @@ class JobFound(Record):
     resolved: bool = True
     overlap: Measured
     write_gb_per_s: Measured
-    peak_gb_per_s: Measured
     bytes_per_parameter: float
     parameters: Measured
     restarts: int = 0
@@ -224,11 +185,7 @@ class JobFound(Record):
 
 
 class ClusterFound(Record):
-    """One cluster's trace: sampling and contents.
-
-    ``missing`` samples, ``steps`` of the clock, ``resets`` of counters. ``window_s``: averaging
-    time of each sample. ``reads``: the trace has a column of reads.
-    """
+    """One cluster's trace: sampling, gaps, clock steps and counter resets, contents."""
 
     name: str
     start_s: float
@@ -238,25 +195,14 @@ class ClusterFound(Record):
     window_s: float | None = None
     missing: int = 0
     steps: int = 0
-    resets: int = 0
-    repeated: int = 0
     reads: bool
     background_gb_per_s: float
-    noise_gb_per_s: float
     peak_gb_per_s: float
-    peak_read_gb_per_s: float | None = None
-    bursts: int
-    checkpoints: int
     other: int
-    jobs: int
 
 
 class Override(Record):
-    """A measured figure as a change of a problem.
-
-    ``setting`` is for ``--set``, ``distribution`` for ``--vary`` of ``sweep --mode uncertain``;
-    ``now``: the problem's value.
-    """
+    """A measured figure as a change of a problem, and its distribution for an uncertain sweep."""
 
     path: str
     label: str
@@ -279,12 +225,7 @@ class Calibration(Record):
 
 
 class FleetJob(Record):
-    """A job of the table of jobs, with the checkpoints that telemetry shows.
-
-    ``found``: matched jobs of the telemetry. ``demand_gb_per_s`` = size / (limit x interval);
-    ``law_gb_per_s``: the same at the fitted overlap. A job that is not ``resolved`` (drain under
-    two samples) has a lower bound of bandwidth and is in no fit.
-    """
+    """A listed job and its checkpoints; one not ``resolved`` is in no fit."""
 
     name: str
     cluster: str
@@ -304,10 +245,7 @@ class FleetJob(Record):
 
 
 class Trend(Record):
-    """A power law between two figures of the jobs, fitted by least squares to the logarithms.
-
-    ``rank_correlation`` is Spearman's, ``p_value`` its chance under independence.
-    """
+    """A power law between two figures, by least squares of logarithms; Spearman's rank."""
 
     x: str
     y: str
@@ -318,11 +256,7 @@ class Trend(Record):
 
 
 class DemandLaw(Record):
-    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b).
-
-    The exponents c and b (1 in the law) are fitted together, None where sizes and intervals are
-    collinear. ``overlap``: geometric mean with c = b = 1. ``explained``: share of variance.
-    """
+    """The demand law fitted to the jobs: bandwidth = size^c / (overlap x interval^b)."""
 
     jobs: int
     size_exponent: Measured | None
@@ -332,12 +266,7 @@ class DemandLaw(Record):
 
 
 class ClusterStorage(Record):
-    """Storage of a cluster: demand of its jobs, and bandwidth that was seen.
-
-    ``demand_gb_per_s``: largest sum over simultaneous jobs at the overlap limit. ``enough_kw``:
-    least power of storage that delivers the demand, ``seen_kw`` of that which delivers the observed
-    bandwidth; ``gpus_more``: GPUs powered by the difference.
-    """
+    """Storage of a cluster: demand, bandwidth seen, least power that delivers either."""
 
     cluster: str
     gpus: int
@@ -350,11 +279,7 @@ class ClusterStorage(Record):
 
 
 class FleetStudy(Record):
-    """Checkpoint bandwidth of a fleet against model size and interval.
-
-    ``limit``: the overlap that counts as small. ``unmatched``: jobs of the table without telemetry;
-    ``unknown``: jobs of the telemetry without an entry.
-    """
+    """Checkpoint bandwidth of a fleet; ``limit``: the overlap that counts as small."""
 
     limit: float
     jobs: tuple[FleetJob, ...]
@@ -370,10 +295,7 @@ class FleetStudy(Record):
 
 
 class Characterization(Shown, Record):
-    """Checkpoints and jobs found in storage telemetry.
-
-    ``clock``: origin of times, 1970 (UTC) or the trace's zero. ``read_as``: form of its figures.
-    """
+    """Checkpoints and jobs found in storage telemetry."""
 
     kind: Literal["characterization"] = "characterization"
     schema_version: int = TELEMETRY_SCHEMA_VERSION
@@ -382,7 +304,6 @@ class Characterization(Shown, Record):
     read_as: Literal["rate", "bytes", "counter"]
     clusters: tuple[ClusterFound, ...]
     jobs: tuple[JobFound, ...]
-    bursts: int
     checkpoints: int
     calibration: Calibration | None = None
     study: FleetStudy | None = None

@@ -74,9 +74,6 @@ LOST_TIME = LostTime(
     "arXiv 2507.06261 section 2.3; arXiv 2512.13961",
 )
 
-FIRST_ORDER_VALID_BELOW = 0.15
-"""(restart + interval/2 + drain) / MTTI up to which the first-order form stays within about one
-point of the exact goodput; beyond it it falls away and turns negative."""
 FLOP_PER_PARAMETER_TOKEN = 6.0
 """Operations of forward and backward pass of a transformer, per active parameter and token."""
 _DEFICIT_SERIES_BELOW = 0.5
@@ -101,26 +98,6 @@ def days_to_train(active_parameters: float, tokens: float, useful_pflops: float)
 
 
 # Intervals.
-
-
-def young_s(stall_s: float, mtti_s: float) -> float:
-    """Young's compute time between checkpoints, s: sqrt(2 s M).
-
-    Source: J. W. Young, Communications of the ACM 17(9), 1974.
-    """
-    return math.sqrt(2 * stall_s * mtti_s)
-
-
-def daly_s(stall_s: float, mtti_s: float) -> float:
-    """Daly's higher-order compute time between checkpoints, s; the MTTI from a stall of twice it.
-
-    Source: J. T. Daly, Future Generation Computer Systems 22(3), 2006,
-    doi 10.1016/j.future.2004.11.016.
-    """
-    if stall_s >= 2 * mtti_s:
-        return mtti_s
-    ratio = stall_s / (2 * mtti_s)
-    return young_s(stall_s, mtti_s) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - stall_s
 
 
 def exact_period_s(stall_s: float, mtti_s: float) -> float:
@@ -309,22 +286,3 @@ def _log_rework_factor(z: float) -> float:
         # -z/2 - log(sinh(z/2) / (z/2)), expanded; the first term left out is z**6 / 181440.
         return -z / 2 - z**2 / 24 + z**4 / 2880
     return math.log(z) - z - math.log(-math.expm1(-z))
-
-
-def first_order_goodput(
-    interval_s: float,
-    stall_s: float,
-    drain_s: float,
-    restart_s: float,
-    mtti_s: float,
-    drain_slowdown: float = 0.0,
-) -> float:
-    """First-order goodput, (1 - s/I) (1 - (R + I/2 + D)/M), for comparison only.
-
-    Usable while (R + I/2 + D)/M is below `FIRST_ORDER_VALID_BELOW`; negative for rare saves.
-
-    Source: Meta's form (arXiv 2410.21680, HPCA'25) with the drain added to the work lost per
-    failure.
-    """
-    running = max(0.0, 1 - (stall_s + drain_slowdown * drain_s) / interval_s)
-    return running * (1 - (restart_s + interval_s / 2 + drain_s) / mtti_s)

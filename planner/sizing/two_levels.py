@@ -221,20 +221,6 @@ def loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
     return GoodputLoss.from_logs([*parts, math.log1p(-waiting)])
 
 
-def first_order_goodput(levels: TwoLevels) -> float:
-    """First-order goodput, for comparison only: cost of each kind of failure times its rate.
-
-    Source: Meta's form (arXiv 2410.21680, HPCA'25) with both levels' drains and restarts.
-    """
-    q2 = levels.remote_share
-    near = levels.local_restart_s + levels.local_drain_s + levels.interval_s / 2
-    drains = levels.local_drain_s + levels.drain_s
-    far = levels.restart_s + levels.restore_s + drains + levels.remote_interval_s / 2
-    swap_s = levels.hardware_share * levels.swap_s
-    running = max(0.0, 1 - levels.stopped_share)
-    return running * (1 - ((1 - q2) * near + q2 * far + swap_s) / levels.mtti_s)
-
-
 # The factors. Their arguments are shares of the MTTI: ``interval``, ``restart`` and ``lag`` are the
 # local interval, restart and drain, ``drain`` is the remote one. Each k-th (``every``) checkpoint
 # goes on to the remote level, which ``q2`` of all interruptions need. For a whole k each logarithm

@@ -10,21 +10,13 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
-from planner.telemetry.jobs import CheckpointColumns, Sampling, job_of, table_of
-from planner.telemetry.restarts import broken_off, find_breaks
-from planner.telemetry.rhythm import WHOLE, Track
-from planner.telemetry.signal import (
-    Background,
-    Bursts,
-    Places,
-    Series,
-    find_bursts,
-    series,
-    window_of,
-)
+from planner.telemetry.jobs import CheckpointColumns, job_of, table_of
+from planner.telemetry.restarts import find_breaks
+from planner.telemetry.rhythm import Track
+from planner.telemetry.signal import Bursts, Series, find_bursts, series
 from planner.telemetry.tables import Numbers
 from planner.telemetry.traces import Raw, ReadOptions, read_traces, refusal
-from planner.telemetry.tracking import Traffic, find_tracks, place_all
+from planner.telemetry.tracking import find_tracks
 
 __all__ = ["Characterized", "ClusterTrace", "ReadOptions", "characterize", "characterize_cluster"]
 
@@ -90,8 +82,7 @@ def characterize(
         read_as=traces[0][1],
         clusters=tuple(clusters),
         jobs=tuple(jobs),
-        bursts=sum(one.bursts for one in clusters),
-        checkpoints=sum(one.checkpoints for one in clusters),
+        checkpoints=sum(one.checkpoints for one in jobs),
     )
     return Characterized(record, table)
 
@@ -107,69 +98,42 @@ def characterize_cluster(raw: Raw, options: ReadOptions) -> ClusterTrace:
     reads = None
     if trace.read is not None:
         reads, _ = find_bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
-    excess = np.nan_to_num(trace.write - under.level)
     found = find_tracks(writes, trace.sample_s)
-    found = place_all(found, writes, Traffic(excess, trace.start_s, trace.width_s))
-    gaps = find_breaks(found, _holes(trace), writes, reads, float(trace.start_s[-1]))
-    ended = _broken_off(found, writes)
-    sampling = _sampling(found, writes, under, trace, options.window_s)
+    _check_window(found, writes, trace, options.window_s)
+    gaps = find_breaks(found, _holes(trace), writes, reads)
     jobs = tuple(
-        job_of(
-            f"{trace.cluster}-{number}",
-            track,
-            trace,
-            writes,
-            reads,
-            gaps[number - 1],
-            sampling,
-            options.bytes_per_parameter,
-            aborted=len(ended[number - 1]),
-        )
-        for number, track in enumerate(found, start=1)
+        job_of(f"{trace.cluster}-{number}", track, trace, writes, reads, own, options)
+        for number, (track, own) in enumerate(zip(found, gaps, strict=True), start=1)
     )
-    table = table_of(trace, sampling.sharpened(writes), found, ended, jobs)
+    table = table_of(trace, writes, found, jobs, options.window_s)
     record = ClusterFound(
         name=trace.cluster,
         start_s=float(trace.clock_s[0]),
         end_s=float(trace.clock_s[-1] + trace.width_s[-1]),
         samples=trace.samples,
         sample_s=trace.sample_s,
-        window_s=sampling.window_s,
+        window_s=options.window_s,
         missing=trace.missing,
         steps=trace.steps,
-        resets=trace.resets,
-        repeated=trace.repeated,
         reads=trace.read is not None,
         background_gb_per_s=float(np.median(under.level)),
-        noise_gb_per_s=float(np.median(under.noise)),
         peak_gb_per_s=float(np.nanmax(trace.write)),
-        peak_read_gb_per_s=None if trace.read is None else float(np.nanmax(trace.read)),
-        bursts=len(writes),
-        checkpoints=sum(one.checkpoints for one in jobs),
         other=int(np.sum(table["kind"] == "other")),
-        jobs=len(jobs),
     )
     return ClusterTrace(trace, record, jobs, table)
 
 
-def _sampling(
-    found: Sequence[Track], writes: Bursts, under: Background, trace: Series, given_s: float | None
-) -> Sampling:
-    """Sampling of a trace.
-
-    Raises:
-        InputError: bursts are shorter than the window that is given.
-    """
-    if given_s is None:
-        return Sampling(trace.sample_s, window_of(trace.write, under, trace.sample_s))
-    for track in found:
-        own = writes.chosen(track.places[track.kinds == WHOLE])
+def _check_window(
+    found: Sequence[Track], writes: Bursts, trace: Series, window_s: float | None
+) -> None:
+    """Refuse a window that is longer than bursts."""
+    for track in found if window_s is not None and window_s > trace.sample_s else ():
+        own = writes.chosen(track.places[track.alone])
         lasts_s = float(np.median(own.size_gb / own.peak)) if len(own) else np.inf
-        if lasts_s < _SHORTER * given_s and given_s > trace.sample_s:
-            message = f"bursts of {lasts_s:.3g} s are shorter than the window of {given_s:g} s"
+        if lasts_s < _SHORTER * (window_s or 0.0):
+            message = f"bursts of {lasts_s:.3g} s are shorter than the window of {window_s:g} s"
             fix = "give the averaging window of each sample, or leave it out"
             raise InputError(Finding("option", message, path="--window", fix=fix))
-    return Sampling(trace.sample_s, given_s, given=True)
 
 
 def _holes(trace: Series) -> tuple[Numbers, Numbers]:
@@ -180,15 +144,3 @@ def _holes(trace: Series) -> tuple[Numbers, Numbers]:
     end = np.concatenate(((trace.start_s + trace.width_s)[hole], trace.start_s[stepped]))
     order = np.argsort(start, kind="stable")
     return start[order], end[order]
-
-
-def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
-    """The bursts that each job did not finish."""
-    free = np.ones(len(writes), dtype=bool)
-    for track in found:
-        free[track.places] = False
-    result = []
-    for track in found:
-        result.append(broken_off(track, writes, free))
-        free[result[-1]] = False
-    return result

@@ -1,4 +1,4 @@
-"""Figures of a job by its checkpoints, and the table of all checkpoints.
+"""Figures of a job by its checkpoints, the table of all checkpoints, and overrides of a problem.
 
 Three figures bound the drain: the edges of each burst within their samples, if it is written at one
 rate; the number of samples that stand out, which is a window longer on average whatever its shape;
@@ -10,17 +10,29 @@ over max(D, W), in between. Without the window it may be either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound, Measured, Segment
+from planner.figures import FIGURES
+from planner.paths import job_path
+from planner.schema.job import FixedInterval, Job
+from planner.schema.problem import Problem
+from planner.schema.telemetry import (
+    CHECKPOINT_COLUMNS,
+    Calibration,
+    JobFound,
+    Measured,
+    Override,
+)
 from planner.telemetry.restarts import Breaks, mtti
-from planner.telemetry.rhythm import CUT, INFERRED, WHOLE, Track
-from planner.telemetry.signal import Bursts, Places, Series, Z, scatter
+from planner.telemetry.rhythm import Track
+from planner.telemetry.signal import Bursts, Series, Z, scatter
 from planner.telemetry.tables import Numbers
+from planner.telemetry.traces import ReadOptions
+from planner.units import DAY_S, HOUR_S
 
 _MEDIAN = 1.2533
 """Scatter of a median over that of a mean where figures are normally distributed."""
@@ -64,43 +76,9 @@ def scaled(of: Measured, by: float) -> Measured:
 
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
-_STRAY = 3.0
+_STRAY, _FAINT = 3.0, 0.01
 _SLOW_EDGES = 0.5
 """Edges that take so many samples more than those of an even rate are slow, or were smoothed."""
-
-_SMOOTHED = 1.5
-"""A window of so many samples is one."""
-
-_ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Sampling of a trace.
-
-    Attributes:
-        sample_s: the usual time between samples.
-        window_s: averaging window of each; None where unknown.
-        given: whether the user states it; else it is estimated.
-    """
-
-    sample_s: float
-    window_s: float | None = None
-    given: bool = False
-
-    @property
-    def smoothing_s(self) -> float | None:
-        """The window, where samples are means over more than the time between them."""
-        smoothed = self.window_s is not None and self.window_s >= _SMOOTHED * self.sample_s
-        return self.window_s if smoothed else None
-
-    def sharpened(self, bursts: Bursts) -> Bursts:
-        """Bursts as long as they were before a moving mean stretched them."""
-        if self.smoothing_s is None:
-            return bursts
-        lasts = np.maximum(bursts.span_s - self.smoothing_s, _OFF * self.sample_s)
-        error = np.maximum(bursts.edge_error_s, self.sample_s)
-        return replace(bursts, end_s=bursts.start_s + lasts, edge_error_s=error)
 
 
 def job_of(
@@ -110,27 +88,17 @@ def job_of(
     writes: Bursts,
     reads: Bursts | None,
     found: Breaks,
-    sampling: Sampling,
-    bytes_per_parameter: float,
-    aborted: int,
+    options: ReadOptions,
 ) -> JobFound:
-    """A job with its figures.
-
-    Args:
-        found: its gaps and interruptions.
-        sampling: of the trace.
-        bytes_per_parameter: divisor of its size for the implied parameters.
-        aborted: number of checkpoints that it began and did not finish.
-    """
-    alone = track.places[track.kinds == WHOLE]
-    own = writes.chosen(alone if len(alone) else track.places)
-    size = _size(own)
-    if not len(alone):  # all overlap: the rest of bursts without the others
+    """A job with its figures; ``found`` are its gaps and interruptions."""
+    own = writes.chosen(track.places[track.alone] if track.alone.any() else track.places)
+    size, window_s = _size(own), options.window_s
+    if not track.alone.any():  # all overlap: the rest of bursts without the others
         half = Z * track.spread * track.size_gb / math.sqrt(len(track.times))
         size = Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
-    inferred = int(np.sum(track.kinds == INFERRED))
+    inferred = int(np.sum(~track.alone))
     interval = _interval(track, found)
-    drain, resolved, notes = drain_of(own, size, sampling, inferred / len(track.times))
+    drain, resolved, notes = drain_of(own, size, trace.sample_s, window_s)
     overlap = ratio(drain, interval)
     if not resolved:
         value = drain.value / interval.value
@@ -139,24 +107,16 @@ def job_of(
     if reads is not None and len(found.reads):
         restoring = reads.chosen(found.reads)
         gb = _size(restoring)
-        time, known, _ = drain_of(restoring, gb, sampling)
+        time, known, _ = drain_of(restoring, gb, trace.sample_s, window_s)
         rate = _bandwidth(gb, time, known)
         restored = {"restore_gb": gb, "restore_s": time, "read_gb_per_s": rate}
-    clock = trace.clock(track.times)
-    begun = np.isin(clock, trace.clock(found.end_s[found.broken]))
+    start_s, end_s = trace.clock(track.times[[0, -1]]).tolist()
     return JobFound(
         name=name,
         cluster=trace.cluster,
-        start_s=float(clock[0]),
-        end_s=float(clock[-1]) + drain.value,
-        segments=tuple(
-            Segment(
-                start_s=float(part[0]), end_s=float(part[-1]) + drain.value, checkpoints=len(part)
-            )
-            for part in np.split(clock, np.flatnonzero(begun))
-            if len(part)
-        ),
-        checkpoints=int(np.sum(track.kinds != CUT)),
+        start_s=start_s,
+        end_s=end_s + drain.value,
+        checkpoints=len(track.times),
         inferred=inferred,
         missed=max(0, found.missed - inferred),
         size_gb=size,
@@ -165,14 +125,12 @@ def job_of(
         resolved=resolved,
         overlap=overlap,
         write_gb_per_s=_bandwidth(size, drain, resolved),
-        peak_gb_per_s=median_with_range(own.peak),
-        bytes_per_parameter=bytes_per_parameter,
-        parameters=scaled(size, 1e9 / bytes_per_parameter),
+        bytes_per_parameter=options.bytes_per_parameter,
+        parameters=scaled(size, 1e9 / options.bytes_per_parameter),
         restarts=int(found.attempts.sum()),
         confirmed=int(found.attempts[found.confirmed].sum()),
-        observed_s=float(track.end_s - track.start_s),
+        observed_s=float(track.times[-1] - track.times[0]),
         mtti_s=mtti(track, found),
-        aborted=aborted,
         notes=notes,
         **restored,
     )
@@ -194,19 +152,11 @@ def _bandwidth(size: Measured, time: Measured, resolved: bool) -> Measured:
 
 
 def _interval(track: Track, found: Breaks) -> Measured:
-    """The mean interval, from the ends of each stretch, however coarse the samples are.
-
-    Its ends are checkpoints that were seen by themselves.
-    """
-    at = np.flatnonzero(track.kinds != INFERRED)
-    left = np.concatenate(([0], np.cumsum(~found.kept)))[at]
-    kept = np.diff(left) == 0
-    if not kept.any():
+    """The mean interval between checkpoints that follow one another."""
+    gaps = np.diff(track.times)[(found.steps == 1) & ~found.broken]
+    if not len(gaps):
         return Measured(value=track.interval_s)
-    gaps = np.diff(track.times[at])[kept]
-    steps = np.diff(np.concatenate(([0], np.cumsum(found.steps)))[at])[kept]
-    value = float(gaps.sum() / steps.sum())
-    half = Z * float(np.std(gaps - value * steps)) / math.sqrt(steps.sum())
+    value, half = float(gaps.mean()), Z * float(gaps.std()) / math.sqrt(len(gaps))
     return Measured(value=value, low=value - half, high=value + half)
 
 
@@ -216,70 +166,62 @@ Drain = tuple[Measured, bool, tuple[str, ...]]
 """A drain, whether the samples resolve it, and notes."""
 
 
-def drain_of(own: Bursts, size: Measured, sampling: Sampling, others: float = 0.0) -> Drain:
+def drain_of(own: Bursts, size: Measured, sample_s: float, window_s: float | None) -> Drain:
     """The usual drain of some bursts.
 
     Args:
         own: bursts that hold one checkpoint, or one restore, each.
         size: volume of each.
-        sampling: of the trace.
-        others: share of the checkpoints that were written together with other jobs' and are not
-            among the bursts; they may have taken longer.
+        sample_s: the usual time between samples.
+        window_s: averaging window of each, None where unknown.
     """
-    if sampling.smoothing_s is not None:
-        return _through_window(own, sampling, sampling.smoothing_s)
+    if window_s is not None and window_s > sample_s:
+        return _through_window(own, sample_s, window_s)
     edges = median_with_range(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
-    if edges.value >= _RESOLVED_SAMPLES * sampling.sample_s:
-        return _by_shape(own, edges, sampling, others)
+    if edges.value >= _RESOLVED_SAMPLES * sample_s:
+        return _by_shape(own, edges, sample_s)
     # It fills at most one sample. Where many are seen, some fill one wholly, so that the largest
     # bandwidths show its duration; one shorter than a sample never does.
-    least, sample_s = size.value / float(np.quantile(own.peak, _HIGH)), sampling.sample_s
+    least = size.value / float(np.quantile(own.peak, _HIGH))
     if least < _FILLED * sample_s:
         return Measured(value=least, high=max(least, sample_s)), False, ()
     return Measured(value=least, low=(1 - _OFF) * least, high=(1 + _OFF) * least), True, ()
 
 
-def _by_shape(own: Bursts, edges: Measured, sampling: Sampling, others: float) -> Drain:
+def _by_shape(own: Bursts, edges: Measured, sample_s: float) -> Drain:
     """The drain by its edges, its range widened by the uncertainty of its shape."""
-    low, high, sample_s = edges.low or 0.0, _high(edges), sampling.sample_s
-    high = max(high, float(np.quantile(own.duration_s, 0.5 / max(1.0 - others, 0.5))))
+    low, high = edges.low or 0.0, _high(edges)
     stands_out, error = _standing_out(own, sample_s, sample_s)
-    even = float(np.median(own.size_gb / own.height))
-    count = stands_out - sample_s + 2 * float(np.median(own.faint)) * sample_s
+    even, count = float(np.median(own.size_gb / own.height)), stands_out - sample_s
     notes: tuple[str, ...] = ()
     if count - even > max(error, _SLOW_EDGES * sample_s):
+        flat = float(np.median(own.size_gb / own.peak))
         high = max(high, count + error)
-        low = min(low, even)
-        if sampling.window_s is None:
-            flat = float(np.median(own.size_gb / own.peak))
-            low = max(0.0, min(edges.low or 0.0, flat, stands_out - flat) - error)
-            notes = (
-                f"its bursts rise and fall slowly: a drain of {low:.3g} to {high:.3g} s, written "
-                "slowly at its ends or seen through samples that are means over a longer window "
-                "(say it: --window)",
-            )
+        low = max(0.0, min(low, even, flat, stands_out - flat) - error)
+        notes = (
+            f"its bursts rise and fall slowly: a drain of {low:.3g} to {high:.3g} s, written "
+            "slowly at its ends or seen through samples that are means over a longer window "
+            "(say it: --window)",
+        )
     return edges.model_copy(update={"low": low, "high": high}), True, notes
 
 
-def _through_window(own: Bursts, sampling: Sampling, window_s: float) -> Drain:
+def _through_window(own: Bursts, sample_s: float, window_s: float) -> Drain:
     """The drain that a moving mean has stretched."""
-    stands_out, error = _standing_out(own, sampling.sample_s, window_s)
-    faint = float(np.median(own.faint))
+    stands_out, error = _standing_out(own, sample_s, window_s)
     value = max(stands_out - window_s, 0.0)
-    for _ in range(_ROUNDS):  # what stands out is short by the faint part of rise and fall
-        value = max(stands_out + 2 * faint * min(value, window_s) - window_s, 0.0)
-    error = math.hypot(error, 2 * faint * min(value, window_s))
+    faint = 2 * _FAINT * min(value, window_s)  # of rise and fall, which does not stand out
+    value, error = value + faint, math.hypot(error, faint)
     low, high = max(value - error, 0.0), value + error
     flat = float(np.median(own.size_gb / own.peak))
     if flat > window_s + error:
         low, high = min(low, flat), max(high, flat)
-    how = "as given" if sampling.given else "estimated from their scatter; else say --window"
     note = (
-        f"samples are means over {window_s:g} s ({how}): the drain is the duration of its bursts, "
+        f"samples are means over {window_s:g} s: the drain is the duration of its bursts, "
         f"{stands_out:.3g} s, less that window"
     )
-    if value < sampling.sample_s:
-        value, high = max(value, _OFF * sampling.sample_s), max(high, sampling.sample_s)
+    if value < sample_s:
+        value, high = max(value, _OFF * sample_s), max(high, sample_s)
         return Measured(value=value, high=high), False, (note,)
     return Measured(value=value, low=low, high=high), True, (note,)
 
@@ -288,17 +230,12 @@ def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float,
     """Mean time that bursts stand out, and half of its range.
 
     A drain farther from the usual than scatter and a window has other traffic at its end.
-
-    In the mean over checkpoints that begin anywhere in a sample that is a window longer than the
-    drain. Where they begin at the same place in each the mean may be off by half a sample.
     """
     span: Numbers = own.span_s
-    middle_s = float(np.median(span))
-    kept = np.abs(span - middle_s) <= max(_STRAY * sample_s, _STRAY * scatter(span), window_s)
-    phase = np.exp(2j * np.pi * own.start_s[kept] / sample_s)
-    locked = float(np.abs(np.mean(phase)))
+    reach_s = max(_STRAY * sample_s, _STRAY * scatter(span), window_s)
+    kept = np.abs(span - np.median(span)) <= reach_s
     off = Z * float(np.std(span[kept] - own.duration_s[kept])) / math.sqrt(kept.sum())
-    return float(np.mean(span[kept])), math.hypot(off, 0.5 * sample_s * locked)
+    return float(np.mean(span[kept])), off
 
 
 # The table
@@ -306,43 +243,52 @@ def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float,
 CheckpointColumns = Mapping[str, np.ndarray[Any, Any]]
 """A table, a column each."""
 
-_KINDS = np.array(("checkpoint", "inferred", "cut"), dtype=object)
-
 
 def table_of(
     trace: Series,
     writes: Bursts,
     found: Sequence[Track],
-    ended: Sequence[Places],
     jobs: Sequence[JobFound],
+    window_s: float | None,
 ) -> CheckpointColumns:
-    """A row for each checkpoint, and for each burst that is none.
-
-    Args:
-        ended: the bursts that each job did not finish.
-    """
+    """A row for each checkpoint, and for each burst that is none."""
+    if window_s is not None and window_s > trace.sample_s:  # as long as before a moving mean
+        lasts = np.maximum(writes.span_s - window_s, _OFF * trace.sample_s)
+        error = np.maximum(writes.edge_error_s, trace.sample_s)
+        writes = replace(writes, end_s=writes.start_s + lasts, edge_error_s=error)
     free = np.ones(len(writes), dtype=bool)
     parts = []
-    for track, unfinished, one in zip(found, ended, jobs, strict=True):
+    for track, one in zip(found, jobs, strict=True):
         free[track.places] = False
-        free[unfinished] = False
-        parts.append(_rows(writes.chosen(unfinished), one.name, "aborted"))
-        part, inferred = writes.chosen(track.places), track.kinds == INFERRED
-        size = writes.size_gb[track.places[track.kinds == WHOLE]]
+        part, alone = writes.chosen(track.places), track.alone
+        size = part.size_gb[alone]
         scattered = scatter(size) if len(size) else track.spread * track.size_gb
-        parts.append(
-            {
-                **_rows(part, one.name, ""),
-                "kind": _KINDS[track.kinds],
-                "start_s": track.times,
-                "start_error_s": np.where(inferred, track.tolerance_s, part.edge_error_s),
-                "duration_s": np.where(inferred, one.drain_s.value, part.duration_s),
-                "duration_error_s": np.where(inferred, part.duration_s / 2, part.edge_error_s),
-                "size_gb": np.where(inferred, track.size_gb, part.size_gb),
-                "size_error_gb": np.hypot(part.size_error_gb, Z * scattered),
-            }
-        )
-    parts.append(_rows(writes.chosen(free), "", "other"))
+        rows = {
+            "job": np.full(len(part), one.name, dtype=object),
+            "kind": np.where(alone, "checkpoint", "inferred").astype(object),
+            "start_s": track.times,
+            "start_error_s": np.where(alone, part.edge_error_s, track.tolerance_s),
+            "duration_s": np.where(alone, part.duration_s, one.drain_s.value),
+            "duration_error_s": np.where(alone, part.edge_error_s, part.duration_s / 2),
+            "size_gb": np.where(alone, part.size_gb, track.size_gb),
+            "size_error_gb": np.hypot(part.size_error_gb, Z * scattered),
+            "peak_gb_per_s": part.peak,
+        }
+        parts.append(rows)
+    other = writes.chosen(free)
+    parts.append(
+        {
+            "job": np.full(len(other), "", dtype=object),
+            "kind": np.where(other.cut, "cut", "other").astype(object),
+            "start_s": other.start_s,
+            "start_error_s": other.edge_error_s,
+            "duration_s": other.duration_s,
+            "duration_error_s": other.edge_error_s,
+            "size_gb": other.size_gb,
+            "size_error_gb": other.size_error_gb,
+            "peak_gb_per_s": other.peak,
+        }
+    )
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(joined["start_s"], kind="stable")
     table = {name: column[order] for name, column in joined.items()}
@@ -352,16 +298,109 @@ def table_of(
     return {name: table[name] for name in CHECKPOINT_COLUMNS}
 
 
-def _rows(bursts: Bursts, job: str, kind: str) -> dict[str, Any]:
-    """Rows of bursts as measured."""
-    return {
-        "job": np.full(len(bursts), job, dtype=object),
-        "kind": np.where(bursts.cut, "cut", kind).astype(object),
-        "start_s": bursts.start_s,
-        "start_error_s": bursts.edge_error_s,
-        "duration_s": bursts.duration_s,
-        "duration_error_s": bursts.edge_error_s,
-        "size_gb": bursts.size_gb,
-        "size_error_gb": bursts.size_error_gb,
-        "peak_gb_per_s": bursts.peak,
-    }
+# Overrides of a problem
+
+_JOB = job_path()
+
+
+def calibration(
+    found: JobFound,
+    problem: Problem,
+    name: str,
+    gpus: int | None = None,
+    write_gb_per_s: float | None = None,
+    read_gb_per_s: float | None = None,
+) -> Calibration:
+    """Measurements of a job as overrides of a problem.
+
+    Args:
+        found: the job.
+        problem: the problem, ``name`` its file for the record.
+        gpus: GPUs that the job ran on.
+        write_gb_per_s, read_gb_per_s: nameplate bandwidth of the storage that was measured.
+    """
+    fractions = problem.storage.delivered_fraction
+    made = [
+        *_of_checkpoints(found, problem.job),
+        _failures(found, gpus),
+        _delivered("write", found.write_gb_per_s, write_gb_per_s, fractions.write),
+        _delivered("read", found.read_gb_per_s, read_gb_per_s, fractions.read),
+        "stall, restart time, slowdown while draining: invisible to storage",
+    ]
+    return Calibration(
+        job=found.name,
+        problem=name,
+        gpus=gpus,
+        overrides=tuple(each for each in made if isinstance(each, Override)),
+        not_measured=tuple(each for each in made if isinstance(each, str)),
+    )
+
+
+def _override(
+    path: str, label: str, unit: str, measured: Measured, source: str, now: object
+) -> Override:
+    def text(value: float) -> str:
+        return f"{value:.6g} {unit}".rstrip()
+
+    drawn = None
+    if measured.low is not None and measured.high is not None and measured.high > measured.low:
+        ends = (measured.low, measured.value, measured.high)
+        drawn = f"{path}=triangular({', '.join(text(end) for end in ends)})"
+    if isinstance(now, int | float):
+        now = text(now)
+    return Override(
+        path=path,
+        label=label,
+        unit=unit,
+        measured=measured,
+        setting=f"{path}={text(measured.value)}",
+        distribution=drawn,
+        now=None if now is None else str(now),
+        source=source,
+    )
+
+
+def _of_checkpoints(found: JobFound, job: Job) -> Iterator[Override]:
+    source = f"telemetry, {found.checkpoints:,} checkpoints"
+    if job.parameters is not None and job.checkpoint.size_gb is None:
+        per = scaled(found.size_gb, 1e9 / job.parameters)
+        path, now = f"{_JOB}.bytes_per_parameter", str(job.bytes_per_parameter)
+        yield _override(path, "bytes per parameter", "", per, source, now)
+    else:
+        path, label = f"{_JOB}.checkpoint.size", FIGURES["checkpoint_gb"].label
+        yield _override(path, label, "GB", found.size_gb, source, job.checkpoint.size_gb)
+    if isinstance(job.checkpoint.interval, FixedInterval):  # else it is the planner's to choose
+        path, now_s = f"{_JOB}.checkpoint.interval.every", job.checkpoint.interval.every_s
+        yield _override(path, "interval", "s", found.interval_s, source, now_s)
+
+
+def _failures(found: JobFound, gpus: int | None) -> Override | str:
+    mtti = found.mtti_s
+    if mtti is None:
+        return f"failures: none seen in {found.observed_s / HOUR_S:.1f} h"
+    if gpus is None:
+        return f"failures: one every {mtti.value / HOUR_S:.3g} h, on how many GPUs? say --gpus"
+    rate = DAY_S / gpus
+    low, high = (None if end is None else rate / end for end in (mtti.high, mtti.low))
+    measured = Measured(value=rate / mtti.value, low=low, high=high)
+    path, label = f"{_JOB}.failures.per_gpu_day", "failures per GPU and day"
+    return _override(path, label, "", measured, f"telemetry, {found.restarts:,} restarts", None)
+
+
+def _delivered(
+    way: str, measured: Measured | None, nameplate: float | None, now: float
+) -> Override | str:
+    label = f"delivered fraction, {way}"
+    if measured is None:
+        return f"{label}: no restoring read was seen"
+    if nameplate is None:
+        return f"{label}: the nameplate of the storage is missing (--nameplate)"
+    if measured.high is None:
+        least = measured.low or measured.value
+        return f"{label}: at least {least / nameplate:.3g}; samples do not resolve the drains"
+    share = scaled(measured, 1 / nameplate)
+    if share.value > 1:
+        return f"{label}: {measured.value:.4g} GB/s was seen, more than the nameplate"
+    share = share.model_copy(update={"high": min(1.0, share.high or 1.0)})
+    path = f"storage.delivered_fraction.{way}"
+    return _override(path, label, "", share, "telemetry, bandwidth of the job's bursts", now)

@@ -16,25 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.schema.telemetry import CONFIDENCE, Measured
-from planner.telemetry.rhythm import INFERRED, Track, neighbours
+from planner.telemetry.rhythm import Track
 from planner.telemetry.signal import Bursts, Flags, Places
 from planner.telemetry.tables import Numbers
 from planner.units import DAY_S
 
-_BEGUN, _UNFINISHED = 0.02, 0.9
-"""An aborted checkpoint has between these shares of its size."""
-
 _STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 """A job that is away for so many intervals and a day was stopped, and did not fail."""
 
-_UNSURE = 1.5
-"""So many times the tolerance a gap may be off where one of its ends was separated from others."""
-
 _EARLY = 0.5
 """A gap that is short by so many tolerances makes up for a long one beside it."""
-
-_MOSTLY = 0.8
-"""Where reads confirm so many breaks, one that none confirms is no interruption."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +35,21 @@ class Breaks:
     Attributes:
         start_s, end_s: when the events before and behind begin.
         steps: intervals from one to the other, 0 where that is no multiple.
-        exact: gaps between events that were seen by themselves.
         broken: gaps with an interruption in them.
         open: gaps in which others' traffic, or a hole, may hide an interruption.
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful, possible: number of interruptions that may be none, and of further ones that may
-            exist.
     """
 
     start_s: Numbers
     end_s: Numbers
     steps: NDArray[np.int64]
-    exact: Flags
     broken: Flags
     open: Flags
     attempts: NDArray[np.int64]
     confirmed: Flags
     reads: Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    doubtful: int = 0
-    possible: int = 0
 
     @property
     def kept(self) -> Flags:
@@ -78,11 +63,7 @@ class Breaks:
 
 
 def find_breaks(
-    tracks: Sequence[Track],
-    holes: tuple[Numbers, Numbers],
-    busy: Bursts,
-    reads: Bursts | None,
-    lasts_s: float,
+    tracks: Sequence[Track], holes: tuple[Numbers, Numbers], busy: Bursts, reads: Bursts | None
 ) -> list[Breaks]:
     """Interruptions of jobs.
 
@@ -90,71 +71,44 @@ def find_breaks(
     where other traffic does at the time of each.
 
     Args:
+        tracks: the jobs.
         holes: starts and ends of the unknown parts of the trace, in order.
         busy: bursts of writing.
         reads: bursts of reading, None where the trace has none.
-        lasts_s: length of the trace.
     """
     found = [_gaps(track, holes, busy) for track in tracks]
-    if reads is None or not len(reads) or not found:
-        return found
-    return _confirm(tracks, found, reads, lasts_s)
-
-
-def broken_off(track: Track, bursts: Bursts, free: Flags) -> Places:
-    """Bursts that a job began when its rhythm predicts one, and did not finish.
-
-    Args:
-        free: bursts that are no job's.
-    """
-    gaps = np.flatnonzero(track.multiples() == 0)
-    wanted = np.append(track.times[gaps], track.times[-1]) + track.interval_s
-    size = bursts.size_gb / track.size_gb
-    places = np.flatnonzero(free & (size > _BEGUN) & (size < _UNFINISHED))
-    start = bursts.start_s[places]
-    before, after = neighbours(wanted, start)
-    return np.asarray(places[np.minimum(start - before, after - start) <= track.tolerance_s])
+    return _confirm(tracks, found, reads) if found and reads is not None else found
 
 
 def _gaps(track: Track, holes: tuple[Numbers, Numbers], busy: Bursts) -> Breaks:
     """A job's gaps by its rhythm alone."""
     start, end = track.times[:-1], track.times[1:]
-    sure = track.kinds != INFERRED
-    exact = sure[:-1] & sure[1:]
-    slack = np.where(exact, 1.0, _UNSURE) * track.tolerance_s
     stopped = end - start > max(_STOP_INTERVALS * track.interval_s, _STOP_S)
-    steps = np.where(stopped, 0, _undisplaced(track, slack))
+    steps = np.where(stopped, 0, _undisplaced(track))
     unknown = np.searchsorted(holes[0], end) > np.searchsorted(np.sort(holes[1]), start)
+    late = end - start > track.interval_s + track.tolerance_s
     hidden = unknown | _hidden(track, steps, busy)
-    late = end - start > track.interval_s + slack
     broken = late & ~unknown & ~stopped & ((steps == 0) | ((steps > 1) & ~hidden))
-    over = end - start > track.interval_s + track.tolerance_s
-    unsure = over & ~stopped & ~broken
+    unsure = late & ~stopped & ~broken
     return Breaks(
         start_s=start,
         end_s=end,
         steps=steps,
-        exact=exact,
         broken=broken,
         open=unsure,
         attempts=broken.astype(np.int64),
         confirmed=np.zeros(len(steps), dtype=bool),
-        doubtful=int(np.sum(broken & ~exact)),
-        possible=int(np.sum(unsure & ~unknown)),
     )
 
 
-def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
+def _undisplaced(track: Track) -> NDArray[np.int64]:
     """Number of intervals in each gap, 0 where the rhythm breaks.
 
     An event that was put too late or too early leaves a long gap and a short one which together
     keep the rhythm; a job that was interrupted leaves no short one.
-
-    Args:
-        slack_s: largest distance of each gap from its rhythm.
     """
     gaps = np.diff(track.times)
-    steps = track.multiples(slack_s)
+    steps = track.multiples()
     both = gaps[:-1] + gaps[1:]
     many = np.maximum(np.round(both / track.interval_s), 2.0)
     early = np.minimum(gaps[:-1], gaps[1:]) < track.interval_s - _EARLY * track.tolerance_s
@@ -177,12 +131,8 @@ def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> Flags:
     return result
 
 
-def poisson(events: float) -> tuple[float, float]:
-    """Range of the mean of a Poisson count (Garwood's interval).
-
-    Args:
-        events: number of events; no whole number where they come in bunches.
-    """
+def poisson(events: int) -> tuple[float, float]:
+    """Range of the mean of a Poisson count (Garwood's interval)."""
     from scipy.stats import chi2
 
     tail = (1 - CONFIDENCE) / 2
@@ -196,20 +146,14 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
     An interval begins with a checkpoint or behind a restoring read, and ends with the next
     checkpoint or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
     M = -I / ln(share that is whole), whatever the restart time. The range is that of a Poisson
-    count of bunches; its ends allow for interruptions that may be another job's.
+    count.
     """
     broken = int(found.attempts.sum())
     if not broken:
         return None
     whole = max(float(found.steps[~found.broken].sum() + found.confirmed.sum()), 0.5)
     rate = -math.log(whole / (whole + broken)) / track.interval_s
-    # Where one comes soon after another more often than by chance, fewer of them count: the group
-    # size is the factor on the variance of their count.
-    together, chance = found.attempts[found.broken], broken / (whole + broken)
-    bunch = float(np.sum(together**2) / np.sum(together))
-    bunch = max(1.0, bunch * (1 - chance) / (1 + chance))
-    low = poisson(max(broken - found.doubtful, 0) / bunch)[0] * bunch / broken
-    high = poisson((broken + found.possible) / bunch)[1] * bunch / broken
+    low, high = (end / broken for end in poisson(broken))
     return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
 
 
@@ -218,12 +162,8 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
 _LEAST = 0.3
 """A read of less than this share of a checkpoint is no restore."""
 
-_ALIKE = 0.06
-"""Restores of one job are alike within this share."""
-
-_WHOLE, _FAN_OUT = 0.03, 0.5
-"""A multiple of the checkpoint's size within this share, and its weight in reads: replicas that
-read their own."""
+_ALIKE, _WHOLE = 0.06, 0.03
+"""Restores of one job are alike, and multiples of its checkpoint whole, within these shares."""
 
 
 class _Pairs(NamedTuple):
@@ -243,45 +183,26 @@ class _Pairs(NamedTuple):
     anew: Flags
 
 
-def _confirm(
-    tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts, lasts_s: float
-) -> list[Breaks]:
-    """Gaps of jobs with their restoring reads.
-
-    Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
-    so is one beside a checkpoint that was separated from others', where reads confirm any.
-    """
+def _confirm(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> list[Breaks]:
+    """Gaps of jobs with their restoring reads; each adds an interruption to its gap."""
     pairs = _pairs(tracks, found, reads)
-    usual = np.array(
-        [
-            _usual_ratio(job, found[job], reads.size_gb / track.size_gb, pairs, lasts_s)
-            for job, track in enumerate(tracks)
-        ]
-    )
+    usual = np.array([_usual_ratio(pairs.ratio[pairs.job == job]) for job in range(len(tracks))])
     rows = _owned(pairs, usual)
-    owned = np.isin(pairs.read, pairs.read[rows])
-    large = (usual > 0)[pairs.job] & (pairs.ratio >= (1 - _ALIKE) * usual[pairs.job])
-    larger = np.flatnonzero(large & ~owned)
     result = []
     for job, gaps in enumerate(found):
-        own, hiding = (each[pairs.job[each] == job] for each in (rows, larger))
+        own = rows[pairs.job[rows] == job]
         count = np.bincount(pairs.gap[own], minlength=len(gaps.steps))
-        hidden = np.bincount(pairs.gap[hiding], minlength=len(gaps.steps)) > 0
-        seen = count > 0
-        if not seen.any():
+        if not len(own):
             result.append(gaps)
             continue
-        sure = np.sum(seen & gaps.broken) >= _MOSTLY * gaps.broken.sum()
-        broken = seen | (gaps.broken & (hidden | (gaps.exact & ~sure)))
+        broken = gaps.broken | (count > 0)
         result.append(
             replace(
                 gaps,
                 broken=broken,
                 attempts=np.where(broken, np.maximum(count, 1), 0),
-                confirmed=seen,
+                confirmed=count > 0,
                 reads=np.sort(pairs.read[own]),
-                doubtful=0,
-                possible=0,
             )
         )
     return result
@@ -303,44 +224,19 @@ def _pairs(tracks: Sequence[Track], found: Sequence[Breaks], reads: Bursts) -> _
     return _Pairs(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _usual_ratio(job: int, gaps: Breaks, every: Numbers, pairs: _Pairs, lasts_s: float) -> float:
-    """Read volume of a job's restore over its checkpoint size; 0 without restores.
-
-    The size that lies in its breaks more often than by chance. A read behind which the rhythm
-    starts anew counts twice.
-
-    Args:
-        every: size of every read over the job's checkpoint.
-    """
-    mine = pairs.job == job
-    if not mine.any():
+def _usual_ratio(ratio: Numbers) -> float:
+    """Read volume of a job's restore over its checkpoint size: the most frequent among the reads
+    in its breaks, of two a whole multiple (replicas that read their own); 0 without any."""
+    if not len(ratio):
         return 0.0
-    ratio = pairs.ratio[mine]
-    tried = gaps.broken | gaps.open
-    share = float(np.sum((gaps.end_s - gaps.start_s)[tried])) / lasts_s
-    chance = share * _within(every, np.ones(len(every)), ratio)
+    near = np.abs(np.log(ratio[:, None] / ratio)) <= _ALIKE
     whole = np.abs(ratio / np.maximum(np.round(ratio), 1.0) - 1) <= _WHOLE
-    score = _within(ratio, 1.0 + pairs.anew[mine], ratio) - chance + _FAN_OUT * whole
-    near = np.abs(np.log(ratio / ratio[np.argmax(score)])) <= _ALIKE
-    return float(np.median(ratio[near]))
-
-
-def _within(values: Numbers, weight: Numbers, around: Numbers) -> Numbers:
-    """Weight near each of some values."""
-    order = np.argsort(values, kind="stable")
-    total = np.concatenate(([0.0], np.cumsum(weight[order])))
-    ordered, reach = values[order], np.exp(_ALIKE)
-    first = np.searchsorted(ordered, around / reach, "left")
-    last = np.searchsorted(ordered, around * reach, "right")
-    return np.asarray(total[last] - total[first])
+    return float(np.median(ratio[near[np.argmax(near.sum(axis=1) + 0.5 * whole)]]))
 
 
 def _owned(pairs: _Pairs, usual: Numbers) -> Places:
-    """Rows of pairs that hold, one for each read.
-
-    Where a read is as large as several jobs' restores, it is the one's whose rhythm starts anew
-    behind it, else the one's whose usual restore is nearest.
-    """
+    """Rows of pairs that hold, one for each read: that of the job whose rhythm
+    starts anew behind it, else of the job whose usual restore is nearest."""
     known = usual[pairs.job] > 0
     off = np.abs(np.log(pairs.ratio / np.where(known, usual[pairs.job], 1.0)))
     fits = np.flatnonzero(known & (off <= _ALIKE))

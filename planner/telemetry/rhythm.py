@@ -4,48 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.signal import find_peaks
 
 from planner.telemetry.signal import Flags, Places, scatter
 from planner.telemetry.tables import Numbers
 
-_SIZE_BIN = 0.002
+_SIZE_BIN, _SCALE = 0.002, 0.02
+"""Step of sizes, and scatter of the sizes of one job, on a logarithmic scale."""
+
 _REACH = 4.0
 _LEAST_MEMBERS = 4
 
 
-def groups(size_gb: Numbers, scale: float) -> Iterator[Places]:
-    """Yield groups of bursts around each frequent size, as places in ``size_gb``.
+def groups(size_gb: Numbers) -> Iterator[Places]:
+    """Yield groups of bursts around each frequent size, the most frequent first, as places.
 
-    The density of sizes (on a logarithmic scale) is smoothed by the scatter; a group is the range
-    around one of its peaks, as far as the next valley and no farther than four times the scatter.
+    A group is the range around a peak of the density of sizes (on a logarithmic scale), smoothed
+    by the scatter, as far as four times the scatter.
 
     Args:
         size_gb: more than 0.
-        scale: scatter of a group, as a share.
     """
     if not len(size_gb):
         return
     logs = np.log(size_gb)
-    low = float(logs.min()) - 5 * scale
-    place = ((logs - low) / _SIZE_BIN).astype(int)
-    counts = np.bincount(place, minlength=int(place.max()) + int(5 * scale / _SIZE_BIN) + 2)
-    reach = int(_REACH * scale / _SIZE_BIN)
-    steps = np.arange(-reach, reach + 1) * _SIZE_BIN / scale
-    density = np.convolve(counts, np.exp(-0.5 * steps**2), mode="same")
-    inner = density[1:-1]
-    peaks = np.flatnonzero((inner > density[:-2]) & (inner >= density[2:])) + 1
-    for peak in sorted(peaks, key=lambda one: (-density[one], one)):
-        left = right = int(peak)
-        while left > 0 and peak - left < reach and density[left - 1] < density[left]:
-            left -= 1
-        last = len(density) - 1
-        while right < last and right - peak < reach and density[right + 1] < density[right]:
-            right += 1
-        members = np.flatnonzero((place >= left) & (place <= right))
+    place = ((logs - logs.min()) / _SIZE_BIN).astype(int)
+    reach = int(_REACH * _SCALE / _SIZE_BIN)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _SIZE_BIN / _SCALE) ** 2)
+    density = np.convolve(np.bincount(place), kernel)  # starts a reach before the first size
+    peaks, _ = find_peaks(np.pad(density, 1))
+    for peak in sorted(peaks - 1 - reach, key=lambda one: (-density[one + reach], one)):
+        members = np.flatnonzero(np.abs(place - peak) <= reach)
         if len(members) >= _LEAST_MEMBERS:
             yield members
 
@@ -190,15 +184,12 @@ def chains(first: Places, second: Places) -> list[Places]:
 
 # Checkpoints of a job
 
-WHOLE, INFERRED, CUT = 0, 1, 2
-"""Kinds of events: a burst of its own, a part of one, one that a hole in the trace cuts."""
-
 _MOST_MISSED = 40
 """A rhythm is followed over so many intervals without an event."""
 
-_DRIFT, _AROUND, _LEAST_DRIFT, _FEW_STEPS = 0.15, 6, 25, 3
-"""Largest distance of a gap from the usual interval in a clock that drifts; gaps on either side
-that its local interval is the median of; their least number; and intervals in a gap."""
+_DRIFT, _AROUND, _LEAST_DRIFT, _FEW_STEPS = 0.15, 13, 25, 3
+"""Largest distance of a gap from the usual interval in a clock that drifts; gaps whose median is
+the local interval; their least number; and intervals in a gap."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +202,7 @@ class Track:
         spread: scatter of its sizes, as a share.
         times: when its checkpoints begin, elapsed s.
         places: the burst of each.
-        kinds: kind of each.
-        hints: times of further ones, estimated before all jobs were known.
+        alone: whether the burst is its own; else it holds others', and the time is inferred.
     """
 
     size_gb: float
@@ -222,39 +212,18 @@ class Track:
     spread: float
     times: Numbers
     places: Places
-    kinds: NDArray[np.int8]
-    hints: Numbers = field(default_factory=lambda: np.zeros(0))
+    alone: Flags
 
-    @property
-    def start_s(self) -> float:
-        """When its first checkpoint begins; an estimate where none is sure yet."""
-        return float((self.times if len(self.times) else self.hints)[0])
-
-    @property
-    def end_s(self) -> float:
-        """When its last checkpoint begins; an estimate where none is sure yet."""
-        return float((self.times if len(self.times) else self.hints)[-1])
-
-    def with_events(self, times: Numbers, places: Places, kinds: int | NDArray[np.int8]) -> Track:
-        """The job with further events, of one kind or each of its own."""
+    def with_events(self, times: Numbers, places: Places, alone: Flags | bool) -> Track:
+        """The job with further events."""
         every = np.concatenate((self.times, times))
         order = np.argsort(every, kind="stable")
-        more = np.broadcast_to(np.asarray(kinds, dtype=np.int8), len(times))
+        more = np.broadcast_to(np.asarray(alone, dtype=bool), len(times))
         return replace(
             self,
             times=every[order],
             places=np.concatenate((self.places, places))[order],
-            kinds=np.concatenate((self.kinds, more))[order],
-        )
-
-    def without_doubtful(self, sure: Flags) -> Track:
-        """The job with its sure events, the others as hints."""
-        return replace(
-            self,
-            times=self.times[sure],
-            places=self.places[sure],
-            kinds=self.kinds[sure],
-            hints=np.sort(np.concatenate((self.hints, self.times[~sure]))),
+            alone=np.concatenate((self.alone, more))[order],
         )
 
     def multiples(self, slack_s: Numbers | float | None = None) -> NDArray[np.int64]:
@@ -274,47 +243,36 @@ class Track:
         around it that are near the usual interval."""
         gaps = np.diff(self.times)
         count = np.maximum(np.round(gaps / self.interval_s), 1.0)
-        each = gaps / count
-        near = (np.abs(each / self.interval_s - 1) <= _DRIFT) & (count <= _FEW_STEPS)
-        around = np.flatnonzero(near)
-        if len(around) < _LEAST_DRIFT:
+        near = np.abs(gaps / count / self.interval_s - 1) <= _DRIFT
+        each = pd.Series(np.where(near & (count <= _FEW_STEPS), gaps / count, np.nan))
+        if each.count() < _LEAST_DRIFT:
             return np.full(len(gaps), self.interval_s)
-        padded = np.pad(each[around], _AROUND, mode="reflect")
-        windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
-        return np.asarray(np.interp(np.arange(len(gaps)), around, np.median(windows, axis=1)))
+        around = each.dropna().rolling(_AROUND, center=True, min_periods=1).median()
+        filled = around.reindex(each.index).interpolate(limit_direction="both")
+        return np.asarray(filled.to_numpy(float))
 
     def expected(self) -> Numbers:
         """Times of checkpoints in the rhythm that are not among the events, in order."""
-        if not len(self.times):
-            return self.hints
-        count, local_s = self.multiples(), self.local_interval_s()
+        count, local_s, gaps = self.multiples(), self.local_interval_s(), np.diff(self.times)
         first_s, last_s = (local_s[0], local_s[-1]) if len(local_s) else (self.interval_s,) * 2
-        found = [self.times[-1:] + last_s, self.times[:1] - first_s, self.hints]
-        if len(self.times) > 1:
-            before, after = neighbours(self.times, self.hints)
-            far = np.minimum(self.hints - before, after - self.hints) >= 0.5 * self.interval_s
-            found[-1] = self.hints[far]
         broken = count == 0
-        found.append(self.times[:-1][broken] + local_s[broken])
-        found.append(self.times[1:][broken] - local_s[broken])
-        gaps = np.diff(self.times)
+        found = [
+            self.times[-1:] + last_s,
+            self.times[:1] - first_s,
+            self.times[:-1][broken] + local_s[broken],
+            self.times[1:][broken] - local_s[broken],
+        ]
         for many in np.unique(count[count > 1]):
             which = count == many
             for step in range(1, int(many)):
                 found.append(self.times[:-1][which] + gaps[which] * step / many)
         return np.sort(np.concatenate(found))
 
-    def is_steady(self) -> bool:
-        """True if the rhythm is kept more often than broken."""
-        kept = self.multiples() > 0
-        return bool(len(kept) and np.mean(kept) >= 0.5)
-
     def refitted(self, sample_s: float) -> Track:
         """The job with its rhythm measured anew over its events."""
-        one = self.multiples() == 1
-        if one.sum() < 2:
+        gaps = np.diff(self.times)[self.multiples() == 1]
+        if len(gaps) < 2:
             return self
-        gaps = np.diff(self.times)[one]
         interval = float(np.median(gaps))
         tolerance = _tolerance(gaps, interval, _REFITTED_SAMPLES * sample_s)
         return replace(self, interval_s=interval, tolerance_s=tolerance)

@@ -1,19 +1,12 @@
 """A trace put in order, its background, and the bursts of traffic above it.
 
-Order: rows that come late or twice are dropped, steps of the clock are taken out of the elapsed
-time, counters become rates, and where samples are missing one sample stands for the gap.
-
-The background is other traffic: its level along the trace, and its scatter.
-
-Samples may be means over more than the time between them: `rate(...[5m])` every 10 s spreads each
-drain over five minutes more. A sum over a moving window changes by the sample that enters less the
-one that leaves: scatter of one sample returns with the other sign after just that time, which
-shows the window.
+Order: repeated rows are dropped, steps of the clock are taken out of the elapsed time, counters
+become rates, and where samples are missing one sample stands for the gap. The background is other
+traffic: its level along the trace, and its scatter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -52,9 +45,6 @@ def _stretches(mask: Flags) -> tuple[Places, Places]:
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole."""
 
-_LATE_ROWS = 3
-"""So many rows that are older than the one before them came late; more are a step of the clock."""
-
 _FIX_APART = (
     "rows of several hosts? tell them apart with --cluster COLUMN, or add them up with --sum"
 )
@@ -66,7 +56,7 @@ _REPEATED = 0.1
 """Share of rows that repeat a time with other figures, above which they are of several hosts."""
 
 _GAP, _STEP = 1.5, 0.5
-_BLOCK, _LEAST_STEP_S = 4096, 1e-3
+_LEAST_STEP_S = 1e-3
 _FALLS = 0.05
 """A counter falls, when it starts again, less often than it rises by this share."""
 
@@ -81,7 +71,7 @@ class Series:
         clock_s: the file's time of its beginning.
         write, read: mean bandwidth, GB/s; over a hole NaN.
         sample_s: the usual width.
-        samples, missing, steps, resets, repeated: counts, as in ``ClusterFound``.
+        samples, missing, steps: counts, as in ``ClusterFound``.
     """
 
     cluster: str
@@ -96,8 +86,6 @@ class Series:
     samples: int
     missing: int = 0
     steps: int = 0
-    resets: int = 0
-    repeated: int = 0
 
     def clock(self, elapsed_s: Numbers) -> Numbers:
         """Times of the file's clock for elapsed times."""
@@ -121,20 +109,18 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     usual = _usual_step(raw)
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:  # in no order at all
         raw = _choose(raw, np.argsort(raw.time_s, kind="stable"))
-    kept = _kept(raw, usual)
-    _require_one_source(raw, kept)
+    kept = np.append(True, np.diff(raw.time_s) != 0)
+    _require_one_source(raw)
     raw = _choose(raw, kept)
     clock, step = raw.time_s, np.diff(raw.time_s)
-    widths = _local_usual(step, usual)
-    step = np.where(step < _STEP * widths, widths, step)
-    raw = replace(raw, time_s=np.concatenate(([0.0], np.cumsum(step))))
+    step = np.where(step < _STEP * usual, usual, step)
+    raw = replace(raw, time_s=np.append(0.0, np.cumsum(step)))
     read_as = _kind(raw, options)
     if read_as == "counter":
-        found = _from_counter(raw, clock, widths)
+        found = _from_counter(raw, clock, usual)
     else:
-        found = _from_samples(raw, clock, widths, options.stamp, read_as)
-    steps, repeated = int(np.sum(np.diff(clock) <= 0)), int(len(kept) - kept.sum())
-    return replace(found, steps=steps, repeated=repeated)
+        found = _from_samples(raw, clock, usual, options.stamp, read_as)
+    return replace(found, steps=int(np.sum(np.diff(clock) <= 0)))
 
 
 def _choose(raw: Raw, rows: Flags | Places) -> Raw:
@@ -155,19 +141,7 @@ def _usual_step(raw: Raw) -> float:
     return usual
 
 
-def _kept(raw: Raw, usual: float) -> Flags:
-    """Mask of rows that are neither duplicate nor late."""
-    step = np.diff(raw.time_s)
-    kept = np.concatenate(([True], step != 0))
-    behind = raw.time_s < np.maximum.accumulate(raw.time_s)
-    for begin, end in zip(*_stretches(behind), strict=True):
-        late = end < len(behind) and step[end - 1] > _GAP * usual
-        if end - begin <= _LATE_ROWS and late:  # else the clock was set, and goes on from there
-            kept[begin:end] = False
-    return kept
-
-
-def _require_one_source(raw: Raw, kept: Flags) -> None:
+def _require_one_source(raw: Raw) -> None:
     """Refuse rows of several hosts, that repeat many times with other figures.
 
     A clock that was set back repeats a few.
@@ -178,20 +152,9 @@ def _require_one_source(raw: Raw, kept: Flags) -> None:
     order = np.argsort(raw.time_s, kind="stable")
     time, write = raw.time_s[order], raw.write[order]
     again = int(np.sum((np.diff(time) == 0) & (np.diff(write) != 0)))
-    if again > _REPEATED * len(kept):
-        message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
+    if again > _REPEATED * len(time):
+        message = f"cluster '{raw.cluster}': {again:,} of {len(time):,} rows repeat a time"
         raise refusal(raw.file, f"{message} with other figures", _FIX_APART)
-
-
-def _local_usual(step: Numbers, usual: float) -> Numbers:
-    """The usual step at each step: sampling may change along a trace."""
-    result = np.full(len(step), usual)
-    for begin in range(0, len(step), _BLOCK):
-        block = step[begin : begin + _BLOCK]
-        ahead = block[block > 0]
-        if len(ahead) >= _BLOCK // 8:
-            result[begin : begin + _BLOCK] = max(np.median(ahead), _LEAST_STEP_S)
-    return result
 
 
 def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
@@ -200,7 +163,8 @@ def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
         if raw.is_rate != (options.read_as == "rate"):
             unit = "a bandwidth" if raw.is_rate else "a size"
             message = f"the unit is {unit}, so the figures cannot be read as {options.read_as}"
-            raise InputError(Finding("option", message, path="--read-as"))
+            fix = "give the unit: --unit B for bytes, --unit GB/s for a bandwidth"
+            raise InputError(Finding("option", message, path="--read-as", fix=fix))
         return options.read_as
     if raw.is_rate:
         return "rate"
@@ -208,18 +172,17 @@ def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
     return "counter" if np.sum(step < 0) <= _FALLS * np.sum(step > 0) else "bytes"
 
 
-def _from_samples(raw: Raw, clock: Numbers, usual: Numbers, stamp: str, read_as: ReadAs) -> Series:
+def _from_samples(raw: Raw, clock: Numbers, usual: float, stamp: str, read_as: ReadAs) -> Series:
     """Rates of samples that stand for themselves, gaps bridged or left open."""
     step = np.diff(raw.time_s)
-    gap_after = step > _GAP * usual
-    width = np.append(np.where(gap_after, usual, step), usual[-1])
-    start = raw.time_s
+    width = np.append(np.where(step > _GAP * usual, usual, step), usual)
+    start, after = raw.time_s, np.flatnonzero(step > _GAP * usual) + 1
     if stamp == "end":
-        width = np.concatenate((usual[:1], width[:-1]))
+        width = np.append(usual, width[:-1])
         start, clock = start - width, clock - width
-    after = np.flatnonzero(gap_after) + 1
-    hole = start[after] - (start[after - 1] + width[after - 1])
-    short = hole <= (FILLED_SAMPLES + _STEP) * usual[after - 1]
+    ends = start[after - 1] + width[after - 1]
+    hole = start[after] - ends
+    short = hole <= (FILLED_SAMPLES + _STEP) * usual
 
     def bridged(figures: Numbers) -> Numbers:
         values = figures if read_as == "rate" else figures / width
@@ -228,53 +191,49 @@ def _from_samples(raw: Raw, clock: Numbers, usual: Numbers, stamp: str, read_as:
 
     return Series(
         raw.cluster,
-        start_s=np.insert(start, after, start[after - 1] + width[after - 1]),
+        start_s=np.insert(start, after, ends),
         width_s=np.insert(width, after, hole),
         clock_s=np.insert(clock, after, clock[after - 1] + width[after - 1]),
         write=bridged(raw.write),
         read=None if raw.read is None else bridged(np.nan_to_num(raw.read)),
-        sample_s=float(np.median(usual)),
+        sample_s=usual,
         read_as=read_as,
         dated=raw.dated,
         samples=len(width),
-        missing=int(np.round(hole / usual[after - 1]).sum()),
+        missing=int(np.round(hole / usual).sum()),
     )
 
 
-def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
+def _from_counter(raw: Raw, clock: Numbers, usual: float) -> Series:
     """Rates between readings of a counter; a reading below the one before starts at 0."""
     width = np.diff(raw.time_s)
     missed = np.round(width / usual - 1).clip(0)
-    fell = np.diff(raw.write) < 0
 
     def rates(figures: Numbers) -> Numbers:
         step = np.diff(figures)
         rate = np.where(step < 0, figures[1:], step) / width
-        return np.where(missed > FILLED_SAMPLES, np.nan, rate)
+        # where one of several counters started again, the increase of the others is unknown
+        unknown = (missed > FILLED_SAMPLES) | ((step < 0) & raw.summed)
+        return np.where(unknown, np.nan, rate)
 
-    write = rates(raw.write)
-    if raw.summed:  # one counter started again: the increase of the others is unknown
-        write = np.where(fell, np.nan, write)
     return Series(
         raw.cluster,
         start_s=raw.time_s[:-1],
         width_s=width,
         clock_s=clock[:-1],
-        write=write,
-        read=None if raw.read is None else rates(_hold(raw.read)),
-        sample_s=float(np.median(usual)),
+        write=rates(raw.write),
+        read=None if raw.read is None else np.nan_to_num(rates(_hold(raw.read))),
+        sample_s=usual,
         read_as="counter",
         dated=raw.dated,
         samples=len(clock),
         missing=int(missed.sum()),
-        resets=int(fell.sum()),
     )
 
 
 def _hold(figures: Numbers) -> Numbers:
     """Readings, each missing one replaced by the one before it."""
-    place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
-    return np.nan_to_num(figures[place])
+    return np.asarray(pd.Series(figures).ffill().fillna(0.0).to_numpy(float))
 
 
 # Bursts
@@ -302,7 +261,6 @@ class Bursts:
         peak: largest bandwidth of a sample above the background, GB/s.
         height: the median bandwidth above the background.
         span_s: all samples that stand out, from the start of the first to the end of the last.
-        faint: share of the height below which a sample at the edge does not stand out.
         size_error_gb, edge_error_s: half of the range that noise and sampling leave.
         cut: whether it touches a hole in the trace, or its end.
     """
@@ -313,7 +271,6 @@ class Bursts:
     peak: Numbers
     height: Numbers
     span_s: Numbers
-    faint: Numbers
     size_error_gb: Numbers
     edge_error_s: Numbers
     cut: Flags
@@ -377,7 +334,6 @@ def find_bursts(
         peak=peak,
         height=height,
         span_s=start_s[final] + width_s[final] - start_s[first],
-        faint=_least_edge(noise[begins], peak) / np.maximum(height, _TINY),
         size_error_gb=error,
         edge_error_s=sample_s * np.where(final - first > 1, blurred, 1.0),
         cut=cut,
@@ -388,22 +344,12 @@ def find_bursts(
 def _sizes(
     excess: Numbers, noise: Numbers, width_s: Numbers, begins: Places, ends: Places
 ) -> tuple[Numbers, Numbers]:
-    """Volume of each burst, and half of its range by the background's scatter.
-
-    A sample on either side may hold the rest of an edge that is too small to stand out.
-    """
-    moved = np.nan_to_num(excess) * width_s
-    total = np.concatenate(([0.0], np.cumsum(moved)))
-    size = total[ends] - total[begins]
-    for beside, taken in (
-        (begins - 1, np.concatenate(([-1], ends[:-1]))),
-        (ends, np.concatenate((begins[1:] - 1, [len(excess)]))),
-    ):  # unless the sample is a neighbour's
-        inside = (beside >= 0) & (beside < len(excess)) & (beside != taken)
-        size = size + np.where(inside, moved[np.clip(beside, 0, len(excess) - 1)], 0.0)
-    variance = np.concatenate(([0.0], np.cumsum((noise * width_s) ** 2)))
-    edges = 2 * (noise * width_s)[begins] ** 2
-    return np.maximum(size, 0.0), Z * np.sqrt(variance[ends] - variance[begins] + edges)
+    """Volume of each burst, and half of its range by the background's scatter."""
+    total = np.append(0.0, np.cumsum(np.nan_to_num(excess) * width_s))
+    variance = np.append(0.0, np.cumsum((noise * width_s) ** 2))
+    return np.maximum(total[ends] - total[begins], 0.0), Z * np.sqrt(
+        variance[ends] - variance[begins]
+    )
 
 
 def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:
@@ -437,10 +383,10 @@ def _heights(
 
 _BLOCK_S = 1800.0
 _LEAST_BLOCK, _MOST_BLOCK = 12, 720
-_AROUND = 6
-"""Blocks on either side: with blocks of half an hour a window of some six hours."""
+_AROUND = 13
+"""Blocks in a window: with blocks of half an hour some six hours."""
 
-_LOWEST, _LOW, _TAIL = 0.05, 0.2, 3.0
+_LOW = 0.2
 
 
 def background(rate: Numbers, sample_s: float) -> Background:
@@ -455,96 +401,38 @@ def background(rate: Numbers, sample_s: float) -> Background:
     """
     size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
     size = max(1, min(size, len(rate) // 2 or 1))
-    lowest, low, middle = _quantiles(_blocks(rate, size), _LOWEST, _LOW, 0.5)
-    # Where bursts fill more than half of the time, the median is one of theirs.
-    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
-    # No long burst lifts a low quantile of the blocks around each.
-    low = _smooth(low, lambda windows, axis: np.percentile(windows, 30.0, axis=axis))
+    blocks = _blocks(rate, size)
+    low, middle = blocks.quantile([_LOW, 0.5], interpolation="lower").to_numpy()
+    spread = _around(middle - low).median()
     peak = float(np.nanmax(rate, initial=0.0))
-    limit = _along(low, size, len(rate))
-    limit = limit + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * peak)
+    # No long burst lifts a low quantile of the blocks around each.
+    limit = _along(_around(low).quantile(0.3), size, len(rate))
+    limit += _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * peak)
     quiet = ~np.convolve(rate > limit, np.ones(5), "same").astype(bool)  # two samples on each side
     blocks = _blocks(np.where(quiet, rate, np.nan), size)
-    few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
-    blocks[few] = np.nan
-    (middle,) = _quantiles(blocks, 0.5)
-    (off,) = _quantiles(np.abs(blocks - middle[:, None]), 0.5)
-    noise = _fill_in(MAD * off)
-    outlying = np.abs(blocks - middle[:, None]) > _CLEAR * noise[:, None] + 1e-12
-    blocks[outlying] = np.nan
-    known = np.sum(~np.isnan(blocks), axis=1)
-    mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
-    noise = _along(_smooth(noise, np.median), size, len(rate))
-    return Background(_along(_fill_in(mean), size, len(rate)), noise)
+    known = blocks.count() >= size // 6 + 1
+    level = _filled(blocks.mean().where(known))
+    noise = (MAD * (blocks - blocks.median()).abs().median()).where(known)
+    noise = _around(noise).median()
+    return Background(_along(level, size, len(rate)), _along(noise, size, len(rate)))
 
 
-def _blocks(values: Numbers, size: int) -> Numbers:
+def _blocks(values: Numbers, size: int) -> pd.DataFrame:
+    """Samples in blocks, a column each."""
     padded = np.concatenate((values, np.full(-len(values) % size, np.nan)))
-    return np.asarray(padded.reshape(-1, size))
+    return pd.DataFrame(padded.reshape(-1, size).T)
 
 
-def _quantiles(blocks: Numbers, *shares: float) -> Numbers:
-    """Quantiles of each block, NaN where nothing is known."""
-    found = pd.DataFrame(blocks.T).quantile(list(shares), interpolation="lower")
-    return np.asarray(found.to_numpy(float))
+def _filled(values: Any) -> pd.Series[float]:
+    """Unknown values interpolated between their neighbours; 0 where none is known."""
+    return pd.Series(values).interpolate(limit_direction="both").fillna(0.0)
 
 
-def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
-    filled = _fill_in(values)
-    around = min(_AROUND, max(len(filled) - 1, 0))
-    padded = np.pad(filled, around, mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
-    return np.asarray(how(windows, axis=1))
+def _around(values: Any) -> Any:
+    """Windows around each block."""
+    return _filled(values).rolling(_AROUND, center=True, min_periods=1)
 
 
-def _fill_in(values: Numbers) -> Numbers:
-    """Interpolate unknown values between their neighbours; 0 where none is known."""
-    found = pd.Series(values).interpolate(limit_direction="both").fillna(0.0)
-    return np.asarray(found.to_numpy(float))
-
-
-def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
+def _along(blocks: Any, size: int, samples: int) -> Numbers:
     centres = (np.arange(len(blocks)) + 0.5) * size
     return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
-
-
-# Averaging window
-
-_ENOUGH_SAMPLES = 1 << 19
-_LONGEST_S = 3600.0
-_LEAST_PAIRS = 200
-_STILL = 4.0
-_RETURNS = -0.35
-"""The correlation of changes that are a window apart is -1/2; so near to it shows a window."""
-
-
-def window_of(rate: Numbers, under: Background, sample_s: float) -> float | None:
-    """Averaging window of samples, s: one sample where they are no means over more; None where too
-    little scatters to know.
-
-    Args:
-        rate: bandwidth by sample.
-        under: its background.
-        sample_s: the usual width of a sample.
-    """
-    excess = (rate - under.level)[:_ENOUGH_SAMPLES]
-    change = np.diff(excess)
-    quiet = np.abs(excess) <= _STILL * under.noise[:_ENOUGH_SAMPLES]  # false where unknown
-    both = quiet[1:] & quiet[:-1]
-    longest = min(int(_LONGEST_S / sample_s), len(change) // 4)
-    if longest < 3 or not np.any(change[both]):
-        return None
-    change = np.where(both, change, 0.0)
-    products, pairs = _lagged(change, longest), _lagged(both.astype(float), longest)
-    return_after = np.divide(
-        products, pairs, out=np.zeros(len(products)), where=pairs >= _LEAST_PAIRS
-    ) / np.mean(change[both] ** 2)
-    lag = 1 + int(np.argmin(return_after[1:]))
-    return lag * sample_s if return_after[lag] <= _RETURNS else None
-
-
-def _lagged(values: Numbers, longest: int) -> Numbers:
-    """Sums of products of values some samples apart, for each lag up to the longest."""
-    size = 1 << (len(values) + longest - 1).bit_length()
-    spectrum = np.fft.rfft(values, size)
-    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[: longest + 1])

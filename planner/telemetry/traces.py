@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ class ReadOptions:
         time, write, read, cluster: names of the columns; None finds them by their names. Columns of
             dates and of times are written DATE+TIME; with ``sum`` a pattern stands for several.
         sum: add up columns of one kind, and rows of one time.
-        unit: of the figures, a bandwidth or a size; None reads it from the column's name or cells.
+        unit: of the figures, a bandwidth or a size; None reads it from the column's name.
         decimal: decimal mark of figures in text, "." or ","; None: a point, and no thousands.
         time_format: format of times for ``strptime``; None recognises it.
         read_as: kind of the figures; None recognises it by the unit and their monotony.
@@ -57,16 +57,10 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Raw:
-    """Rows of one cluster in a file.
+    """Rows of one cluster in a file, in the file's order.
 
-    Attributes:
-        cluster: its name.
-        file: name for messages.
-        time_s: times as in the file, s; in the file's order.
-        write, read: figures, GB/s or GB; NaN where a cell is empty.
-        is_rate: whether figures are GB/s; else GB.
-        dated: whether times count from 1970.
-        summed: whether figures are sums over hosts or targets.
+    ``write``, ``read``: GB/s (``is_rate``) or GB; NaN where a cell is empty. ``dated``: times count
+    from 1970; ``summed``: figures are sums over hosts or targets.
     """
 
     cluster: str
@@ -94,9 +88,7 @@ _MOST_SAMPLES = 10_000_000
 _PARTIAL = 0.2
 """Share of times with missing rows above which rows are not of the same times."""
 
-_CELL = re.compile(r"^([-+\d.,eE' \xa0]*\d\.?)\s*(\D.*)?$")
 _VALUE = re.compile(r"(?i)^_?value$")
-_FIX_UNIT = "give it, for example --unit GB/s, or --unit B for bytes"
 
 
 def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
@@ -120,18 +112,18 @@ def read_traces(path: Path, options: ReadOptions) -> Iterator[Raw]:
         date, clock = (part.str.replace(r"[ T]00:00:00$", "", regex=True) for part in parts)
         when = date + " " + clock
     time_s, dated = read_times(when, options.time_format, file)
-    ways = [
-        [_read_figures(table[name], columns.unit, options, file, line) for name in names]
+    write, *reads = [
+        np.sum(
+            [_read_figures(table[name], columns.unit[0], options, file) for name in names], axis=0
+        )
         for names in (columns.writes, columns.reads)
+        if names
     ]
-    if len({is_rate for way in ways for _, is_rate in way}) > 1:
-        raise refusal(file, "columns are bandwidths as well as sizes", "write all alike")
-    write, *reads = [np.sum([figures for figures, _ in way], axis=0) for way in ways if way]
     for name, rows in _clusters(table, columns, path.name.split(".")[0], file):
         if columns.host is not None:
             _check_hosts(table[columns.host].iloc[rows], time_s[rows], options, file)
         read = reads[0][rows] if reads else None
-        raw = Raw(name, file, time_s[rows], write[rows], read, ways[0][0][1], dated, options.sum)
+        raw = Raw(name, file, time_s[rows], write[rows], read, columns.unit[1], dated, options.sum)
         raw = _sum_by_time(raw) if options.sum else raw
         if len(raw.time_s) > _MOST_SAMPLES:
             message = f"cluster '{name}' has more than {_MOST_SAMPLES:,} samples"
@@ -222,58 +214,25 @@ def _spread_series(table: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
     return table
 
 
-def _read_figures(
-    cells: Cells, unit: Unit | None, options: ReadOptions, file: str, line: int | None
-) -> tuple[Numbers, bool]:
-    """A column of traffic in GB/s or GB, and whether it is a bandwidth.
-
-    Args:
-        unit: of figures without a unit of their own (``12.5 GB/s``).
-    """
-    kind = cells.dtype
-    if isinstance(kind, np.dtype) and kind.kind in "bmM":
-        raise refusal(file, f"column '{cells.name}' holds {kind}, not numbers", line=line)
-    no_unit = refusal(file, f"column '{cells.name}' does not say its unit", _FIX_UNIT, line)
-    if isinstance(kind, np.dtype) and kind.kind in "iuf":
-        if unit is None:
-            raise no_unit
-        return cells.to_numpy(float) * unit[0], unit[1]
+def _read_figures(cells: Cells, gb: float, options: ReadOptions, file: str) -> Numbers:
+    """A column of traffic in GB/s or GB; ``gb`` is its unit."""
+    if pd.api.types.is_bool_dtype(cells) or pd.api.types.is_datetime64_any_dtype(cells):
+        raise refusal(file, f"column '{cells.name}' holds {cells.dtype}, not numbers")
+    if pd.api.types.is_numeric_dtype(cells):
+        return np.asarray(cells.to_numpy(float, na_value=np.nan) * gb)
     text = cells.astype("string").str.strip()
     text = text.mask(text.isin(EMPTY))
-    values: dict[str, float] = {}
-    rates = set[bool]()
-    for cell in text.dropna().unique():
-        number, own = _split_figure(cell, options.decimal)
-        of_cell = traffic_unit(own) if own else unit
-        if number is None or (own and of_cell is None):
-            message = f"'{cell[:60]}' " + ("is not a number" if number is None else "has no unit")
-            fix = "write every figure alike, such as 12.5 or 12.5 GB/s"
-            fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
-            at = int(cells.index[(text == cell).fillna(False)][0])
-            raise refusal(file, message, fix, at)
-        if of_cell is None:
-            raise no_unit
-        factor, is_rate = _as_read(of_cell, options)
-        values[cell] = number * factor
-        rates.add(is_rate)
-    if len(rates) > 1:
-        message = f"cells of '{cells.name}' are bandwidths as well as sizes"
-        raise refusal(file, message, "write every figure alike")
-    return text.map(values).to_numpy(float, na_value=np.nan), rates.pop() if rates else True
-
-
-def _split_figure(cell: str, decimal: str | None) -> tuple[float | None, str]:
-    """Number and unit of a cell; no number where there is none."""
-    match = _CELL.match(cell)
-    if match is None:
-        return None, ""
-    digits = re.sub("[' \xa0]", "", match[1])
-    if decimal is not None:
-        digits = digits.replace("," if decimal == "." else ".", "").replace(decimal, ".")
-    try:
-        return float(digits), match[2] or ""
-    except ValueError:
-        return None, ""
+    if options.decimal is not None:
+        thousands = "," if options.decimal == "." else "."
+        text = text.str.replace(thousands, "").str.replace(options.decimal, ".")
+    numbers = pd.to_numeric(text, errors="coerce")
+    wrong = text.notna() & numbers.isna()
+    if wrong.any():
+        cell = str(cells[wrong].iloc[0])[:60]
+        fix = "write plain numbers, with the unit in the column's name or --unit"
+        fix = "give the decimal mark: --decimal , or --decimal ." if "," in cell else fix
+        raise refusal(file, f"'{cell}' is not a number", fix, int(cells.index[wrong][0]))
+    return np.asarray(numbers.to_numpy(float, na_value=np.nan) * gb)
 
 
 # Columns
@@ -317,15 +276,15 @@ class Columns:
         writes, reads: traffic; several are added up.
         cluster: names of clusters.
         host: names of hosts or devices, which must not be mixed unnoticed.
-        unit: unit of traffic; None where only cells can tell.
+        unit: unit of traffic.
     """
 
     time: tuple[str, ...]
     writes: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-    cluster: str | None = None
-    host: str | None = None
-    unit: Unit | None = None
+    reads: tuple[str, ...]
+    cluster: str | None
+    host: str | None
+    unit: Unit
 
 
 def find_columns(
@@ -343,11 +302,18 @@ def find_columns(
         InputError: a column is missing, or several fit; the message lists the columns.
     """
     names = [name.rstrip("\0") for name in names]
-    where = _Columns(names, options.sum, file, line)
-    writes = where.find("write", options.write)
-    reads = where.find("read", options.read, writes)
-    time = where.find("time", options.time, (*writes, *reads))
-    cluster = where.find("cluster", options.cluster)
+
+    def find(kind: str, asked: str | None, taken: Sequence[str] = ()) -> tuple[str, ...]:
+        found, message, fix = _fitting(names, kind, asked, taken, options.sum)
+        if message:
+            message += f"; columns: {', '.join(names)[:300]}"
+            raise refusal(file, message, fix, line=line)
+        return found
+
+    writes = find("write", options.write)
+    reads = find("read", options.read, writes)
+    time = find("time", options.time, (*writes, *reads))
+    cluster = find("cluster", options.cluster)
     chosen = [*time, *writes, *reads, *cluster]
     for name in chosen:
         if chosen.count(name) > 1:
@@ -361,62 +327,49 @@ def find_columns(
     return Columns(time, writes, reads, next(iter(cluster), None), host, unit)
 
 
-class _Columns(NamedTuple):
-    names: Sequence[str]
-    sum: bool
-    file: str
-    line: int | None
-
-    def find(self, kind: str, asked: str | None, taken: Sequence[str] = ()) -> tuple[str, ...]:
-        several = self.sum and kind in ("write", "read")
-        if asked in self.names:
-            return (str(asked),)
-        shown, fix = f"columns: {', '.join(self.names)[:300]}", f"name it: --{kind} COLUMN"
-        if asked is not None:
-            parts = [part.strip() for part in asked.split("+")]
-            if kind == "time" and set(parts) <= {*self.names}:
-                return tuple(parts)
-            fitting = [name for name in self.names if several and fnmatchcase(name, asked)]
-            message, hint = f"no column '{asked}'; {shown}", did_you_mean(asked, self.names)
-            fix = hint or fix
-        else:
-            fitting = [n for n in self.names if PATTERNS[kind].search(n) and n not in taken]
-            exact = [name for name in fitting if name.lower() == kind]
-            fitting = exact if len(exact) == 1 and not several else fitting
-            if not fitting and kind in ("read", "cluster"):
-                return ()
-            message = f"no column of {kind}s is recognised; {shown}"
-        if len(fitting) == 1 or (fitting and several):
-            return tuple(fitting)
-        if fitting:
-            message = f"several columns may hold {kind}s: {', '.join(fitting)[:200]}; {shown}"
-            fix += {"time": "; or --time DATE+TIME", "cluster": ""}.get(kind, "; or --sum")
-        raise refusal(self.file, message, fix, line=self.line)
+def _fitting(
+    names: Sequence[str], kind: str, asked: str | None, taken: Sequence[str], several: bool
+) -> tuple[tuple[str, ...], str, str]:
+    """Columns of a kind; else a message and its fix."""
+    several, fix = several and kind in ("write", "read"), f"name it: --{kind} COLUMN"
+    if asked in names:
+        return (str(asked),), "", ""
+    if asked is not None:
+        parts = [part.strip() for part in asked.split("+")]
+        if kind == "time" and set(parts) <= {*names}:
+            return tuple(parts), "", ""
+        fitting = [name for name in names if several and fnmatchcase(name, asked)]
+        message, fix = f"no column '{asked}'", did_you_mean(asked, names) or fix
+    else:
+        fitting = [name for name in names if PATTERNS[kind].search(name) and name not in taken]
+        exact = [name for name in fitting if name.lower() == kind]
+        fitting = exact if len(exact) == 1 and not several else fitting
+        message = "" if kind in ("read", "cluster") else f"no column of {kind}s is recognised"
+    if len(fitting) > 1 and not several:
+        message = f"several columns may hold {kind}s: {', '.join(fitting)[:200]}"
+        fix += {"time": "; or --time DATE+TIME", "cluster": ""}.get(kind, "; or --sum")
+        return (), message, fix
+    return tuple(fitting), "" if fitting else message, fix
 
 
-def _common_unit(
-    columns: Sequence[str], options: ReadOptions, file: str, line: int | None
-) -> Unit | None:
-    """Unit of all columns of traffic; None where no name has one."""
+def _common_unit(columns: Sequence[str], options: ReadOptions, file: str, line: int | None) -> Unit:
+    """Unit of all columns of traffic."""
     if options.unit is not None:
-        return _as_read(parse_unit(options.unit), options)
-    found = {name: unit_of_name(name) for name in columns}
-    first = found[columns[0]]
-    for name, unit in found.items():
-        if unit != first:
+        found = traffic_unit(options.unit)
+        if found is None:
+            message = f"'{options.unit[:40]}' is neither a bandwidth nor a data size"
+            fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
+            raise InputError(Finding("option", message, path="--unit", fix=fix))
+        return found
+    first = unit_of_name(columns[0])
+    for name in columns:
+        if unit_of_name(name) != first:
             message = f"columns '{columns[0]}' and '{name}' are in different units"
             raise refusal(file, message, "bring them into one, in GB/s", line=line)
-    return None if first is None else _as_read(first, options)
-
-
-def _as_read(unit: Unit, options: ReadOptions) -> Unit:
-    if options.read_as is None:
-        return unit
-    if options.unit is not None and unit[1] and options.read_as != "rate":
-        message = f"the unit is a bandwidth, so the figures cannot be read as {options.read_as}"
-        fix = "give a size, for example --unit B"
-        raise InputError(Finding("option", message, path="--read-as", fix=fix))
-    return unit[0], options.read_as == "rate"
+    if first is None:
+        fix = "give it, for example --unit GB/s, or --unit B for bytes"
+        raise refusal(file, f"column '{columns[0]}' does not say its unit", fix, line)
+    return first
 
 
 def unit_of_name(name: str) -> Unit | None:
@@ -436,20 +389,6 @@ def unit_of_name(name: str) -> Unit | None:
     power = " kmgtp".index(match["prefix"].lower() or " ")
     factor = (1024.0 if match["binary"] and power else 1000.0) ** power / 1e9
     return factor, bool(match["rate"] or _RATE.search(name))
-
-
-def parse_unit(text: str) -> Unit:
-    """Unit of an option.
-
-    Raises:
-        InputError: it is no unit of traffic.
-    """
-    found = traffic_unit(text)
-    if found is None:
-        message = f"'{text[:40]}' is neither a bandwidth nor a data size"
-        fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
-        raise InputError(Finding("option", message, path="--unit", fix=fix))
-    return found
 
 
 def traffic_unit(text: str) -> Unit | None:

@@ -1,45 +1,30 @@
 """Jobs among bursts: those of one size that keep a rhythm, taken out one after another.
 
-The strongest rhythm at the narrowest scatter of sizes is followed first. Events of one size and one
-rhythm that overlap in time belong to several jobs; those that follow one another to one, with an
-interruption between them. Each job's rhythm is then followed through bursts that are no job's yet.
-Checkpoints written at the same time are separated by the jobs' rhythms, round by round, since an
-event that is found predicts the next; at last doubtful ones are placed where the traffic is.
+The strongest rhythm is followed first. Events of one size and one rhythm that overlap in time
+belong to several jobs; those that follow one another to one, with an interruption between them.
+Each job's rhythm is then followed through bursts that are no job's yet. Checkpoints written at the
+same time are separated by the jobs' rhythms, round by round, since an event that is found predicts
+the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.telemetry.rhythm import (
-    CUT,
-    INFERRED,
-    WHOLE,
-    Rhythm,
-    Track,
-    chains,
-    groups,
-    linked,
-    neighbours,
-    rhythm,
-)
+from planner.telemetry.rhythm import Rhythm, Track, chains, groups, linked, neighbours, rhythm
 from planner.telemetry.signal import Bursts, Flags, Places, scatter
 from planner.telemetry.tables import Numbers
-
-_SCALES = (0.008, 0.05)
-"""Scatter of sizes that is tried, the narrowest first, as a share."""
 
 _SPREADS = 4.0
 _MOST_JOBS = 60
 _LEAST_CHAIN = 3
 _LEAST_EVENTS = 4
 _NARROWEST = 0.025
-_SURE = 3.0
 _BEHIND = 0.2
 """A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
 
@@ -83,36 +68,21 @@ def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
             pool.free[track.places] = False
         found += [_fill(track, bursts, pool, sample_s) for track in more]
     found = [_add_singles(track, bursts, pool.free, sample_s) for track in found]
-    found = [
-        _without_doubtful(track, bursts)
-        for track in unite(found, sample_s)
-        if len(track.times) >= _LEAST_EVENTS
-    ]
-    found.sort(key=lambda track: (track.start_s, track.size_gb))
-    found = separate_overlapping(found, bursts, sample_s)
-    return [track for track in found if track.is_steady()]
-
-
-def _without_doubtful(track: Track, bursts: Bursts) -> Track:
-    """A job with the bursts that are surely its own; the others follow from all jobs together."""
-    off = np.abs(bursts.size_gb[track.places] / track.size_gb - 1)
-    sure = (track.kinds == WHOLE) & (off <= _SURE * track.spread)
-    return track.without_doubtful(sure & (sure.sum() >= _LEAST_EVENTS))
+    found = [track for track in unite(found, sample_s) if len(track.times) >= _LEAST_EVENTS]
+    found.sort(key=lambda track: (track.times[0], track.size_gb))
+    return separate_overlapping(found, bursts, sample_s)
 
 
 def _next(bursts: Bursts, pool: _Pool, sample_s: float) -> list[Track]:
     """Jobs of the strongest rhythm among bursts that are no job's yet."""
     left = np.flatnonzero(pool.free & (pool.left_gb > 0))
-    for scale in _SCALES:
-        best: tuple[Rhythm, Places] | None = None
-        for group in groups(pool.left_gb[left], scale):
-            members = left[group]
-            one = rhythm(bursts.start_s[members], sample_s)
-            if one is not None and (best is None or one.links > best[0].links):
-                best = one, members
-        if best is not None and (made := _tracks_of(bursts, pool, best[1], best[0])):
-            return made
-    return []
+    best: tuple[Rhythm, Places] | None = None
+    for group in groups(pool.left_gb[left]):
+        members = left[group]
+        one = rhythm(bursts.start_s[members], sample_s)
+        if one is not None and (best is None or one.links > best[0].links):
+            best = one, members
+    return [] if best is None else _tracks_of(bursts, pool, best[1], best[0])
 
 
 def _tracks_of(bursts: Bursts, pool: _Pool, members: Places, kept: Rhythm) -> list[Track]:
@@ -129,8 +99,7 @@ def _tracks_of(bursts: Bursts, pool: _Pool, members: Places, kept: Rhythm) -> li
         else:
             lanes.append([chain])
     joined = [members[np.concatenate(lane)] for lane in lanes]
-    enough = max(_LEAST_EVENTS, 0.1 * max(map(len, joined), default=0))
-    return [_track(bursts, pool, places, kept) for places in joined if len(places) >= enough]
+    return [_track(bursts, pool, each, kept) for each in joined if len(each) >= _LEAST_EVENTS]
 
 
 def _track(bursts: Bursts, pool: _Pool, places: Places, kept: Rhythm) -> Track:
@@ -145,7 +114,7 @@ def _track(bursts: Bursts, pool: _Pool, places: Places, kept: Rhythm) -> Track:
         spread=max(scatter(size / middle), _NARROWEST / _SPREADS),
         times=bursts.start_s[places],
         places=places,
-        kinds=np.where(whole, WHOLE, INFERRED).astype(np.int8),
+        alone=whole,
     )
 
 
@@ -153,8 +122,8 @@ def _add_singles(track: Track, bursts: Bursts, free: Flags, sample_s: float) -> 
     """Add bursts of a job's size that stand alone between interruptions."""
     while True:
         beyond_s = track.interval_s * _BEYOND
-        near = free & (bursts.start_s > track.start_s - beyond_s)
-        near &= bursts.start_s < track.end_s + beyond_s
+        near = free & (bursts.start_s > track.times[0] - beyond_s)
+        near &= bursts.start_s < track.times[-1] + beyond_s
         reach = max(_SPREADS * track.spread, _NARROWEST)
         near &= np.abs(bursts.size_gb / track.size_gb - 1) <= reach
         places = np.flatnonzero(near)
@@ -162,22 +131,14 @@ def _add_singles(track: Track, bursts: Bursts, free: Flags, sample_s: float) -> 
         if not len(places):
             return track.refitted(sample_s)
         free[places] = False
-        track = track.with_events(bursts.start_s[places], places, WHOLE)
+        track = track.with_events(bursts.start_s[places], places, True)
 
 
 def _apart(track: Track, times: Numbers) -> Flags:
-    """Mask of times no nearer to the job's events than its rhythm allows.
-
-    Of those that are too near to one another the first is taken.
-    """
+    """Mask of times no nearer to the job's events than its rhythm allows."""
     least = _EARLY * track.interval_s - track.tolerance_s
     before, after = neighbours(track.times, times)
-    fits = (times - before >= least) & (after - times >= least)
-    last = -np.inf
-    for place in np.flatnonzero(fits):
-        fits[place] = times[place] - last >= least
-        last = times[place] if fits[place] else last
-    return fits
+    return (times - before >= least) & (after - times >= least)
 
 
 def _predict(
@@ -198,10 +159,7 @@ def _predict(
     expected = track.expected()
     row = np.searchsorted(start - slack_s, expected, side="right") - 1
     inside = (row >= 0) & (expected <= latest[np.maximum(row, 0)])
-    # Just before a burst the one before it may hold the checkpoint as well.
-    earlier = ~inside & (row >= 1) & (expected <= latest[np.maximum(row - 1, 0)])
-    kept = inside | earlier
-    return np.where(earlier, row - 1, row)[kept], expected[kept]
+    return row[inside], expected[inside]
 
 
 def _fill(track: Track, bursts: Bursts, pool: _Pool, sample_s: float) -> Track:
@@ -228,8 +186,8 @@ def _fill(track: Track, bursts: Bursts, pool: _Pool, sample_s: float) -> Track:
         whole = own & (pool.left_gb[places] == bursts.size_gb[places])
         part = (own & ~whole) | held
         pool.left_gb[places[held]] -= track.size_gb
-        track = track.with_events(bursts.start_s[places[whole]], places[whole], WHOLE)
-        track = track.with_events(wanted[part], places[part], INFERRED)
+        track = track.with_events(bursts.start_s[places[whole]], places[whole], True)
+        track = track.with_events(wanted[part], places[part], False)
         track = track.refitted(sample_s)
     return track
 
@@ -253,7 +211,7 @@ def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     for track in sorted(found, key=lambda one: -len(one.times)):
         for place, other in enumerate(result):
             if _one_job(other, track):
-                joined = other.with_events(track.times, track.places, track.kinds)
+                joined = other.with_events(track.times, track.places, track.alone)
                 result[place] = joined.refitted(sample_s)
                 break
             if _stray(other, track):
@@ -270,7 +228,7 @@ def _one_job(track: Track, other: Track) -> bool:
         return False
     if round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
         return False
-    apart = other.start_s >= track.end_s or other.end_s <= track.start_s
+    apart = other.times[0] >= track.times[-1] or other.times[-1] <= track.times[0]
     if round(ratio) > 1 and apart:  # another interval from some day on is another job
         return False
     times = np.sort(np.concatenate((track.times, other.times)))
@@ -283,7 +241,7 @@ def _stray(track: Track, other: Track) -> bool:
     few = len(other.times) <= _STRAYS * len(track.times)
     near = abs(other.size_gb / track.size_gb - 1) <= _STRAY_SIZE
     slack = _BESIDE * track.interval_s
-    during = other.start_s >= track.start_s - slack and other.end_s <= track.end_s + slack
+    during = other.times[0] >= track.times[0] - slack and other.times[-1] <= track.times[-1] + slack
     ratio = other.interval_s / track.interval_s
     times = min(max(round(ratio), 1), _MOST_TIMES)
     return few and near and during and abs(ratio / times - 1) <= _ALIKE
@@ -297,8 +255,6 @@ _OFF = 0.06
 _OVERLAPPING_SPREADS = 3.0
 _LEFT_OUT = 0.02
 """A predicted job is left out only where the size agrees better by so much."""
-
-_NEARLY = 0.9
 
 
 def separate_overlapping(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
@@ -346,13 +302,6 @@ def _choose(
     for number, pattern in enumerate(patterns.T):
         rows = np.flatnonzero(np.ravel(which) == number)
         _divide(found, size, rows, pattern, chosen)
-    total, sizes = asked.sum(axis=0), np.array([track.size_gb for track in found])
-    for row in np.flatnonzero(~chosen.any(axis=1) & (total >= 1)):
-        jobs = np.flatnonzero(asked[:, row])
-        if size[row] >= _NEARLY * sizes[jobs].sum():  # and other traffic besides
-            chosen[row, jobs] = 1
-        elif bursts.cut[left[row]] and total[row] == 1:
-            chosen[row] = asked[:, row]
     return chosen
 
 
@@ -387,91 +336,7 @@ def _add(
 ) -> Track:
     """A job with further bursts that are its own, or hold one of its checkpoints."""
     start, end = bursts.start_s[places], bursts.end_s[places]
-    fits = np.abs(bursts.size_gb[places] / track.size_gb - 1) <= _ALONE
-    alone = (many == 1) & fits
-    cut = bursts.cut[places] & ~fits & (many == 1)
+    alone = (many == 1) & (np.abs(bursts.size_gb[places] / track.size_gb - 1) <= _ALONE)
     latest = np.maximum(end - 0.5 * track.drain_s, start)
     times = np.where(alone, start, np.clip(asked, start, latest))
-    kinds = np.where(alone, WHOLE, np.where(cut, CUT, INFERRED)).astype(np.int8)
-    return track.with_events(times, places, kinds)
-
-
-# Times of doubtful checkpoints
-
-_LONGER = 1.25
-_CLEAR = 0.25
-"""A checkpoint of less than this share of a burst is hard to see in its other traffic."""
-
-_APART = 0.5
-_STEPS = 2
-"""Places that are tried in a sample."""
-
-_DOUBT = 0.15
-"""Share of a checkpoint's size that a place must gain for each tolerance it is off the rhythm."""
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Traffic above the background by sample, GB/s, ``rest`` without the checkpoints that have been
-    placed; start and length of samples."""
-
-    rest: Numbers
-    start_s: Numbers
-    width_s: Numbers
-
-
-def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Track]:
-    """Jobs with their doubtful checkpoints at the times that suit the traffic.
-
-    The job that writes fastest is placed first, where its drain holds the most traffic, and its
-    part is taken away before the next.
-
-    Args:
-        traffic: writes above the background; changed.
-    """
-    result = list(found)
-    order = sorted(range(len(found)), key=lambda one: -found[one].size_gb / found[one].drain_s)
-    for job in order:
-        track = result[job]
-        times = track.times.copy()
-        for event in np.flatnonzero(_doubtful(track, bursts)):
-            times[event] = _place(track, times, int(event), bursts, traffic)
-        at = np.argsort(times, kind="stable")
-        result[job] = replace(
-            track, times=times[at], places=track.places[at], kinds=track.kinds[at]
-        )
-    return result
-
-
-def _doubtful(track: Track, bursts: Bursts) -> Flags:
-    """Events whose burst may hold other traffic."""
-    size, long = bursts.size_gb[track.places], bursts.duration_s[track.places]
-    off = np.abs(size / track.size_gb - 1) > max(_OVERLAPPING_SPREADS * track.spread, 0.01)
-    stretched = long > _LONGER * track.drain_s + 0.1 * np.median(long)
-    return np.asarray((track.kinds == INFERRED) | ((track.kinds == WHOLE) & off & stretched))
-
-
-def _place(track: Track, times: Numbers, event: int, bursts: Bursts, traffic: Traffic) -> float:
-    """Start of a checkpoint in its burst; its part is taken from the traffic."""
-    burst = track.places[event]
-    low, high = float(bursts.start_s[burst]), float(bursts.end_s[burst])
-    first = max(int(np.searchsorted(traffic.start_s, low, "right")) - 1, 0)
-    last = int(np.searchsorted(traffic.start_s, high, "left"))
-    width, rest = traffic.width_s[first:last], traffic.rest[first:last]
-    edges = np.append(traffic.start_s[first:last], traffic.start_s[last - 1] + width[-1])
-    moved = np.concatenate(([0.0], np.cumsum(rest * width)))
-    latest = max(low, high - track.drain_s)
-    tried = np.append(np.arange(low, latest, float(np.median(width)) / _STEPS), latest)
-    held = np.interp(tried + track.drain_s, edges, moved) - np.interp(tried, edges, moved)
-    weight = min(1.0, track.size_gb / (_CLEAR * float(bursts.size_gb[burst])))
-    gain = weight * np.minimum(held / track.size_gb, 1.0)
-    if track.kinds[event] == INFERRED:
-        gain = gain - _DOUBT * np.abs(tried - times[event]) / track.tolerance_s
-    for other in (event - 1, event + 1):  # no nearer to the job's other checkpoints
-        if 0 <= other < len(times):
-            gain = gain - (np.abs(tried - times[other]) < _APART * track.interval_s)
-    at = float(tried[int(np.argmax(gain))])
-    inside = np.clip((at + track.drain_s - edges[:-1]) / width, 0, 1)
-    inside -= np.clip((at - edges[:-1]) / width, 0, 1)
-    rest -= inside * track.size_gb / track.drain_s
-    return at
+    return track.with_events(times, places, alone)

@@ -347,12 +347,9 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None
     draw, liquid = own["it_power_kw"], total(times(x.it_power_kw, x.liquid_share) for x in lines)
     air = None if draw is None or liquid is None else draw - liquid
-    for name, kw in (("heat_air", air), ("heat_liquid", liquid), ("heat", draw)):
-        noise = RELATIVE * (draw or 0.0) if name == "heat_air" else 0.0  # a difference
-        own[f"{name}_kw"] = kw if kw is None else Near(kw, noise)
-        btu = BTU_PER_H_PER_KW
-        own[f"{name}_btu_per_h"] = kw if kw is None else Near(kw * btu, noise * btu)
-    del own["heat_kw"]
+    noise = RELATIVE * (draw or 0.0)  # of a difference
+    own |= {"heat_air_kw": None if air is None else Near(air, noise), "heat_liquid_kw": liquid}
+    own["heat_btu_per_h"] = times(draw, BTU_PER_H_PER_KW)
     sections: Counter[str] = Counter()
     for line in lines:
         sections[line.section] += line.extended_net_usd or 0.0  # type: ignore[assignment]

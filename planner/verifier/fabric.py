@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, PortGroup
-from planner.schema.layout import FabricReport
-from planner.schema.plan import Plan
+from planner.schema.plan import FabricReport, Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric
 from planner.verifier.basis import DECIDED, Basis, Findings, round_up
 

@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from planner.schema.catalog import Item
-from planner.schema.layout import RackClassName, RackGroup
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, RackClassName, RackGroup
 from planner.verifier.basis import (
     DECIDED,
     RELATIVE,

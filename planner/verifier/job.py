@@ -99,7 +99,7 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
     found.expect("jobs.ways", sorted(way.gpu_type for way in j.ways), types)
     for way in j.ways:
         item, name, option = basis.items[way.gpu_type], f"jobs.ways.{way.gpu_type}", job.parallelism
-        caps, tdp_kw, rated_kw = job.power, value(item.gpu.tdp), basis.rated_kw(item)
+        caps, rated_kw = job.power, basis.rated_kw(item)
         point = set_point(item, way.precision, way.gpu_cap, rated_kw)
         allowed = (1.0,) if caps is None else caps.asked
         known = allowed is None or any(abs(way.gpu_cap - cap) < SAME_CAP for cap in allowed)
@@ -108,16 +108,13 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
         found.require(right, f"{name}.precision: {way.precision} is not asked for")
         row = measured_rate(item, job, way.precision)
         own: dict[str, Any] = {
-            "rated_it_power_kw": rated_kw,
-            "gpu_limit_w": None if tdp_kw is None else tdp_kw * 1000 * way.gpu_cap,
             "rate_tflops": row and row.rate_tflops,
             "rate_low_tflops": row and row.low_tflops,
             "rate_high_tflops": row and row.high_tflops,
             "rate_gpus": row and row.gpus,
             "tensor": None,
         }
-        shares = ("power_share", "throughput", "throughput_low", "throughput_high")
-        own |= dict(zip(shares, point or (1.0,) * 4, strict=True))
+        own |= dict(zip(("power_share", "throughput"), point or (1.0, 1.0), strict=True))
         if option is not None:
             own |= {field: getattr(option, field) for field in DEGREES}
             own |= {"option_factor": option.factor, "min_replicas": least_replicas(item, job)}
@@ -266,7 +263,6 @@ def _check_size(found: Findings, run: Run) -> None:
         "interval_policy": saved.interval.policy,
         "max_overlap": saved.max_overlap if storage.rule == "demand" else None,
         "tolerate_down": storage.tolerate_down,
-        "readers": "all",
         "lost_time": job.lost_share,
         "whole_replicas": job.whole_replicas,
         "tensor_gpus": option and option.tensor,
@@ -391,12 +387,12 @@ def _check_degraded(found: Findings, run: Run) -> None:
     """Bandwidth, drain and restore with appliances down; None where that is not asked."""
     j, storage = run.j, run.basis.problem.storage
     share, down, worst = storage.delivered_fraction, storage.tolerate_down, (0.0, 0.0)
-    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "overlap", "restore_s")
+    names = ("write_gb_per_s", "read_gb_per_s", "drain_s", "restore_s")
     for sku, count in run.basis.of_kind(run.counts, "storage").items() if down else ():
         left = count - down / (value(run.basis.items[sku].fail_units) or 1)
         now, after = run.basis.nameplate(sku, count), run.basis.nameplate(sku, left)
         worst = max(worst[0], now[0] - after[0]), max(worst[1], now[1] - after[1])
-    own: tuple[float | None, ...] = (None,) * 5
+    own: tuple[float | None, ...] = (None,) * 4
     read, write = sustained(run)
     write = min(write - share.write * worst[1], j.client_write_limit_gb_per_s)
     read = min(read - share.read * worst[0], j.client_read_limit_gb_per_s)
@@ -405,8 +401,7 @@ def _check_degraded(found: Findings, run: Run) -> None:
         found.require(left, "jobs.degraded_restore_s: nothing is left with appliances down")
         write_s = j.checkpoint_gb / write if left else math.inf
         restore_s = j.fan_out * j.checkpoint_gb / read if left else math.inf
-        overlap = write_s / j.to_storage_s if j.mode == "async" else None
-        own = (write, read, write_s, overlap, restore_s)
+        own = (write, read, write_s, restore_s)
     found.expect("jobs", j, {f"degraded_{n}": o for n, o in zip(names, own, strict=True)})
 
 
@@ -440,15 +435,10 @@ def _check_times(found: Findings, run: Run) -> None:
         "overlap": j.drain_s / j.to_storage_s,
         "blocking": j.stall_s / j.interval_s,
         "mtti_s": times.mtti_s,
-        "young_s": math.sqrt(2 * times.stopped_s * times.mtti_s),
         "goodput": physics.goodput(times),
         "loss": physics.losses(times),
     }
     found.expect("jobs", j, own)
-    z = j.exact_s / times.mtti_s  # where the derivative of goodput is 0
-    slope = z * z / 2 - z**3 / 6 if z < 1e-4 else z + math.expm1(-z)
-    best = math.isclose(slope, times.stopped_s / times.mtti_s, rel_tol=1e-6, abs_tol=1e-12)
-    found.require(best, f"jobs.exact_s: goodput is not highest at {j.exact_s:.6g} s")
     found.require(j.goodput > 0, "jobs.goodput: the job makes no progress")
 
 
@@ -560,7 +550,7 @@ def _check_repair(found: Findings, run: Run) -> None:
     if stated is None or asked is None:
         return
     own = _repair_unit(run, tray=asked.unit == "tray")
-    other, decided = _repair_unit(run, tray=own["unit"] == "system"), asked.spares == "open"
+    decided = asked.spares == "open"
     enough = decided or own["in_rack"] or own["spares"] == asked.spares
     found.require(enough, "jobs.repair.spares: fewer than the problem asks for")
     times = run.times(j.interval_s, run.every)
@@ -583,9 +573,6 @@ def _check_repair(found: Findings, run: Run) -> None:
         }
         found.expect("jobs.repair.shrunk", stated.shrunk, shrunk)
     else:
-        known = decided and other["unit"] != own["unit"]
-        own["other_unit"] = other["unit"] if known else None
-        own["other_waiting_h_per_year"] = _hours(other["availability"]) if known else None
         gained = physics.waiting_share(own["spares"], own["load"])
         gained -= physics.waiting_share(own["spares"] + 1, own["load"])
     kept = math.exp(physics.log_goodput(times)) * (1.0 - times.idle) * j.gpus_used

@@ -90,10 +90,10 @@ def measured_rate(item: Item, job: Job, precision: str) -> Achieved | None:
 
 def set_point(
     item: Item, precision: str, cap: float, rated_kw: float | None
-) -> tuple[float, float, float, float] | None:
-    """Shares of power, and of throughput with its range, at a cap of the GPUs' power; or None."""
+) -> tuple[float, float] | None:
+    """Shares of power and of throughput at a cap of the GPUs' power; or None."""
     if cap >= 1.0:
-        return 1.0, 1.0, 1.0, 1.0
+        return 1.0, 1.0
     for row in item.power_points:
         fits = row.of == "training" and row.precision in (None, precision)
         if not fits or abs(row.gpu_cap - cap) >= SAME_CAP:
@@ -103,7 +103,7 @@ def set_point(
             return None
         gpus_kw = min(tdp_kw * gpus_of(item), rated_kw)
         power = 1.0 - gpus_kw * (1.0 - row.gpu_cap) / rated_kw  # all but the GPUs draws as before
-        return power, row.throughput, row.low or row.throughput, row.high or row.throughput
+        return power, row.throughput
     return None
 
 

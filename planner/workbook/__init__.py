@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import BinaryIO
 
 from planner.figures import FIGURES
-from planner.report.audience import PRICES, Audience, for_audience
-from planner.report.restated import restated
+from planner.report.edition import PRICES, Audience, for_audience, restated
 from planner.report.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
@@ -112,7 +111,7 @@ def _banner(bill: Bill) -> V:
     """Whether anything was edited, and which figures stay as planned until a new plan."""
     book, lines = bill.book, bill.edited
     own = [each for each in book.inputs if each.place[0] != quote.NAME]
-    inputs = sum_of([1 * differs(book.at[each.place], each.value) for each in own])
+    inputs = sum_of([1 * differs(each.cell, each.value) for each in own])
     counts = quote.changed_quantities(bill)
     companions = if_(counts > 0, "counts of switches, optics, cables and racks; ", "")
     stale = join(

@@ -35,14 +35,14 @@ from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.report import plan_json
-from planner.report.restated import restated
+from planner.report.edition import restated
 from planner.schema.catalog import Item
 from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
 from planner.schema.job import FailureRate, FixedInterval
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Extra, Problem, Pue
+from planner.schema.problem import Extra, Pue
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
@@ -50,7 +50,7 @@ from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar
 
-_MOST_FINDINGS, _CLOSE, _MOST_YEARS = 8, 1e-9, 50.0
+_MOST_FINDINGS, _CLOSE = 8, 1e-9
 _UNDO = "undo it; only the yellow cells may be edited"
 _BY_SOLVE = "give the PROBLEM.xlsx that planner solve writes"
 _TYPED: Mapping[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
@@ -147,8 +147,7 @@ def _read(path: Path) -> _Opened:
 
 def _filled(sheet: Any) -> list[Any]:
     """The cells that hold something; empty ones with a format may lie anywhere."""
-    cells = [cell for cell in sheet._cells.values() if cell.value not in (None, "")]
-    return sorted(cells, key=lambda cell: (cell.row, cell.column))
+    return [cell for _, cell in sorted(sheet._cells.items()) if cell.value not in (None, "")]
 
 
 def _sheet(opened: _Opened, typed: Mapping[Place, Scalar] | None = None) -> Book:
@@ -180,7 +179,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
             message = f"{entry.of.label}: {error}"
             findings.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
         else:
-            edits += [] if _alike(entry.value, after) else [(entry, after)]
+            edits += [] if _spelled(entry.value) == _spelled(after) else [(entry, after)]
     if len(findings) > _MOST_FINDINGS:  # one slip can touch thousands of cells
         more = f"and {len(findings) - _MOST_FINDINGS:,} more cells that were changed"
         findings[_MOST_FINDINGS:] = [Finding("edited-cell", more, opened.name, fix=_UNDO)]
@@ -201,15 +200,9 @@ def _held(opened: _Opened, entry: Input) -> float | str | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float, str))):
         raise ValueError(f"holds {str(value)[:40]}, which is no number")
     after = (value.strip() or None) if isinstance(value, str) else value
-    if not _alike(entry.value, after) and not entry.of.allowed.takes(after):
+    if _spelled(entry.value) != _spelled(after) and not entry.of.allowed.takes(after):
         raise ValueError("is blank" if after is None else f"holds {_short(after)}")
     return float(after) if isinstance(after, int) else after
-
-
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-12, abs_tol=0.0)
-    return bool((one or None) == (other or None)) if 0 not in (one, other) else bool(one == other)
 
 
 def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
@@ -229,18 +222,12 @@ def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
 
 def _changed(before: Scalar, after: Any) -> str | None:
     """The fault of a locked cell; None without one."""
-    now = "is blank" if after in (None, "") else f"holds {_short(after)}"
-    if isinstance(before, str) and before.startswith("="):
-        formula = str(getattr(after, "text", after))
-        same = before == formula or _tokens(before) == _tokens(formula)
-        return None if same else f"held the formula {_short(before)}, now {now}"
-    one, other = (
-        text.replace("\r\n", "\n").strip() if isinstance(text, str) else text
-        for text in (before, after)
-    )
-    if _alike(one, other):
+    if _spelled(before) == _spelled(after):
         return None
-    return f"was empty, now {now}" if before is None else f"held {_short(before)}, now {now}"
+    formula = isinstance(before, str) and before.startswith("=")
+    held = f"held {'the formula ' * formula}{_short(before)}"
+    now = "is blank" if after in (None, "") else f"holds {_short(after)}"
+    return f"{'was empty' if before is None else held}, now {now}"
 
 
 def _short(value: Any) -> str:
@@ -253,22 +240,25 @@ def _short(value: Any) -> str:
 _TOKEN = re.compile(r"""("(?:[^"]|"")*"|'[^']*'|[A-Za-z_$][\w.$]*|[\d.]+(?:E[+-]?\d+)?|\S)""", re.I)
 
 
-def _tokens(formula: str) -> list[str]:
-    """The tokens of a formula in one spelling.
+def _spelled(value: Any) -> object:
+    """The content of a cell in one spelling.
 
     Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
     names of sheets when they save a file.
     """
-    return [_spelled(token) for token in _TOKEN.findall(formula)]
+    if isinstance(value, (int, float)):
+        return float(f"{value:.12g}")
+    text = str(getattr(value, "text", value) or "").replace("\r\n", "\n").strip()
+    return [_token(token) for token in _TOKEN.findall(text)] if text.startswith("=") else text
 
 
-def _spelled(token: str) -> str:
-    if token.startswith('"'):
-        return token
+def _token(text: str) -> str:
+    if text.startswith('"'):
+        return text
     try:
-        return f"{float(token):.15g}"
+        return f"{float(text):.15g}"
     except ValueError:
-        return token.lower().removeprefix("_xlfn.").strip("'").removeprefix("$")
+        return text.lower().removeprefix("_xlfn.").strip("'").removeprefix("$")
 
 
 def _in_usd(entry: Input, after: float | str | None, rate: float) -> Edit:
@@ -280,10 +270,10 @@ def _in_usd(entry: Input, after: float | str | None, rate: float) -> Edit:
             return value
         return float(f"{value * paid:.15g}") if paid != 1.0 else float(value)
 
-    (sheet, cell), (kind, key, label, unit, _) = entry.place, entry.of
-    meaning = {"sheet": sheet, "cell": cell, "kind": kind, "key": key, "label": label, "unit": unit}
+    meaning = {name: value for name, value in entry.of._asdict().items() if name != "allowed"}
+    place = dict(zip(("sheet", "cell"), entry.place, strict=True))
     values = {"before": amount(entry.value), "after": amount(after)}
-    return Edit.model_validate(meaning | values)
+    return Edit.model_validate(meaning | place | values)
 
 
 # Edits laid over the problem.
@@ -334,7 +324,7 @@ def _draft(opened: _Opened, edits: Sequence[Edit], sheet: Book) -> Draft:
     """The problem with the edits, amounts in USD; raises InputError where one does not fit."""
     plan, job = opened.plan, opened.plan.jobs[0]
     inputs = [entry for entry in sheet.inputs if entry.of.kind == "quantity"]
-    counts = {entry.of.key: round(sheet.at[entry.place].number) for entry in inputs}
+    counts = {entry.of.key: round(entry.cell.number) for entry in inputs}
     draft = Draft(opened.inputs, plan, counts, interval_s=job.interval_s)
     types = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
     draft.hot = {line.sku: line.working - job.systems_by_type.get(line.sku, 0) for line in types}
@@ -350,8 +340,10 @@ def _draft(opened: _Opened, edits: Sequence[Edit], sheet: Book) -> Draft:
         own.setdefault(int(number), {})[part] = edit.after
     findings = []
     for line, parts in sorted(own.items()):
-        if (lacks := _add_line(draft, line, **parts)) is not None:
-            message = f"own line {line}: it has no {lacks}"
+        try:
+            _add_line(draft, line, parts)
+        except ValueError as error:
+            message = f"own line {line}: {error}"
             findings.append(Finding("input-cell", message, opened.name, path=quote.NAME))
     if findings:
         raise InputError(findings)
@@ -363,7 +355,6 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
     name, value = edit.key, edit.after
     row, path, group, sku = named(name), path_of(name), *name.partition(".")[::2]
     if isinstance(value, float):
-        value *= 1000.0 if edit.unit == "MW" else 1.0
         value = round(value) if row.file_unit in COUNTED_IN else value
     draft.set(path, 1.0 if value is None and group == "split" else value)
     if name == "facility_power":  # what the feeds leave is the same limit
@@ -374,24 +365,14 @@ def _set_limit(draft: Draft, edit: Edit) -> None:
         draft.set(f"prices.{sku}.stock", None)
 
 
-def _restart_path(problem: Problem) -> str:
-    return job_path(
-        "restart.remote" if problem.job.restart.remote_s is not None else "restore.restart"
-    )
-
-
-def _pue_path(problem: Problem) -> str:
-    return "site.pue.air" if isinstance(problem.site.pue, Pue) else "site.pue"
-
-
-_PATHS: dict[str, str | Callable[[Problem], str]] = {
+_PATHS = {
     "checkpoint_gb": job_path("checkpoint.size"),
     "async_stall_s": job_path("checkpoint.stall"),
     "drain_slowdown": job_path("checkpoint.drain_slowdown"),
-    "restart_s": _restart_path,
+    "restart_s": job_path("restore.restart"),
     "lost_time": job_path("lost_time"),
-    "hardware_share": job_path("repair.share"),
-    "swap_s": job_path("repair.swap"),
+    "repair.hardware_share": job_path("repair.share"),
+    "repair.swap_s": job_path("repair.swap"),
     "delivered_fraction_write": "storage.delivered_fraction.write",
     "delivered_fraction_read": "storage.delivered_fraction.read",
     "fill_limit": "storage.fill_limit",
@@ -401,7 +382,7 @@ _PATHS: dict[str, str | Callable[[Problem], str]] = {
     "max_overlap": job_path("checkpoint.max_overlap"),
     "max_blocking": job_path("checkpoint.max_blocking"),
     "max_restore_s": job_path("restore.max_time"),
-    "pue": _pue_path,
+    "pue": "site.pue",
     "pue_liquid": "site.pue.liquid",
     "electricity_usd_per_kwh": "term.electricity",
     "years": "term.years",
@@ -419,24 +400,32 @@ def _set_figure(draft: Draft, key: str, value: float) -> None:
     if key.startswith("hot_spares."):
         draft.hot[key.removeprefix("hot_spares.")] = round(value)
         repair = planned.repair
-        given = repair is not None and not repair.decided and not repair.in_rack
-        if given and repair is not None and repair.unit == "system":
+        if repair and repair.unit == "system" and not (repair.decided or repair.in_rack):
             draft.set(job_path("repair.spares"), sum(draft.hot.values()))
-        return
-    if key == "interval_s":
+    elif key == "interval_s":
         draft.interval_s = value
         if job.checkpoint.interval.policy != "optimal":
             fixed = FixedInterval.model_construct(policy="fixed", every_s=value)
             draft.set(job_path("checkpoint.interval"), fixed)
-        return
-    if key == "failures_per_gpu_day":
-        shares = job.failure_shares
-        rate = FailureRate.model_construct(per_gpu_day=value, shares=shares)
+    elif key == "failures_per_gpu_day":
+        rate = FailureRate.model_construct(per_gpu_day=value, shares=job.failure_shares)
         draft.set(job_path("failures"), rate)
-        return
+    else:
+        _set_path(draft, key, value)
+
+
+def _set_path(draft: Draft, key: str, value: float) -> None:
+    problem, planned = draft.inputs.problem, draft.plan.jobs[0]
+    job = problem.job
     path = _PATHS[key]
-    value = value * _SCALES[key] if key in _SCALES else value
-    draft.set(path(problem) if callable(path) else path, value)
+    if key == "restart_s" and job.restart.remote_s is not None:
+        path = job_path("restart.remote")
+    if key == "mfu" and job.training.model is not None:  # rates by type, measured
+        path = job_path("training.rate_factor")
+        value *= job.training.rate_factor / (planned.mfu or 1.0)
+    if key == "pue" and isinstance(problem.site.pue, Pue):
+        path = "site.pue.air"
+    draft.set(path, value * _SCALES[key] if key in _SCALES else value)
     if key == "checkpoint_gb" and planned.bytes_per_parameter is not None:
         draft.set(job_path("bytes_per_parameter"), planned.bytes_per_parameter)
 
@@ -449,38 +438,24 @@ _SETTERS: dict[str, Callable[[Draft, str, float], None]] = {
 """By the kind of an edit; quantities are read from the sheet."""
 
 
-def _add_line(
-    draft: Draft,
-    number: int,
-    model: str | None = None,
-    quantity: float | None = None,
-    unit_list: float | None = None,
-    discount: float | None = None,
-) -> str | None:
-    """Add an own line to the problem, as a service that is counted once; return what it lacks."""
-    if quantity == 0 or (unit_list, quantity, discount) == (None, None, None):
-        return None
+def _add_line(draft: Draft, number: int, parts: Mapping[str, Any]) -> None:
+    """Add an own line to the problem, as a service that is counted once."""
+    count, price, model = (parts.get(name) for name in ("quantity", "unit_list", "model"))
+    if count == 0 or (price is None and count is None and "discount" not in parts):
+        return
     if model is None:
-        return "description; say what it is"
-    if unit_list is None:
-        return "price; give one, 0 for nothing"
-    count, sku = 1 if quantity is None else round(quantity), f"own_line_{number}"
-    item = Item(
-        id=sku,
-        vendor="not named",
-        model=model,
-        part_number=None,
-        category="service",
-        description="added to the bill",
-    )
+        raise ValueError("it has no description; say what it is")
+    if price is None:
+        raise ValueError("it has no price; give one, 0 for nothing")
+    sku, count = f"own_line_{number}", 1 if count is None else round(count)
+    rest: dict[str, Any] = {"category": "service", "description": "added", "part_number": None}
+    item = Item(id=sku, vendor="not named", model=model, **rest)
     draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
     draft.set(f"extras.{sku}", Extra(count=count))
-    draft.set_price(sku, unit_list)
+    draft.set_price(sku, price)
     draft.set(f"items.{sku}.spares", 0.0)
-    draft.set(f"items.{sku}.support_years", _MOST_YEARS)
-    draft.set_discount(sku, discount or 0.0)
+    draft.set_discount(sku, parts.get("discount") or 0.0)
     draft.quantities[sku] = count
-    return None
 
 
 # The plan that the edited workbook describes, computed and verified again.
@@ -491,20 +466,14 @@ def _case_of(draft: Draft) -> Case:
 
     What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
     """
-    problem = draft.inputs.problem
-    targets = problem.targets.model_copy(update={"max_lead_time_days": None})
-    problem = problem.model_copy(update={"targets": targets})
-    inputs = replace(draft.inputs, problem=problem)
+    inputs = changed(draft.inputs, "targets.max_lead_time", None)
     case = resolve(inputs)
     chosen = {item.id for item in inputs.items if item.category in ("gpu_system", "storage")}
 
     def fixed(offers: tuple[OfferT, ...]) -> tuple[OfferT, ...]:
-        counts = [(offer, draft.working(offer.id)) for offer in offers]
-        return tuple(
-            replace(offer, low=count, high=count)
-            for offer, count in counts
-            if offer.id in chosen or offer.installed > 0
-        )
+        kept = [offer for offer in offers if offer.id in chosen or offer.installed > 0]
+        counts = [draft.working(offer.id) for offer in kept]
+        return tuple(replace(o, low=n, high=n) for o, n in zip(kept, counts, strict=True))
 
     limits, systems, storage = Limits.from_values({}), fixed(case.systems), fixed(case.storage)
     larger = replace(case, limits=limits, systems=systems, storage=storage)

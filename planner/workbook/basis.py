@@ -6,27 +6,23 @@ import base64
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from planner.report import scope
-from planner.report.blocks import Column, Table, Value
+from planner.report import edition
+from planner.report.blocks import Block, Table, Text, figures, words
+from planner.report.views.plan import idle_texts
 from planner.report.words import NETWORKS, product, proof
-from planner.schema.layout import FabricReport, RackGroup
-from planner.schema.plan import Line, Plan
-from planner.workbook.book import GREY, THIN, Book, Sheet
-from planner.workbook.tables import write_table
+from planner.schema.plan import Line, Plan, RackGroup
+from planner.workbook.book import Book, Sheet
+from planner.workbook.tables import write_blocks
 
-NAME = "Basis"
-_WIDTHS = (40, 20, 13, 44, 11, 12, 60)
+NAME, RACKS = "Basis", "Racks & fabric"
 CARRIED = "Carried plan"
-"""What a row of the plan that the workbook carries begins with."""
+"""First words of a row of the plan that the workbook carries."""
 FORMAT = 2
 _CHUNK, _MOST_BYTES = 30_000, 100_000_000
-
-_ASSUMPTIONS = ("Assumption", "Value", "Unit", "Source", "Date", "Confidence", "Note")
-_PRICES = ("Price of", "List", "Range", "Source", "Date", "Confidence", "Note")
 
 
 class UnreadableError(ValueError):
@@ -43,81 +39,79 @@ class Carried(NamedTuple):
 
 
 def write(book: Book, plan: Plan, solved: Plan, inputs: str | None) -> None:
-    """Write the sheet.
+    """Write the sheet Basis.
 
     Args:
         plan: in the currency shown.
         solved: the plan as solved, which the workbook carries.
         inputs: the text of what it was made from; without it nothing is carried.
     """
-    sheet = Sheet(book, NAME, _WIDTHS, landscape=True)
-    sheet.head(
-        "Basis of the plan", "Internal: sources, assumptions and notes are not for the customer."
-    )
-    for title, texts in _parts(plan):
-        _list(sheet, title, texts)
-    table_of(sheet, "Assumptions and inputs", _ASSUMPTIONS, [*_assumptions(plan)], "None.")
-    table_of(sheet, "Prices", _PRICES, [*_prices(plan)], "No line has a price.")
-    others = [f"{each.sku}: {each.reason}" for each in plan.not_considered]
-    _list(sheet, "Not considered", others)
-    sheet.area(0, sheet.at)
+    sheet = Sheet(book, NAME, (40, 20, 13, 44, 11, 12, 60), landscape=True)
+    under = "Internal: sources, assumptions and notes are not for the customer."
+    sheet.head("Basis of the plan", under)
+    write_blocks(sheet, _blocks(plan))
     if inputs is not None:
-        _carry(
-            sheet, Carried(solved.model_dump_json(), inputs, book.created, solved.provenance.tool)
-        )
+        made = solved.provenance.tool
+        _carry(sheet, Carried(solved.model_dump_json(), inputs, book.created, made))
 
 
-def _parts(plan: Plan) -> Iterator[tuple[str, Sequence[str]]]:
-    made, goal = plan.provenance, plan.objective
-    yield (
-        "How it was made",
-        [
-            f"Status: {plan.status}; {goal.sense} {goal.name.replace('_', ' ')}",
-            *([proof(goal)] if goal.bound is not None else []),
-            f"{made.tool}, solver {made.solver}; problem {made.problem_file}"
-            + (f", scenario {made.scenario}" if made.scenario else ""),
-            f"Catalogs: {', '.join(made.catalogs)}. Price books: {', '.join(made.price_books)}",
-            *([f"Overrides: {', '.join(made.overrides)}"] if made.overrides else []),
-            f"Input SHA-256: {made.input_sha256}",
-            *([plan.message] if plan.message else []),
-        ],
-    )
+def _blocks(plan: Plan) -> Iterator[Block]:
+    yield Text(tuple(_made(plan)), "How it was made")
     if plan.currency is not None and plan.shown_in.code != "USD":
-        yield "Exchange rate", [plan.shown_in.rate_text()]
-    yield "Exclusions", [*plan.not_counted] or ["none"]
-    yield "Notes", [*plan.warnings]
-    idle = [
-        f"{each.units:,} x {each.sku}, owned, idle: {each.reason}; {each.fix}" for each in plan.idle
-    ]
-    yield "Installed units that stay idle", idle
-    yield (
-        "Notes on lines",
-        [f"{product(line)}: {note}" for line in scope.own_lines(plan) for note in line.notes],
+        yield Text((plan.shown_in.rate_text(),), "Exchange rate")
+    yield Text(plan.not_counted or ("none",), "Exclusions")
+    yield Text(plan.warnings, "Notes")
+    yield Text(tuple(idle_texts(plan, fix=True)), "Installed units that stay idle")
+    lines = edition.own_lines(plan)
+    notes = (f"{product(line)}: {note}" for line in lines for note in line.notes)
+    yield Text(tuple(notes), "Notes on lines")
+    yield _assumptions(plan)
+    yield _prices(lines)
+    others = (f"{each.sku}: {each.reason}" for each in plan.not_considered)
+    yield Text(tuple(others), "Not considered")
+
+
+def _made(plan: Plan) -> Iterator[str]:
+    made, goal = plan.provenance, plan.objective
+    yield f"Status: {plan.status}; {goal.sense} {goal.name.replace('_', ' ')}"
+    if goal.bound is not None:
+        yield proof(goal)
+    scenario = f", scenario {made.scenario}" if made.scenario else ""
+    yield f"{made.tool}, solver {made.solver}; problem {made.problem_file}{scenario}"
+    yield f"Catalogs: {', '.join(made.catalogs)}. Price books: {', '.join(made.price_books)}"
+    if made.overrides:
+        yield f"Overrides: {', '.join(made.overrides)}"
+    yield f"Input SHA-256: {made.input_sha256}"
+    yield plan.message or ""
+
+
+def _assumptions(plan: Plan) -> Table:
+    rows = plan.assumptions
+    columns = (
+        words("Assumption", (each.label for each in rows)),
+        figures("Value", (each.value for each in rows)),
+        words("Unit", (plan.shown_in.named(each.unit) for each in rows)),
+        words("Source", (each.source for each in rows)),
+        words("Date", (each.date for each in rows)),
+        words("Confidence", (each.confidence for each in rows)),
+        words("Note", (each.note for each in rows)),
     )
+    return Table("Assumptions and inputs", columns)
 
 
-def _list(sheet: Sheet, title: str, texts: Sequence[str]) -> None:
-    if not texts:
-        return
-    sheet.heading(title)
-    for text in texts:
-        sheet.text(text, font_size=9)
-    sheet.at += 1
-
-
-def _assumptions(plan: Plan) -> Iterator[tuple[Value, ...]]:
-    for each in plan.assumptions:
-        unit = plan.shown_in.named(each.unit)
-        rest = (each.source, each.date, each.confidence, each.note)
-        yield each.label, each.value, unit, *rest
-
-
-def _prices(plan: Plan) -> Iterator[tuple[Value, ...]]:
-    for line in scope.own_lines(plan):
-        if (price := line.price) is not None:
-            source = f"{price.source} ({price.book})" if price.book else price.source
-            rest = (source, price.date, price.confidence, price.note)
-            yield product(line), line.unit_list_usd, _range(line), *rest
+def _prices(lines: list[Line]) -> Table:
+    found = [(line, line.price) for line in lines if line.price is not None]
+    rows = [price for _, price in found]
+    columns = (
+        words("Price of", (product(line) for line, _ in found)),
+        figures("List", (line.unit_list_usd for line, _ in found)),
+        words("Range", (_range(line) for line, _ in found)),
+        words("Source", (f"{p.source} ({p.book})" if p.book else p.source for p in rows)),
+        words("Date", (price.date for price in rows)),
+        words("Confidence", (price.confidence for price in rows)),
+        words("Note", (price.note for price in rows)),
+    )
+    return Table("Prices", columns)
 
 
 def _range(line: Line) -> str:
@@ -133,8 +127,8 @@ def _carry(sheet: Sheet, carried: Carried) -> None:
     sheet.heading("Data for `planner verify`: the plan and its inputs. Do not change.")
     text = pack(carried)
     chunks = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]
-    small = sheet.book.look(font_color=GREY, font_size=8, **THIN)
-    filled = sheet.book.look(font_color=GREY, font_size=8, align="fill", indent=0, **THIN)
+    small = sheet.book.look("text", "note", "line")
+    filled = sheet.book.look("text", "note", "line", align="fill", indent=0)
     for number, chunk in enumerate(chunks, start=1):
         sheet.put(sheet.at, 0, f"{CARRIED}, {number} of {len(chunks)}", small)
         sheet.put(sheet.at, 1, chunk, filled)
@@ -171,78 +165,50 @@ def unpack(text: str) -> Carried:
         raise UnreadableError("it was changed") from None
 
 
-# Racks & fabric.
-
-RACKS = "Racks & fabric"
-_RACK_WIDTHS = (30, 60, 10, 11, 11, 11, 12, 12, 15)
-_FABRIC = (
-    "Network", "Switch", "Planes", "Leaf", "Spine", "Core", "Ports used", "Links",
-    "Oversubscription",
-)  # fmt: skip
-_RACKS = (
-    "Racks", "Content of each", "Count", "Power each, kW", "Power limit, kW", "Weight each, kg",
-    "Height, RU", "PDUs", "Used, RU",
-)  # fmt: skip
-
-
 def write_racks(book: Book, plan: Plan) -> None:
-    """Write both tables; they stand as planned, as only a new plan can tell them."""
-    sheet = Sheet(book, RACKS, _RACK_WIDTHS, landscape=True)
+    """Write the sheet Racks & fabric: both stand as planned, as only a new plan can tell them."""
+    sheet = Sheet(book, RACKS, (30, 60, 10, 11, 11, 11, 12, 12, 15), landscape=True)
     under = "As planned: counts of switches, links and racks follow a new plan, not an edit here."
     sheet.head("Racks and fabric", under)
     names = {line.sku: product(line) for line in plan.lines}
-    fabrics = [_fabric(report, names) for report in plan.fabrics]
-    table_of(sheet, "Fabric", _FABRIC, fabrics, "No network is part of this plan.")
-    racks = [_racks(group, names) for group in plan.racks]
-    table_of(sheet, "Racks", _RACKS, racks, "No racks are part of this plan.")
+    fabrics, racks, total = plan.fabrics, plan.racks, ""
     if plan.totals is not None and plan.totals.racks is not None:
         weight = plan.totals.weight_kg
         total = f"{plan.totals.racks:,} racks in all"
-        total += f", {weight:,.0f} kg of equipment" if weight is not None else ""
-        sheet.text(f"{total}.", font_color=GREY)
-    sheet.area(0, sheet.at)
-
-
-def table_of(
-    sheet: Sheet, title: str, heads: Sequence[str], rows: Sequence[Sequence[Value]], empty: str
-) -> None:
-    """Write rows under heads, or a text where there are none."""
-    if rows:
-        columns = map(Column, heads, zip(*rows, strict=True))
-        write_table(sheet, Table(title, tuple(columns)))
-        return
-    sheet.heading(title)
-    sheet.text(empty, font_color=GREY)
-    sheet.at += 1
-
-
-def _fabric(report: FabricReport, names: Mapping[str, str]) -> tuple[Value, ...]:
-    network = NETWORKS[report.network]
-    return (
-        network[:1].upper() + network[1:],
-        names.get(report.switch_sku, report.switch_sku),
-        report.planes,
-        report.leaf_switches,
-        report.spine_switches,
-        report.core_switches,
-        report.endpoints / report.parts_per_port,
-        report.system_links + report.leaf_spine_links + report.spine_core_links,
-        report.oversubscription,
+        total += f", {weight:,.0f} kg of equipment." if weight is not None else "."
+    networks = (NETWORKS[each.network] for each in fabrics)
+    links = (f.system_links + f.leaf_spine_links + f.spine_core_links for f in fabrics)
+    fabric_columns = (
+        words("Network", (name[:1].upper() + name[1:] for name in networks)),
+        words("Switch", (names.get(each.switch_sku, each.switch_sku) for each in fabrics)),
+        figures("Planes", (each.planes for each in fabrics)),
+        figures("Leaf", (each.leaf_switches for each in fabrics)),
+        figures("Spine", (each.spine_switches for each in fabrics)),
+        figures("Core", (each.core_switches for each in fabrics)),
+        figures("Ports used", (each.endpoints / each.parts_per_port for each in fabrics)),
+        figures("Links", links),
+        figures("Oversubscription", (each.oversubscription for each in fabrics)),
     )
+    rack_columns = (
+        words("Racks", (_where(each) for each in racks)),
+        words("Content of each", (_content(each, names) for each in racks)),
+        figures("Count", (each.count for each in racks)),
+        figures("Power each, kW", (each.it_power_kw for each in racks)),
+        figures("Power limit, kW", (each.power_limit_kw for each in racks)),
+        figures("Weight each, kg", (each.weight_kg for each in racks)),
+        figures("Height, RU", (each.height_ru for each in racks)),
+        figures("PDUs", (each.pdus for each in racks)),
+        figures("Used, RU", (sum(d.rack_units for d in each.devices) for each in racks)),
+    )
+    tables = Table("Fabric", fabric_columns), Table("Racks", rack_columns, notes=(total,))
+    write_blocks(sheet, tables)
 
 
-def _racks(group: RackGroup, names: Mapping[str, str]) -> tuple[Value, ...]:
+def _where(group: RackGroup) -> str:
     last = group.first + group.count - 1
+    return f"{group.first}{'' if last == group.first else f' to {last}'} ({group.rack_class})"
+
+
+def _content(group: RackGroup, names: dict[str, str]) -> str:
     counts = Counter(device.sku for device in group.devices)
-    where = f"{group.first}" if last == group.first else f"{group.first} to {last}"
-    return (
-        f"{where} ({group.rack_class})",
-        ", ".join(f"{count} x {names.get(sku, sku)}" for sku, count in counts.items()),
-        group.count,
-        group.it_power_kw,
-        group.power_limit_kw,
-        group.weight_kg,
-        group.height_ru,
-        group.pdus,
-        sum(device.rack_units for device in group.devices),
-    )
+    return ", ".join(f"{count} x {names.get(sku, sku)}" for sku, count in counts.items())

@@ -10,18 +10,29 @@ from typing import Any, BinaryIO, NamedTuple
 import xlsxwriter
 from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
-from xlsxwriter.worksheet import Worksheet
 
 from planner.currency import Currency
 from planner.figures import FIGURES as COMMON
+from planner.figures import capital
 from planner.report.words import MW_FROM_KW, clean
 from planner.workbook.live import WHOLE, Scalar, Shown, Term, V, of, or_na
 
-INK, PALE, SOFT, RULE, GREY = "#16324F", "#C9D6E3", "#EEF3F8", "#D5DDE6", "#5B6B7B"
-RED, BAR = "#B42318", "#7FB2E5"
-THIN: Mapping[str, Any] = {"bottom": 1, "bottom_color": RULE}
-OPEN: Mapping[str, Any] = {"bg_color": "#FFF8DC", "font_color": "#0B3FD1", "locked": False, **THIN}
-"""The look of a cell that may be edited."""
+_INK, _GREY, _SOFT = "#16324F", "#5B6B7B", "#EEF3F8"
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "line": {"bottom": 1, "bottom_color": "#D5DDE6"},
+    "open": {"bg_color": "#FFF8DC", "font_color": "#0B3FD1", "locked": False},
+    "grey": {"font_color": _GREY},
+    "note": {"font_color": _GREY, "font_size": 9},
+    "mark": {"font_color": "#B42318", "font_size": 9},
+    "answer": {"font_color": _INK, "bold": True, "font_size": 12},
+    "figure": {"font_color": _INK, "bold": True, "font_size": 17},
+    "tile": {"bg_color": _SOFT, "align": "left", "indent": 1},
+    "band": {"bg_color": _INK, "font_color": "#FFFFFF", "bold": True},
+    "section": {"bg_color": _SOFT, "font_color": _INK, "bold": True},
+    "under": {"bottom": 2, "bottom_color": _INK, "font_color": _INK, "bold": True},
+    "sum": {"top": 2, "top_color": _INK, "bold": True},
+}
+"""Properties of XlsxWriter's formats by name; `open` is a cell that may be edited."""
 
 _NUMBERS = {
     "n0": '#,##0;-#,##0;"–"',
@@ -37,6 +48,11 @@ _NUMBERS = {
     "date": "d mmmm yyyy",
 }
 """Number formats by look; those of money depend on its currency, all others are General."""
+
+
+def properties(*styles: str) -> dict[str, Any]:
+    """The properties of styles, of later ones first."""
+    return {name: value for style in styles for name, value in _STYLES[style].items()}
 
 
 class Allowed(NamedTuple):
@@ -67,19 +83,6 @@ class Allowed(NamedTuple):
         most = f" to {self.high:,.10g}" if self.high < 1e12 else " or more"
         return f"{kind} from {self.low:g}{most}{', or nothing' if self.blank else ''}"
 
-    @property
-    def rule(self) -> dict[str, Any]:
-        """The rule of a spreadsheet program for a number."""
-        return {
-            "validate": "integer" if self.whole else "decimal",
-            "criteria": "between",
-            "minimum": self.low,
-            "maximum": self.high,
-            "ignore_blank": self.blank,
-            "error_title": "Not possible here",
-            "error_message": f"Type {self.expected}.",
-        }
-
 
 COUNT, SHARE = Allowed(0, 10_000_000, whole=True), Allowed(0, 1)
 Place = tuple[str, str]
@@ -102,14 +105,16 @@ class Input(NamedTuple):
     place: Place
     of: Meaning
     value: Scalar
+    cell: V
+    """What it holds as typed, for formulas."""
 
 
 class Book:
     """A workbook, and its cells.
 
-    ``inputs`` are the cells that may be edited, ``at`` their places; ``cells`` all others that hold
-    something, each with its formula or value; ``names`` the figures that formulas refer to by name,
-    at their ``places``; ``free`` are places that mean nothing to a plan.
+    ``inputs`` are the cells that may be edited; ``cells`` all others that hold something, each with
+    its formula or value; ``names`` the figures that formulas refer to by name, at their ``places``;
+    ``free`` are places that mean nothing to a plan.
 
     Args:
         stream: where it goes.
@@ -139,17 +144,17 @@ class Book:
         self.inputs: list[Input] = []
         self.cells: dict[Place, Scalar] = {}
         self.names: dict[str, V] = {}
-        self.at: dict[Place, V] = {}
         self.places: dict[str, Place] = {}
         self.free: set[Place] = set()
         self.typed, self.keep = typed or {}, keep
         self._looks: dict[tuple[Any, ...], Format] = {}
 
-    def look(self, kind: str = "text", **more: Any) -> Format:
-        """A format by its kind of number, with more properties of XlsxWriter's."""
-        key = (kind, *sorted(more.items()))
+    def look(self, kind: str = "text", *styles: str, **more: Any) -> Format:
+        """A format by its kind of number and styles, with more properties of XlsxWriter's."""
+        key = (kind, *styles, *sorted(more.items()))
         found = self._looks.get(key)
         if found is None:
+            more = properties(*styles) | more
             base: dict[str, Any] = {"valign": "vcenter", "font_color": "#1F2933"}
             base["num_format"] = self._number(kind)
             if kind in ("text", "wrap", "date"):
@@ -181,16 +186,6 @@ class Book:
             self.file.close()
         except xlsxwriter.exceptions.FileCreateError as error:
             raise error.args[0] from None
-
-
-class _Page(Worksheet):  # type: ignore[misc]
-    """A worksheet whose formulas name no function of later than Excel 2010.
-
-    XlsxWriter looks for 29 of those in each formula, which takes a third of a bill of 10,000 lines.
-    """
-
-    def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
-        return formula
 
 
 class Cell(V):
@@ -227,7 +222,7 @@ class Sheet:
         locked: bool = True,
     ) -> None:
         self.book, self.name, self.at, self.widths = book, name, 0, widths
-        self.page, self.last = book.file.add_worksheet(name, _Page), len(widths) - 1
+        self.page, self.last = book.file.add_worksheet(name), len(widths) - 1
         self._quoted = quote_sheetname(name)
         self.page.hide_gridlines(2)
         for column, width in enumerate(widths):
@@ -289,27 +284,16 @@ class Sheet:
     def input(
         self, row: int, column: int, value: Scalar, look: str, meaning: Meaning, name: str = ""
     ) -> V:
-        """Write a cell that may be edited; return it with the value to compute with.
-
-        One without a name gets no rule of the spreadsheet program: its whole column has one.
-        """
+        """Write a cell that may be edited; return it with the value to compute with."""
         book, place = self.book, self.place(row, column)
         value = float(f"{value:.15g}") if isinstance(value, (int, float)) else value
         held = book.typed.get(place, value)
-        self.write(row, column, held, book.look(look, **OPEN))
+        self.write(row, column, held, book.look(look, "open", "line"))
         book.cells.pop(place, None)
         cell = self._cell(row, column, held, name)
-        if name:
-            self.rule(row, row, column, meaning.allowed)
         if name or book.keep:
-            book.inputs.append(Input(place, meaning, value))
-            book.at[place] = cell
+            book.inputs.append(Input(place, meaning, value, cell))
         return cell
-
-    def rule(self, first: int, last: int, column: int, allowed: Allowed) -> None:
-        """Have the spreadsheet program refuse what some cells of a column may not hold."""
-        if last >= first:
-            self.page.data_validation(first, column, last, column, allowed.rule)
 
     def fill(self, row: int, look: Format, first: int = 0, last: int | None = None) -> None:
         """Give cells of a row a look."""
@@ -325,34 +309,44 @@ class Sheet:
     def head(self, title: str, under: str, last: int | None = None) -> None:
         """Write the band at the top of the sheet."""
         end = self.last if last is None else last
-        band: dict[str, Any] = {"bg_color": INK, "font_color": "#FFFFFF", "bold": True}
         self.page.set_row(0, 30)
         self.page.set_row(1, 18)
-        self.over(0, 0, end, title, self.book.look(**band, font_size=16))
-        quiet = {**band, "font_color": PALE, "bold": False, "font_size": 9}
-        self.over(1, 0, end, under, self.book.look(**quiet))
+        self.over(0, 0, end, title, self.book.look("text", "band", font_size=16))
+        quiet = self.book.look("text", "band", font_color="#C9D6E3", bold=False, font_size=9)
+        self.over(1, 0, end, under, quiet)
         self.at = 3
 
     def heading(
         self, text: str, last: int | None = None, titles: Mapping[int, str] | None = None
     ) -> None:
         """Write the heading of a part, and titles of columns beside it."""
-        line: dict[str, Any] = {"bottom": 2, "bottom_color": INK, "bold": True}
-        self.fill(self.at, self.book.look(**line), 0, last)
-        self.put(self.at, 0, text, self.book.look(**line, font_color=INK, font_size=11))
-        side = self.book.look(**line, font_color=GREY, font_size=9, align="right", indent=0)
+        self.fill(self.at, self.book.look("text", "under"), 0, last)
+        self.put(self.at, 0, text, self.book.look("text", "under", font_size=11))
+        side = self.book.look("text", "under", "note", align="right", indent=0)
         for column, title in (titles or {}).items():
             self.put(self.at, column, title, side)
         self.at += 1
 
-    def text(self, value: Term, last: int | None = None, **more: Any) -> None:
+    def text(self, value: Term, style: str = "grey", last: int | None = None) -> None:
         """Write a text over the sheet's columns, in a row as high as it needs."""
         end = self.last if last is None else last
-        size = more.get("font_size", 10)
+        size = properties(style).get("font_size", 10)
         width = sum(self.widths[: end + 1]) * 10 / size
         self.page.set_row(self.at, height(str(of(value).value), width, size))
-        self.over(self.at, 0, end, value, self.book.look("wrap", **more))
+        self.over(self.at, 0, end, value, self.book.look("wrap", style))
         self.at += 1
+
+    def bars(self, first: int, last: int, column: int, most: float | None = None) -> None:
+        """Draw a bar behind each number; the longest is ``most``, by default the largest."""
+        bars = {
+            "type": "data_bar",
+            "data_bar_2010": True,
+            "bar_solid": True,
+            "bar_color": "#7FB2E5",
+        }
+        bars |= {"min_type": "num", "min_value": 0}
+        ends = {} if most is None else {"max_type": "num", "max_value": most}
+        self.page.conditional_format(first, column, last, column, bars | ends)
 
     def area(self, first: int, last: int, wide: int | None = None) -> None:
         """Have some rows printed, of all columns or the first ones."""
@@ -376,58 +370,36 @@ LABEL, VALUE, UNIT, NOTE = range(4)
 """The columns of a list."""
 
 
-class Figure(NamedTuple):
-    """The label of a figure, its unit and the look of its number."""
-
-    label: str
-    unit: str = ""
-    look: str = "n1"
-
-
 _FIGURES = {
-    "async_stall_s": Figure("GPU stall per checkpoint", "s", "n2"),
-    "failures_per_gpu_day": Figure("Job-interrupting failures per GPU and day", "1/day", "small"),
-    "hardware_share": Figure("Interruptions with hardware out", "", "pct2"),
-    "swap_s": Figure("Replacement time", "s"),
-    "hot_spares": Figure("Hot spares", "systems", "n0"),
-    "client_write_gb_per_s": Figure("Client write limit", "GB/s", "n2"),
-    "client_read_gb_per_s": Figure("Client read limit", "GB/s", "n2"),
-    "tokens_trillion": Figure("Training tokens", "trillion", "n2"),
-    "active_parameters_billion": Figure("Active parameters per token", "billion"),
-    "systems_ready": Figure("GPU systems ready for the job", "systems", "n0"),
-    "nameplate_write": Figure("Nameplate write bandwidth", "GB/s"),
-    "nameplate_read": Figure("Nameplate read bandwidth", "GB/s"),
-    "stall_s": Figure("Checkpoint stall", "s", "n2"),
-    "mtti_s": Figure("Mean time to interruption (MTTI)", "s", "n0"),
-    "waiting": Figure("Waiting for repairs (spare exhaustion)", "", "pct2"),
-    "support_over_term": Figure("Support over the term", "USD", "usd"),
-    "tco_usd": Figure("Total cost of ownership (TCO)", "USD", "usd"),
-    "usd_per_useful_gpu_hour": Figure("Cost of a useful GPU-hour", "USD", "n4"),
-    "usd_per_million_tokens": Figure("Cost of a million tokens", "USD", "n4"),
+    "async_stall_s": ("GPU stall per checkpoint", "s", "n2"),
+    "failures_per_gpu_day": ("Job-interrupting failures per GPU and day", "1/day", "small"),
+    "hot_spares": ("Hot spares", "systems", "n0"),
+    "client_write_gb_per_s": ("Client write limit", "GB/s", "n2"),
+    "client_read_gb_per_s": ("Client read limit", "GB/s", "n2"),
+    "tokens_trillion": ("Training tokens", "trillion", "n2"),
+    "active_parameters_billion": ("Active parameters per token", "billion", "n1"),
+    "systems_ready": ("GPU systems ready for the job", "systems", "n0"),
+    "waiting": ("Waiting for repairs (spare exhaustion)", "", "pct2"),
 }
-"""By their name in formulas; all others are named as everywhere, with the look of their unit."""
-
+"""Label, unit and look by the name in formulas; all others are as in `planner.figures`."""
 _LOOKS = {
     "share": "pct2",
     "USD": "usd",
     "USD/year": "usd",
     "USD/kWh": "n4",
-    "USD/kW/month": "n2",
-    "GPUs": "n0",
-    "systems": "n0",
-    "BTU/h": "n0",
     "years": "n2",
     "": "n2",
 }
+_LOOKS |= {"GPUs": "n0", "BTU/h": "n0"}
 
 
-def _figure(name: str) -> Figure:
+def _figure(name: str) -> tuple[str, str, str]:
     found = _FIGURES.get(name) or _FIGURES.get(name.partition(".")[0])
     if found is not None:
         return found
     row = COMMON[name]
-    unit = "" if row.unit == "share" else row.unit
-    return Figure(row.heading, unit, _LOOKS.get(row.unit, "n1"))
+    look = "n4" if name.startswith("usd_per") else _LOOKS.get(row.unit, "n1")
+    return capital(row.label), "" if row.unit == "share" else row.unit, look
 
 
 class Fact(NamedTuple):
@@ -461,9 +433,9 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
     if unit == "kW" and isinstance(row, Fact) and of(row.value).number > MW_FROM_KW:
         unit, look = "MW", "mega"
     label = f"{label}, {row.more}" if isinstance(row, Given) and row.more else label
-    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
-    sheet.put(at, UNIT, book.currency.named(unit), book.look(font_color=GREY, **THIN))
-    quiet = book.look("wrap", font_color=GREY, font_size=9, **THIN)
+    sheet.put(at, LABEL, label, book.look("wrap", "line"))
+    sheet.put(at, UNIT, book.currency.named(unit), book.look("text", "grey", "line"))
+    quiet = book.look("wrap", "note", "line")
     sheet.over(at, NOTE, sheet.last, row.note, quiet)
     room = sum(sheet.widths[NOTE:])
     sheet.page.set_row(at, max(height(label, sheet.widths[LABEL]), height(row.note, room, 9)))
@@ -472,4 +444,4 @@ def _write(sheet: Sheet, row: Fact | Given) -> V:
         meaning = Meaning("figure", row.name, label, unit, row.allowed)
         return sheet.input(at, VALUE, row.value, look, meaning, row.name)
     value = or_na(row.value) if isinstance(row.value, V) else row.value
-    return sheet.put(at, VALUE, value, book.look(look, align="right", **THIN), row.name)
+    return sheet.put(at, VALUE, value, book.look(look, "line", align="right"), row.name)

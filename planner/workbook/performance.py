@@ -6,19 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.figures import capital
 from planner.limits import COUNTED_IN, known
-from planner.report.words import MW_FROM_KW, product
+from planner.report.words import product
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook.book import (
-    BAR,
     COUNT,
-    GREY,
-    INK,
     LABEL,
-    NOTE,
-    RED,
     SHARE,
-    THIN,
     VALUE,
     Allowed,
     Book,
@@ -27,6 +21,7 @@ from planner.workbook.book import (
     Meaning,
     Sheet,
     height,
+    properties,
     write_figures,
 )
 from planner.workbook.live import (
@@ -54,10 +49,7 @@ _SERIES_BELOW = 1e-4
 _NO_LIMIT = 1e9
 """GB/s: clients that can take as much limit nothing."""
 _POLICIES = {"optimal": "best interval, as planned", "fixed": "given by the problem"}
-_GOODPUT = (
-    "(1 - stall / interval) x exp(-(drain + restart + restore) / MTTI) x z / (exp(z) - 1), "
-    "z = interval / MTTI"
-)
+_GOODPUT = "(1 - stall/interval) x exp(-(drain + restart + restore)/MTTI) x rework(interval/MTTI)"
 Facts = Iterator[Fact]
 
 
@@ -85,7 +77,7 @@ class Performance(dict[str, V]):
         self._part("Goodput", self._goodput(), self._work())
         first = self.sheet.at + 1
         self._part("Lost time (1 - goodput), by cause", self._losses())
-        self._chart(first, self.sheet.at - 2)
+        self.sheet.bars(first, self.sheet.at - 2, VALUE)
 
     def _part(self, title: str, *rows: Iterable[Fact | Given]) -> None:
         self.sheet.heading(title)
@@ -110,8 +102,8 @@ class Performance(dict[str, V]):
             how = "of the time between restarts: evaluation, people, network, slow starts"
             yield Given("lost_time", job.lost_time, how, SHARE)
         if job.repair is not None:
-            yield Given("hardware_share", job.repair.hardware_share, "", SHARE)
-            yield Given("swap_s", job.repair.swap_s, "on top of the restart")
+            yield Given("repair.hardware_share", job.repair.hardware_share, "", SHARE)
+            yield Given("repair.swap_s", job.repair.swap_s, "on top of the restart")
         for row in self.types:
             sku, idle = row.line.sku, row.line.working - self._systems(row.line.sku)
             how = "in place, not used by the job"
@@ -163,18 +155,17 @@ class Performance(dict[str, V]):
             gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
-            ("read", job.reading_systems, job.readers, job.read_limited_by),
+            ("read", job.reading_systems, "all", job.read_limited_by),
         ):
             nameplate = self._per_unit(f"{kind}_gb_per_s")
-            yield Fact(f"nameplate_{kind}", nameplate, "storage units x nameplate of one")
-            reached = self[f"nameplate_{kind}"] * self[f"delivered_fraction_{kind}"]
+            yield Fact(f"{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
+            reached = self[f"{kind}_gb_per_s"] * self[f"delivered_fraction_{kind}"]
             how = "nameplate x delivered share"
             if kind == "write" and gain != 1.0:
                 reached, how = reached * constant(gain), f"{how}, and bursts as planned"
             if f"client_{kind}_gb_per_s" in self:
                 systems: Term = self["systems_ready"] if role == "all" else acting
-                self[f"clients_{kind}"] = of(systems) * self[f"client_{kind}_gb_per_s"]
-                reached = min_(reached, self[f"clients_{kind}"])
+                reached = min_(reached, of(systems) * self[f"client_{kind}_gb_per_s"])
             how = how if limited == "appliances" else "client limit"
             yield Fact(f"delivered_{kind}_gb_per_s", reached, how)
 
@@ -221,30 +212,22 @@ class Performance(dict[str, V]):
         job, down = self.job, f"with {self.job.tolerate_down} storage units down"
         if not job.tolerate_down:
             return
+        units = sum_of([row.working for row in self.stores])
+        planned = sum(row.line.working for row in self.stores)
         for kind in ("write", "read"):
-            left = max_(0, self[f"nameplate_{kind}"] - constant(self._lost(kind)))
-            reached = left * self[f"delivered_fraction_{kind}"]
-            if f"clients_{kind}" in self:
-                reached = min_(reached, self[f"clients_{kind}"])
-            yield Fact(f"degraded_{kind}_gb_per_s", reached, down)
+            degraded, whole = (
+                getattr(job, f"{name}_{kind}_gb_per_s") for name in ("degraded", "delivered")
+            )
+            left = constant(degraded / whole)
+            if planned > job.tolerate_down:
+                left = left * planned / (planned - job.tolerate_down)
+                left = left * max_(0, units - job.tolerate_down) / units
+            delivered = self[f"delivered_{kind}_gb_per_s"]
+            yield Fact(f"degraded_{kind}_gb_per_s", min_(delivered, delivered * left), down)
         drain = self["checkpoint_gb"] / self["degraded_write_gb_per_s"]
         yield Fact("degraded_drain_s", drain, down)
         read = self["checkpoint_gb"] * constant(job.fan_out)
         yield Fact("degraded_restore_s", read / self["degraded_read_gb_per_s"], down)
-
-    def _lost(self, kind: str) -> float:
-        """The nameplate bandwidth behind the plan's degraded one, GB/s.
-
-        Where the clients limit that, it is hidden: at most that of the whole units down.
-        """
-        job, lines = self.job, [row.line for row in self.stores]
-        left = getattr(job, f"degraded_{kind}_gb_per_s") or 0.0
-        rates = {line.sku: getattr(line, f"{kind}_gb_per_s") for line in lines}
-        lost: float = sum(rates.values()) - left / self[f"delivered_fraction_{kind}"].number
-        if left < getattr(job, f"client_{kind}_limit_gb_per_s") * (1 - 1e-12):
-            return lost
-        shares = [rates[line.sku] * min(1.0, job.tolerate_down / line.working) for line in lines]
-        return max(0.0, min(lost, max(shares, default=0.0)))
 
     def _goodput(self) -> Facts:
         job = self.job
@@ -269,8 +252,8 @@ class Performance(dict[str, V]):
         self.factors |= {"stall": left, "rework": _rework(z)}
         result = left * exp(lost) * _rework(z)
         if self.job.repair is not None:
-            share = self["hardware_share"]
-            swaps = 1 - share + share * exp(-self["swap_s"] / self["mtti_s"])
+            share = self["repair.hardware_share"]
+            swaps = 1 - share + share * exp(-self["repair.swap_s"] / self["mtti_s"])
             self.factors |= {"swaps": swaps, "waiting": 1 - self["waiting"]}
             result = result * swaps * (1 - self["waiting"])
         return result
@@ -305,28 +288,6 @@ class Performance(dict[str, V]):
             log = log - ln(factors["swaps"])
         return log * ((1 - kept) / -ln(kept))
 
-    def _chart(self, first: int, last: int) -> None:
-        """Draw the lost time as bars beside its figures."""
-        chart = self.book.file.add_chart({"type": "bar"})
-        chart.add_series(
-            {
-                "name": "Lost time",
-                "categories": [NAME, first, LABEL, last, LABEL],
-                "values": [NAME, first, VALUE, last, VALUE],
-                "fill": {"color": BAR},
-                "gap": 40,
-                "data_labels": {"value": True, "num_format": "0.00%", "font": {"size": 8}},
-            }
-        )
-        chart.set_title({"none": True})
-        chart.set_legend({"none": True})
-        chart.set_y_axis({"reverse": True, "visible": False})
-        chart.set_x_axis({"visible": False, "major_gridlines": {"visible": False}, "min": 0})
-        chart.set_plotarea({"layout": {"x": 0, "y": 0, "width": 0.9, "height": 1}})
-        chart.set_chartarea({"border": {"none": True}})
-        chart.set_size({"width": 420, "height": 20 * (last - first + 1)})
-        self.sheet.page.insert_chart(first, NOTE, chart, {"object_position": 2})
-
 
 def _rework(z: V) -> V:
     """Z / (exp(z) - 1), by its series for small z."""
@@ -349,75 +310,63 @@ def write_limits(found: Performance, totals: Mapping[str, V]) -> None:
     sheet, limits, book = found.sheet, found.plan.limits, found.book
     if limits:
         sheet.heading("Limits", titles={_REACHED: "Reached", _ALLOWED: "Allowed"})
-        style = book.look(bold=True, font_size=9, font_color=GREY, bottom=2, bottom_color=INK)
+        style = book.look("text", "under", "note")
         sheet.put(sheet.at - 1, _USED, "Used", style)
         first = sheet.at
         for limit in limits:
             _write_limit(found, limit, reached(found, totals, limit))
         page, last = sheet.page, sheet.at - 1
-        bold = book.file.add_format({"font_color": RED, "bold": True})
+        bold = book.file.add_format(properties("mark") | {"bold": True})
         over = {"type": "cell", "criteria": ">", "value": _OVER, "format": bold}
         page.conditional_format(first, _USED, last, _USED, over)
-        ends = {"min_type": "num", "min_value": 0, "max_type": "num", "max_value": 1}
-        bars = {"type": "data_bar", "data_bar_2010": True, "bar_solid": True, "bar_color": BAR}
-        page.conditional_format(first, _USED, last, _USED, bars | ends)
+        sheet.bars(first, last, _USED, 1.0)
     sheet.area(0, sheet.at - 1)
     sheet.page.fit_to_pages(1, 1)
 
 
 def _write_limit(found: Performance, limit: LimitReport, cell: V | None) -> None:
     sheet, book, at = found.sheet, found.book, found.sheet.at
-    large = limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW
-    size, unit = (1000.0, "MW") if large else (1.0, limit.unit)
-    look = _look(limit, unit)
-    right = book.look(look, align="right", **THIN)
-    label = capital(limit.label)
-    shown = "" if unit in ("share", "1", "") else book.currency.named(unit)
+    look, label = _look(limit), capital(limit.label)
+    right = book.look(look, "line", align="right")
+    shown = "" if limit.unit in ("share", "1") else book.currency.named(limit.unit)
     sense = "exactly" if limit.exact else {"<=": "at most", ">=": "at least"}[limit.sense]
     parts = ["" if shown.casefold() in label.casefold().split() else shown, sense]
     parts += ["as planned"] if cell is None else []
-    label = f"{label}, {', '.join(filter(None, parts))}"
-    sheet.put(at, LABEL, label, book.look("wrap", **THIN))
+    label = ", ".join(filter(None, (label, *parts)))
+    sheet.put(at, LABEL, label, book.look("wrap", "line"))
     sheet.page.set_row(at, height(label, sheet.widths[LABEL]))
-    cell = cell / size if cell is not None and size != 1.0 else cell
-    value = sheet.put(at, _REACHED, limit.value / size if cell is None else or_na(cell), right)
-    follows = found.get(_FOLLOWS.get(limit.name, ""))
-    opened = None if follows is not None else _opened(limit, unit)
-    if opened is None:
-        bound: Term = limit.limit / size if follows is None else follows
-        allowed = sheet.put(at, _ALLOWED, bound, right)
+    cell = of(limit.value) if cell is None else or_na(cell)
+    value = sheet.put(at, _REACHED, cell, right)
+    follows, opened = found.get(_FOLLOWS.get(limit.name, "")), _opened(limit)
+    if follows is not None or opened is None:
+        allowed = sheet.put(at, _ALLOWED, limit.limit if follows is None else follows, right)
     else:
-        name = f"limit.{limit.name}"
-        allowed = sheet.input(at, _ALLOWED, limit.limit / size, look, opened, name)
+        allowed = sheet.input(at, _ALLOWED, limit.limit, look, opened, f"limit.{limit.name}")
     used = value / allowed if limit.sense == "<=" else allowed / value
     share = or_na(if_(is_number(allowed), used, "no limit"))
-    sheet.put(at, _USED, share, book.look("pct2", align="left", indent=1, **THIN))
+    sheet.put(at, _USED, share, book.look("pct2", "line", align="left", indent=1))
     sheet.at += 1
 
 
-def _look(limit: LimitReport, unit: str) -> str:
-    if unit in ("share", "1"):
-        return "pct2"
+def _look(limit: LimitReport) -> str:
     if limit.name.startswith("per_"):
         return "n4"
-    if unit == "MW":
-        return "fine"
-    whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
-    return "usd" if "USD" in unit else "n0" if whole else "n1"
+    looks = {"share": "pct2", "1": "pct2", "USD": "usd", "USD/year": "usd"}
+    return looks.get(limit.unit, "n0" if limit.unit in COUNTED_IN else "n1")
 
 
-def _opened(limit: LimitReport, unit: str) -> Meaning | None:
+def _opened(limit: LimitReport) -> Meaning | None:
     """As which input a limit may be edited, None where it follows from something else."""
     row, label = known(limit.name), f"limit on {limit.label}"
     highest = 1.0 if limit.unit == "share" else 1e15
     if limit.name in _OF_JOB:
-        return Meaning("figure", _OF_JOB[limit.name], label, unit, Allowed(1e-9, highest))
+        return Meaning("figure", _OF_JOB[limit.name], label, limit.unit, Allowed(1e-9, highest))
     if row is None or not row.editable:
         return None
     whole = limit.unit in COUNTED_IN and float(limit.limit).is_integer()
-    zero = (whole or limit.unit in ("USD", "USD/year", "kW")) and not limit.name.startswith("per_")
-    allowed = Allowed(0.0 if zero else 1e-9, highest, whole, blank=True)
-    return Meaning("limit", limit.name, label, unit, allowed)
+    least = 0.0 if whole or row.group == "supply" else 1e-9
+    allowed = Allowed(least, highest, whole, blank=True)
+    return Meaning("limit", limit.name, label, limit.unit, allowed)
 
 
 def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> V | None:
@@ -451,4 +400,4 @@ def _counted(found: Performance, parts: Sequence[str], figure: str) -> V | None:
         return None
     if figure == "idle":
         return found.get(f"hot_spares.{parts[1]}")
-    return {"quantity": row.quantity, "purchased": row.order, "working": row.working}.get(figure)
+    return {**row.cells, "purchased": row.cells["order"], "working": row.working}.get(figure)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from planner.figures import BTU_PER_H_PER_KW
-from planner.report import scope
+from planner.report import edition
 from planner.report.words import product
 from planner.schema.plan import Plan
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.workbook.book import (
-    GREY,
-    INK,
-    THIN,
     Allowed,
     Book,
     Fact,
@@ -28,6 +24,8 @@ from planner.workbook.quote import Bill, Row
 NAME = "Power & cost"
 _WIDTHS = (46, 16, 16, 16, 16, 16, 16)
 _CHART_ROWS = 14
+_FILLS = ("#16324F", "#2F6DB5", "#7FB2E5", "#D9822B", "#8A97A5")
+_GRID = {"visible": True, "line": {"color": "#E6ECF2"}}
 _PAYMENTS = {
     "Capex": "capex_usd",
     "Support": "support_usd_per_year",
@@ -48,7 +46,7 @@ class PowerCost(dict[str, V]):
         self.money = bill.prices == "all"
         self.term = self.money and plan.totals is not None and plan.totals.tco_usd is not None
         """Whether there is a cost over the term to show."""
-        self.liquid = scope.cooled_by_liquid(plan)
+        self.liquid = edition.cooled_by_liquid(plan)
 
     def write(self, job: dict[str, V]) -> None:
         """Write inputs, power, cost and spending by year.
@@ -63,7 +61,7 @@ class PowerCost(dict[str, V]):
         self._part("Power and heat", self._power())
         if self.money and self.totals is not None:
             self._part("Cost", self._cost(job))
-        if self.term and not scope.over_time(self.plan):
+        if self.term and not edition.over_time(self.plan):
             self._years()
         self.sheet.area(0, self.sheet.at)
 
@@ -75,12 +73,12 @@ class PowerCost(dict[str, V]):
     def _inputs(self) -> Iterator[Fact | Given]:
         site, ratio = self.plan.site, Allowed(1, 10)
         yield Given("pue", site.pue, "", ratio)
-        if scope.two_pues(self.plan):
+        if edition.two_pues(self.plan):
             yield Given("pue_liquid", site.pue_liquid, "", ratio)
         if not self.money or site.electricity_usd_per_kwh is None or site.years is None:
             return
         yield Given("electricity_usd_per_kwh", site.electricity_usd_per_kwh)
-        if scope.over_time(self.plan):
+        if edition.over_time(self.plan):
             how = "as planned: payments are discounted or end before the term"
             yield Fact("years", site.years, how)
             yield Fact("discount_rate", site.discount_rate)
@@ -98,28 +96,27 @@ class PowerCost(dict[str, V]):
         first = sheet.at
         rows = [r for r in self.bill.rows if r.line.it_power_kw and r.line.quantity]
         shown = [self._line(row)[: len(titles) - 2] for row in rows]
-        strong: dict[str, Any] = {"bold": True, "top": 2, "top_color": INK}
-        sheet.fill(sheet.at, book.look(**strong), 0, 2)
-        sheet.put(sheet.at, 0, "Total", book.look(**strong))
+        sheet.fill(sheet.at, book.look("text", "sum"), 0, 2)
+        sheet.put(sheet.at, 0, "Total", book.look("text", "sum"))
         known = rows and self.totals is not None and self.totals.it_power_kw is not None
         for at, key in enumerate(("it_kw", "typical_kw", "liquid_kw")[: len(titles) - 2]):
             span = sheet.span(first, max(first, sheet.at - 1), 3 + at)
             total: Term = sum_([cells[at].value for cells in shown], span) if known else "n/a"
-            look = book.look("n1", align="right", **strong)
+            look = book.look("n1", "sum", align="right")
             self[key] = sheet.put(sheet.at, 3 + at, total, look, key)
         sheet.at += 2
 
     def _line(self, row: Row) -> list[V]:
         """Write the power of a line; return its cells: IT load, typical, to liquid."""
         sheet, line, at = self.sheet, row.line, self.sheet.at
-        sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look(**THIN))
-        quantity = sheet.put(at, 1, row.quantity, self.book.look("n0", **THIN))
+        sheet.put(at, 0, f"{row.number}  {product(line)}", self.book.look("text", "line"))
+        quantity = sheet.put(at, 1, row.cells["quantity"], self.book.look("n0", "line"))
         power = (line.it_power_kw or 0.0) / line.quantity
-        each = sheet.put(at, 2, power, self.book.look("n2", **THIN))
+        each = sheet.put(at, 2, power, self.book.look("n2", "line"))
         loads: list[Term] = [quantity * each, quantity * constant(_typical(row))]
         if self.liquid:
             loads.append(loads[0] * constant(line.liquid_share) if line.liquid_share else None)
-        look = self.book.look("n1", **THIN)
+        look = self.book.look("n1", "line")
         sheet.at += 1
         return [sheet.put(at, 3 + place, load, look) for place, load in enumerate(loads)]
 
@@ -158,30 +155,34 @@ class PowerCost(dict[str, V]):
             yield Fact("colocation_usd_per_year", rent, "IT load x 12 months x price")
         yearly = [self[name] for name in [*_PAYMENTS.values()][1:] if name in self]
         yield Fact("opex_usd_per_year", sum_of(yearly))
-        yield from self._tco(yearly)
+        yield self._tco(yearly)
         yield from self._ratios(job)
 
     def _energy(self) -> Fact:
         power, how = self["facility_power_kw"], f"facility power x {HOURS_PER_YEAR:,.0f} h x price"
         if self.plan.site.energy_basis == "typical":
             rows = [row for row in self.bill.rows if row.line.it_power_kw and row.line.liquid_share]
-            wet = [row.quantity * constant(_typical(row) * row.line.liquid_share) for row in rows]
+            wet = [
+                row.cells["quantity"] * constant(_typical(row) * row.line.liquid_share)
+                for row in rows
+            ]
             power, how = self._metered(self["typical_kw"], sum_of(wet)), f"typical {how}"
         energy = power * constant(HOURS_PER_YEAR) * self["electricity_usd_per_kwh"]
         return Fact("energy_usd_per_year", energy, how)
 
-    def _tco(self, yearly: list[V]) -> Iterator[Fact]:
-        site = self.plan.site
-        if not scope.over_time(self.plan):
+    def _tco(self, yearly: list[V]) -> Fact:
+        site, totals = self.plan.site, self.totals
+        if not edition.over_time(self.plan):
             total = self["capex_usd"] + self["years"] * self["opex_usd_per_year"]
-            yield Fact("tco_usd", total, "capex + term x opex")
-            return
+            return Fact("tco_usd", total, "capex + term x opex")
+        assert totals is not None and totals.tco_usd is not None
         years = discounted_years(0.0, site.years or 0.0, site.discount_rate)
-        how = "sum of the sheet Quote: by the years each line pays it, discounted"
-        yield Fact("support_over_term", self.bill.totals["over_term"], how)
-        how = f"capex + support over the term + {years:,.4g} discounted years x the rest"
-        rest = constant(years) * sum_of(yearly[1:])
-        yield Fact("tco_usd", self["capex_usd"] + self["support_over_term"] + rest, how)
+        support, opex = totals.support_usd_per_year or 0.0, totals.opex_usd_per_year or 0.0
+        left = totals.tco_usd - (totals.capex_usd or 0.0) - years * (opex - support)
+        paid = left / support if support else 0.0
+        how = f"capex + {paid:,.4g} years of support, as planned, + {years:,.4g} of the rest"
+        rest = constant(paid) * yearly[0] + constant(years) * sum_of(yearly[1:])
+        return Fact("tco_usd", self["capex_usd"] + rest, how)
 
     def _ratios(self, job: dict[str, V]) -> Iterator[Fact]:
         totals = self.totals
@@ -198,8 +199,8 @@ class PowerCost(dict[str, V]):
 
     def _years(self) -> None:
         """Write the payments by year of the term, with a chart; the last year has the rest."""
-        sheet, years, money = self.sheet, self["years"], self.book.look("usd", **THIN)
-        strong = self.book.look("usd", bold=True, **THIN)
+        sheet, years, money = self.sheet, self["years"], self.book.look("usd", "line")
+        strong = self.book.look("usd", "line", bold=True)
         kinds = {title: self[name] for title, name in _PAYMENTS.items() if name in self}
         titles = dict(enumerate([*kinds, "Together"], start=1))
         sheet.heading(
@@ -209,7 +210,7 @@ class PowerCost(dict[str, V]):
         for year in range(last + 1):
             later = if_(years > last, " and later", "") if year == last else ""
             name: Term = join(f"Year {year}", later) if year else "Purchase"
-            sheet.put(sheet.at, 0, name, self.book.look(**THIN))
+            sheet.put(sheet.at, 0, name, self.book.look("text", "line"))
             share = max_(0, years - (year - 1) if year == last else min_(1, years - (year - 1)))
             paid: list[V] = []
             for title, amount in kinds.items():
@@ -223,25 +224,13 @@ class PowerCost(dict[str, V]):
 
     def _chart(self, first: int, last: int, kinds: list[str]) -> None:
         chart = self.book.file.add_chart({"type": "column", "subtype": "stacked"})
-        fills = ("#16324F", "#2F6DB5", "#7FB2E5", "#D9822B", "#8A97A5")
-        for column, (title, fill) in enumerate(zip(kinds, fills, strict=False), start=1):
-            chart.add_series(
-                {
-                    "name": title,
-                    "categories": [NAME, first, 0, last, 0],
-                    "values": [NAME, first, column, last, column],
-                    "fill": {"color": fill},
-                    "gap": 60,
-                }
-            )
-        font = {"size": 9, "color": GREY}
-        title = f"Spending by year, million {self.book.currency.code}"
-        chart.set_title({"name": title, "name_font": {"size": 11, "color": INK}})
-        chart.set_x_axis({"num_font": font, "line": {"color": GREY}})
-        grid = {"visible": True, "line": {"color": "#E6ECF2"}}
-        axis = {"num_font": font, "num_format": "#,##0,,", "line": {"none": True}}
-        chart.set_y_axis({**axis, "major_gridlines": grid})
-        chart.set_legend({"position": "bottom", "font": font})
+        for column, (title, fill) in enumerate(zip(kinds, _FILLS, strict=False), start=1):
+            places = {"categories": [NAME, first, 0, last, 0]}
+            places["values"] = [NAME, first, column, last, column]
+            chart.add_series({"name": title, **places, "gap": 60, "fill": {"color": fill}})
+        chart.set_title({"none": True})
+        chart.set_y_axis({"num_format": '#,##0,," M"', "major_gridlines": _GRID})
+        chart.set_legend({"position": "bottom"})
         chart.set_chartarea({"border": {"none": True}})
         chart.set_size({"width": 900, "height": 20 * _CHART_ROWS})
         self.sheet.page.insert_chart(self.sheet.at + 1, 0, chart, {"object_position": 2})

@@ -6,25 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from planner.report import scope
-from planner.report.restated import listed
-from planner.report.scope import Entry
+from planner.report import edition
+from planner.report.edition import Entry, list_price
 from planner.report.words import counted as counted_words
 from planner.report.words import listed as listed_words
 from planner.report.words import product
 from planner.schema.base import Prices
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.plan import Line, Plan
-from planner.sizing.facility import discounted_years
 from planner.workbook.book import (
     COUNT,
-    GREY,
-    INK,
-    OPEN,
-    RED,
     SHARE,
-    SOFT,
-    THIN,
     Allowed,
     Book,
     Meaning,
@@ -55,19 +47,20 @@ VALID_DAYS = 30
 _TILES, _SENTENCE, _BLOCK, _BILL = 3, 6, 8, 11
 """The rows above the bill, and its own first one."""
 _MOST_ROWS_ON_A_PAGE = 62
-_MARK: dict[str, Any] = {"font_color": RED, "font_size": 9}
 _EDITED = "edited"
 
 
 # The columns of the bill: content of each line, and its formulas.
 
 
-class Draft:
-    """A line of the bill as it is written: its cells so far, by column."""
+class Row:
+    """A line of the bill, its number, and its cells by column."""
 
-    def __init__(self, entry: Entry, plan: Plan, decimals: int) -> None:
+    __slots__ = ("cells", "decimals", "line", "number", "parts")
+
+    def __init__(self, entry: Entry, decimals: int) -> None:
         self.line, self.number, self.parts = entry.line, f"{entry.number}", entry.parts
-        self.site, self.decimals = plan.site, decimals
+        self.decimals = decimals
         self.cells: dict[str, V] = {}
 
     @property
@@ -78,10 +71,11 @@ class Draft:
         parts = [f"{part.quantity / count:,.4g} x {product(part)}" for part in self.parts]
         return f"{text}; with {listed_words(parts)}" if parts else text
 
-    def cell(self, key: str, otherwise: float) -> V:
-        """A cell, or its value where the bill has no such column."""
-        found = self.cells.get(key)
-        return of(otherwise) if found is None else found
+    @property
+    def working(self) -> V:
+        """Units in the cluster: those in place without owned ones that are idle."""
+        quantity, idle = self.cells["quantity"], self.line.idle
+        return max_(0, quantity - idle) if idle else quantity
 
     @property
     def net(self) -> V:
@@ -95,20 +89,15 @@ class Draft:
         return amount if self.line.is_percentage else round_(amount, self.decimals)
 
 
-def working_units(line: Line, quantity: V) -> V:
-    """Units in the cluster: those in place without owned ones that are idle."""
-    return max_(0, quantity - line.idle) if line.idle else quantity
-
-
-def _ordered(row: Draft) -> Term:
+def _ordered(row: Row) -> Term:
     """The units to buy: in place and spare, less owned, in packs, at least the MOQ."""
-    line, quantity = row.line, working_units(row.line, row.cells["quantity"])
+    line, quantity = row.line, row.working
     spares: Term = row.cells["spares"]
     if line.quantity and line.spares:
         spares = if_(quantity > 0, spares, 0)
     need = quantity + spares
     if line.installed:
-        need = max_(0, need - row.cell("owned", line.installed))
+        need = max_(0, need - row.cells["owned"])
     if line.pack > 1:
         need = round_up(need / line.pack) * line.pack
     planned = max(0, line.working + line.spares - line.installed)
@@ -117,14 +106,14 @@ def _ordered(row: Draft) -> Term:
     return need
 
 
-def _net(row: Draft) -> Term:
+def _net(row: Row) -> Term:
     if "discount" not in row.cells:
         return row.line.unit_net_usd
     left = row.cells["unit_list"] * (1 - row.cells["discount"])
     return left if row.line.is_percentage else round_(left, row.decimals)
 
 
-def _support(row: Draft) -> Term:
+def _support(row: Row) -> Term:
     line = row.line
     if not line.support_share and not line.support_usd_per_year:
         return 0.0
@@ -133,15 +122,7 @@ def _support(row: Draft) -> Term:
     return row.paid(_each(line.support_usd_per_year, line.purchased))
 
 
-def _support_over_term(row: Draft) -> Term:
-    line, years = row.line, row.site.years or 0.0
-    since = min(line.support_from_years, years)
-    until = years if line.support_years is None else min(years, since + line.support_years)
-    paid = discounted_years(since, until, row.site.discount_rate)
-    return row.cells["support"] * constant(paid)
-
-
-def _subscription(row: Draft) -> Term:
+def _subscription(row: Row) -> Term:
     line = row.line
     if line.subscription_usd_per_year is None:
         return None
@@ -151,7 +132,7 @@ def _subscription(row: Draft) -> Term:
     return row.paid(round_(left, row.decimals))
 
 
-def _power(row: Draft) -> Term:
+def _power(row: Row) -> Term:
     line = row.line
     if not line.it_power_kw:
         return line.it_power_kw
@@ -162,9 +143,9 @@ def _each(total: float | None, count: int) -> V:
     return constant(total / count if total and count else 0.0)
 
 
-def _mark(row: Draft) -> Term:
+def _mark(row: Row) -> Term:
     line = row.line
-    planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": listed(line)}
+    planned: dict[str, Scalar] = {"quantity": line.quantity, "unit_list": list_price(line)}
     planned["discount"] = line.discount
     pairs = [(row.cells[key], value) for key, value in planned.items() if key in row.cells]
     return if_(sum_of([1 * differs(*pair) for pair in pairs]) > 0, _EDITED, "")
@@ -182,7 +163,7 @@ class Column(NamedTuple):
     title: str
     width: float
     look: str
-    of: Callable[[Draft], Term]
+    of: Callable[[Row], Term]
 
 
 _COLUMNS = (
@@ -193,19 +174,18 @@ _COLUMNS = (
     Column("spares", "Spares", 7.5, "n0", lambda row: row.line.spares),
     Column("owned", "Owned", 7.5, "n0", lambda row: row.line.installed),
     Column("order", "Order", 8.5, "n0", _ordered),
-    Column("unit_list", "List price {}", 13, "cents", lambda row: listed(row.line)),
+    Column("unit_list", "List price {}", 13, "cents", lambda row: list_price(row.line)),
     Column("discount", "Discount", 9, "pct0", lambda row: row.line.discount),
     Column("net", "Net price {}", 13, "cents", _net),
     Column("amount", "Amount {}", 14.5, "usd", lambda row: row.paid(row.net)),
     Column("support", "Support {}/year", 13, "usd", _support),
-    Column("over_term", "Support, term {}", 13, "usd", _support_over_term),
     Column("subscription", "Subscription {}/year", 13, "usd", _subscription),
     Column("it_kw", "IT load kW", 9, "n1", _power),
     Column("lead", "Lead time", 13, "text", lambda row: row.line.lead_time),
     Column("mark", "Edited", 9, "text", _mark),
 )
 """From left to right."""
-_TOTALS = ("amount", "support", "over_term", "subscription", "it_kw")
+_TOTALS = ("amount", "support", "subscription", "it_kw")
 _INPUTS = {
     "quantity": (COUNT, "units"),
     "unit_list": (Allowed(0, 1e12), "USD"),
@@ -216,7 +196,7 @@ _INPUTS = {
 
 def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
     """The columns that a plan and an edition need."""
-    own = scope.own_lines(plan)
+    own = edition.own_lines(plan)
     inside, money = prices == "all", prices != "none"
     nets = money and (not inside or any(line.discount for line in own))
     shown = {
@@ -226,8 +206,7 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
         "net": nets,
         "amount": money,
         "support": money,
-        "over_term": inside and scope.over_time(plan),
-        "subscription": money and scope.subscribed(plan),
+        "subscription": money and edition.subscribed(plan),
     }
     titles = {} if nets else {"unit_list": "Unit price {}"}
     return [
@@ -238,20 +217,6 @@ def _columns(plan: Plan, prices: Prices, code: str) -> list[Column]:
 
 
 # The bill on the sheet.
-
-
-class Row(NamedTuple):
-    """A written line of the bill, and its cells that other sheets read."""
-
-    line: Line
-    number: str
-    quantity: V
-    order: V
-
-    @property
-    def working(self) -> V:
-        """Units in the cluster."""
-        return working_units(self.line, self.quantity)
 
 
 class Bill:
@@ -278,22 +243,19 @@ class Bill:
     def write(self) -> None:
         """Write the table from the sheet's next free row on."""
         sheet = self.sheet
-        look: dict[str, Any] = {"bold": True, "font_color": "#FFFFFF", "bg_color": INK}
         sheet.page.set_row(sheet.at, 32)
         for index, column in enumerate(self.columns):
             side = "left" if column.look in ("text", "wrap") else "right"
-            sheet.put(sheet.at, index, column.title, self.book.look("wrap", **look, align=side))
+            sheet.put(sheet.at, index, column.title, self.book.look("wrap", "band", align=side))
         sheet.page.repeat_rows(sheet.at)
         sheet.at += 1
         sheet.page.freeze_panes(sheet.at, 0)
         first = sheet.at
-        for block in scope.blocks(self.plan):
+        for block in edition.bill_sections(self.plan):
             self._section(block.section, block.entries, self._line)
         if "amount" in self.at:
             title = f"{OWN} (installation, freight, services: type them here)"
             self._section(title, range(1, OWN_LINES + 1), self._own_line)
-        for key, (allowed, _) in self.inputs.items():
-            sheet.rule(first, sheet.at - 1, self.at[key], allowed)
         span = sheet.span(first, sheet.at - 1, self.at["mark"])
         self.edited = V(self._edits, f'COUNTIF({span},"{_EDITED}")')
         self._totals()
@@ -303,9 +265,8 @@ class Bill:
     ) -> None:
         """Write the lines of a section, and their sums into its first row."""
         sheet, top = self.sheet, self.sheet.at
-        bold: dict[str, Any] = {"bold": True, "bg_color": SOFT, "font_color": INK}
-        sheet.fill(top, self.book.look(**bold))
-        sheet.put(top, 0, title, self.book.look(**bold))
+        sheet.fill(top, self.book.look("text", "section"))
+        sheet.put(top, 0, title, self.book.look("text", "section"))
         sheet.at += 1
         values: dict[str, list[Any]] = {key: [] for key in self._subtotals}
         for entry in entries:
@@ -316,12 +277,12 @@ class Bill:
         for key, cells_of in self._subtotals.items():
             at = self.at[key]
             span = ":".join(sheet.place(row, at)[1] for row in (top + 1, sheet.at - 1))
-            look = self.book.look(self.columns[at].look, **bold)
+            look = self.book.look(self.columns[at].look, "section")
             cells_of.append(sheet.put(top, at, sum_(values[key], span), look))
 
     def _line(self, entry: Entry) -> dict[str, V]:
         sheet, line = self.sheet, entry.line
-        row = Draft(entry, self.plan, self.book.currency.decimals)
+        row = Row(entry, self.book.currency.decimals)
         for index, (key, title, _, look, content) in enumerate(self.columns):
             value, at = content(row), (sheet.at, index)
             look = "fine" if look == "cents" and line.is_percentage else look
@@ -332,19 +293,20 @@ class Bill:
                 )
                 row.cells[key] = sheet.input(*at, value, look, meaning)
             else:
-                style = self.book.look(look, **(_MARK if key == "mark" else THIN))
+                style = self.book.look(look, "mark" if key == "mark" else "line")
                 row.cells[key] = sheet.put(*at, value, style)
         width = self.columns[self.at["what"]].width
         sheet.page.set_row(sheet.at, height(row.described, width))
         sheet.at += 1
-        self.rows.append(Row(line, row.number, row.cells["quantity"], row.cells["order"]))
-        return row.cells
+        self.rows.append(row)
+        cells, row.cells = row.cells, {key: row.cells[key] for key in ("quantity", "order")}
+        return cells  # other sheets read these two; the rest would fill the memory
 
     def _own_line(self, number: int) -> dict[str, V]:
         """Write an open row: a description, a quantity, a price and a discount."""
         sheet, decimals, row = self.sheet, self.book.currency.decimals, self.sheet.at
         cells: dict[str, V] = {}
-        sheet.fill(row, self.book.look(**THIN), 0, self.wide)
+        sheet.fill(row, self.book.look("text", "line"), 0, self.wide)
         paid = "unit_list" if "unit_list" in self.inputs else "net"
         text = Allowed(text=True), ""
         parts = (("what", "model"), ("quantity",) * 2, (paid, "unit_list"), ("discount",) * 2)
@@ -359,28 +321,26 @@ class Bill:
         quantity, price = cells["quantity"], cells[paid]
 
         def put(key: str, value: V) -> None:
-            look = self.book.look(self.columns[self.at[key]].look, **THIN)
+            look = self.book.look(self.columns[self.at[key]].look, "line")
             cells[key] = sheet.put(row, self.at[key], value, look)
 
         put("order", if_(is_number(quantity), quantity, if_(is_number(price), 1, 0)))
         net = price * (1 - cells["discount"]) if "discount" in cells else price
         put("amount", round_(cells["order"] * round_(net, decimals), decimals))
         edited = if_(differs(cells["amount"], 0), _EDITED, "")
-        cells["mark"] = sheet.put(row, self.at["mark"], edited, self.book.look(**_MARK))
+        cells["mark"] = sheet.put(row, self.at["mark"], edited, self.book.look("text", "mark"))
         sheet.at += 1
         return cells
 
     def _totals(self) -> None:
         sheet, totals = self.sheet, self.plan.totals
-        rules: dict[str, Any] = {"top": 2, "top_color": INK, "bottom": 2, "bottom_color": INK}
-        bold = {**rules, "bold": True, "font_size": 11}
-        sheet.fill(sheet.at, self.book.look(**bold), 0, self.wide)
-        sheet.put(sheet.at, 0, "Total", self.book.look(**bold))
+        sheet.fill(sheet.at, self.book.look("text", "under", "sum"), 0, self.wide)
+        sheet.put(sheet.at, 0, "Total", self.book.look("text", "under", "sum"))
         for key, parts in self._subtotals.items():
             total: Term = sum_of(parts)
             if key == "it_kw" and (totals is None or totals.it_power_kw is None):
                 total = "n/a"
-            look = self.book.look(self.columns[self.at[key]].look, **bold)
+            look = self.book.look(self.columns[self.at[key]].look, "under", "sum")
             self.totals[key] = sheet.put(sheet.at, self.at[key], total, look, f"bill_{key}")
         sheet.page.set_row(sheet.at, 20)
         sheet.at += 1
@@ -400,7 +360,7 @@ def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"
-    money = "" if prices == "none" else f" · {book.currency.code}, {scope.taxes(plan)}"
+    money = "" if prices == "none" else f" · {book.currency.code}, {edition.taxes(plan)}"
     bill.sheet.head(plan.problem, f"{standing}{money} · estimates, not an offer", bill.wide)
     bill.sheet.at = _BILL
     bill.write()
@@ -412,18 +372,18 @@ def finish(bill: Bill, tiles: Sequence[Tile], sentence: Term, banner: V) -> None
     sheet, book, below, wide = bill.sheet, bill.book, bill.sheet.at, bill.wide
     _write_tiles(bill, tiles)
     sheet.at = _SENTENCE
-    sheet.text(sentence, wide, bold=True, font_size=12, font_color=INK)
+    sheet.text(sentence, "answer", wide)
     _customer_block(bill)
     sheet.at = below + 1
     amber = book.file.add_format({"bg_color": "#FFE8B3", "font_color": "#7A4B00", "bold": True})
     rule = {"type": "text", "criteria": "begins with", "value": "EDITED", "format": amber}
     sheet.page.conditional_format(sheet.at, 0, sheet.at, wide, rule)
-    sheet.text(banner, wide, font_color=GREY)
+    sheet.text(banner, "grey", wide)
     sheet.at += 1
     sheet.heading("Terms", wide)
     for text in _terms(bill):
-        sheet.text(text, wide, font_size=9, font_color=GREY)
-    sheet.over(sheet.at, 0, wide, "", book.look("wrap", **OPEN, font_size=9))
+        sheet.text(text, "note", wide)
+    sheet.over(sheet.at, 0, wide, "", book.look("wrap", "open", "line"))
     book.free.add(sheet.place(sheet.at, 0))
     sheet.area(0, sheet.at, wide)
     sheet.page.fit_to_pages(1, 1 if sheet.at <= _MOST_ROWS_ON_A_PAGE else 0)
@@ -433,11 +393,10 @@ def _write_tiles(bill: Bill, tiles: Sequence[Tile]) -> None:
     """Write headline figures side by side."""
     sheet, order = bill.sheet, bill.at["order"]
     starts = [0, bill.at["what"], bill.at["quantity"], order + 1, order + 3][: len(tiles)]
-    ground: dict[str, Any] = {"bg_color": SOFT, "align": "left", "indent": 1}
-    small = sheet.book.look(font_color=GREY, font_size=9, **ground)
+    small = sheet.book.look("text", "note", "tile")
     ends = [*starts[1:], bill.wide + 1]
     for (label, value, look), first, end in zip(tiles, starts, ends, strict=True):
-        big = sheet.book.look(look, bold=True, font_size=17, font_color=INK, **ground)
+        big = sheet.book.look(look, "figure", "tile")
         sheet.over(_TILES, first, end - 1, value, big)
         sheet.over(_TILES + 1, first, end - 1, label, small)
     sheet.page.set_row(_TILES, 30)
@@ -446,16 +405,16 @@ def _write_tiles(bill: Bill, tiles: Sequence[Tile]) -> None:
 def _customer_block(bill: Bill) -> None:
     """Write open cells: customer, reference, date of the quote and its end."""
     sheet, book, first = bill.sheet, bill.book, bill.at["order"] + 1
-    label = book.look(font_color=GREY, font_size=9)
+    label = book.look("text", "note")
     today = book.created.replace(hour=0, minute=0, second=0, microsecond=0)
     for row, text, second, date in (
         (_BLOCK, "Prepared for", "Date", today),
         (_BLOCK + 1, "Reference", "Valid until", today + timedelta(days=VALID_DAYS)),
     ):
         sheet.over(row, 0, 1, text, label)
-        sheet.put(row, 2, "", book.look(**OPEN))
+        sheet.put(row, 2, "", book.look("text", "open", "line"))
         sheet.over(row, 3, first - 1, second, label)
-        opened = book.look("date", **OPEN)
+        opened = book.look("date", "open", "line")
         sheet.page.merge_range(row, first, row, first + 1, "", opened)
         sheet.page.write_datetime(row, first, date, opened)
         book.free |= {sheet.place(row, 2), sheet.place(row, first)}
@@ -466,16 +425,16 @@ def _terms(bill: Bill) -> Iterator[str]:
     plan = bill.plan
     if bill.prices != "none":
         yield (
-            f"Prices: {bill.book.currency.code}, net of discounts, {scope.taxes(plan)}. Budgetary "
-            "estimates until vendors' quotes replace them; not an offer."
+            f"Prices: {bill.book.currency.code}, net of discounts, {edition.taxes(plan)}. "
+            "Budgetary estimates until vendors' quotes replace them; not an offer."
         )
-        yearly = "Support and subscriptions" if scope.subscribed(plan) else "Support"
+        yearly = "Support and subscriptions" if edition.subscribed(plan) else "Support"
         years = plan.site.years
         term = f" over the term of {years:g} years" if years and bill.prices == "all" else ""
         yield f"{yearly}: paid per year{term}, not part of the amount."
     totals = plan.totals
     if totals is not None and totals.lead_time_days is not None:
-        late = [product(x) for x in scope.own_lines(plan) if x.sku in totals.critical_skus]
+        late = [product(x) for x in edition.own_lines(plan) if x.sku in totals.critical_skus]
         weeks = counted_words(round(totals.lead_time_days / 7), "week")
         yield f"Delivery: up to {weeks} after order ({listed_words(late[:3])})."
     yield "Order: units in place and cold spares, less what is owned, in whole packs."
@@ -493,11 +452,11 @@ def bought(bill: Bill, section: str) -> list[Term]:
     parts: list[Term] = []
     for place, row in enumerate(rows):
         parts += ["" if not place else " and " if place == len(rows) - 1 else ", "]
-        parts += [join(grouped(row.quantity), f" {product(row.line)}")]
+        parts += [join(grouped(row.cells["quantity"]), f" {product(row.line)}")]
     return parts
 
 
 def changed_quantities(bill: Bill) -> V:
     """The number of lines of GPU systems and storage with an edited quantity."""
     rows = [row for row in bill.rows if row.line.section in ("Compute", "Storage")]
-    return sum_of([1 * differs(row.quantity, row.line.quantity) for row in rows])
+    return sum_of([1 * differs(row.cells["quantity"], row.line.quantity) for row in rows])

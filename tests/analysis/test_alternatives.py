@@ -34,7 +34,6 @@ WITHIN = 0.05
 SEEDS = [seed for seed in range(18) if seed != 8]  # 8 takes as long as all others together
 CHUNKS = 3
 NOISE = 1e-5
-COUNTS = {"fewest_storage": min, "most_storage": max, "fewest_systems": min}
 MONEY = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
 
 
@@ -42,12 +41,6 @@ MONEY = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
 def found(seed: int) -> tuple[Inputs, Alternatives]:
     inputs = inputs_of(random_case(seed))
     return inputs, alternatives(inputs, api.Options(), within=WITHIN)
-
-
-def units(plan: Plan, name: str) -> int:
-    section = "Compute" if name == "fewest_systems" else "Storage"
-    lines = [line for line in plan.lines if line.parent is None and line.section == section]
-    return sum(line.working for line in lines)
 
 
 def purchase(plan: Plan) -> tuple[object, ...]:
@@ -80,20 +73,6 @@ def enumerated(inputs: Inputs) -> Iterator[_Found]:
         yield search._plans(choice, mode)
 
 
-def counts_within(inputs: Inputs, name: str, worst: float, leeway: float) -> list[int]:
-    """Return the units of every plan within the tolerance, give or take the leeway."""
-    more = inputs.problem.objective.maximize is not None
-    limit = worst * (1.0 - leeway if more else 1.0 + leeway)
-    totals: list[int] = []
-    for plans in enumerated(inputs):
-        near = plans.value >= limit if more else plans.value <= limit
-        if name == "fewest_systems":
-            totals += [int(plans.choice.units)] if near.any() else []
-        else:
-            totals += [int(total) for total in plans.counts[near].sum(axis=1)]
-    return totals
-
-
 def faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
     assert answer.bound is not None
     assert answer.worst is not None
@@ -113,15 +92,7 @@ def faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
 def extreme_faults(inputs: Inputs, answer: Alternatives) -> Iterator[str]:
     assert answer.worst is not None
     for each in answer.alternatives:
-        totals = each.plan.totals
-        assert totals is not None
         for way in each.ways:
-            if way.name in COUNTS:
-                least = COUNTS[way.name](counts_within(inputs, way.name, answer.worst, -NOISE))
-                most = COUNTS[way.name](counts_within(inputs, way.name, answer.worst, NOISE))
-                low, high = sorted((least, most))
-                if not low <= units(each.plan, way.name) <= high:
-                    yield f"{way.name}: {units(each.plan, way.name)}, enumerated {low} to {high}"
             if way.name in MONEY:
                 yield from money_faults(inputs, answer, each.plan, way.name)
 

@@ -115,7 +115,7 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     assert (found.sides[0].edits, found.sides[0].status) == ((), "optimal")
     assert figure(found, "interval_s").series.values == (14400.0, 7200.0)
     (edit,) = found.sides[1].edits
-    assert edit.endswith(": 2.0 h instead of 4.0 h")
+    assert edit.endswith(": 2 h instead of 4 h")
     plan = audit(other, solve_again=False).edited
     assert plan is not None
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
@@ -171,8 +171,8 @@ REFUSED = {
     "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),
                              "--set and --scenario change problem files"),
     "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
-    "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
-    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "are different comparisons"),
+    "rules of two": (("--rules", "a.yaml", "b.yaml"), "comparisons of one problem file"),
+    "rules and near": (("--rules", "a.yaml", "--near", "1 %"), "comparisons of one problem file"),
     "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
     "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
 }  # fmt: skip

@@ -20,8 +20,7 @@ from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
 from planner.plan import assemble
 from planner.plan.racks import rack_groups
-from planner.schema.layout import RackGroup
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, RackGroup
 from planner.verifier import confirms, verify
 from tests.analysis.rows import rows_of
 from tests.optimizer.limited import everything_limited

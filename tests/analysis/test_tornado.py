@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.analysis.request import SweepOptions
-from planner.analysis.tornado import study, width
+from planner.analysis.tornado import study
 from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
@@ -15,7 +15,7 @@ from planner.loader.axes import Variable
 from planner.loader.overrides import checked
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
-from planner.schema.analysis import End, Swing, Tornado
+from planner.schema.analysis import Swing, Tornado
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
@@ -73,11 +73,9 @@ def _width_faults(swing: Swing, truths: list[float | None]) -> list[str]:
     if low is None or high is None:
         return [] if swing.width is None else [f"{swing.path}: a width without two plans"]
     assert swing.width is not None
-    assert swing.least_width is not None
-    assert swing.most_width is not None
-    apart, noise = abs(high - low), 1e-6 * max(abs(low), abs(high))
-    inside = swing.least_width - noise <= apart <= swing.most_width + noise
-    return [] if inside else [f"{swing.path}: {apart} is not in what is certain"]
+    apart, noise = abs(high - low), 2 * NOISE * max(abs(low), abs(high))
+    close = abs(swing.width - apart) <= noise
+    return [] if close else [f"{swing.path}: width {swing.width}, by hand {apart}"]
 
 
 def swings(found: Tornado) -> dict[str, Swing]:
@@ -143,7 +141,7 @@ def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     found = study(inputs, ("targets.min_gpus=8:800", "site.it_power=90 kW:110 kW"), EXACT)
     assert [swing.path for swing in found.swings] == ["site.it_power", "targets.min_gpus"]
     last = found.swings[-1]
-    assert (last.width, last.least_width, last.most_width) == (None, None, None)
+    assert last.width is None
     assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})
     assert last.high.reason == "no plan meets every limit"
     assert last.low.counts
@@ -170,17 +168,6 @@ def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
     assert said in str(refused.value)
     assert "--vary" in str(refused.value)
     assert "\n" not in str(refused.value)
-
-
-def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
-    def answer(value: float | None, bound: float | None) -> End:
-        return End(text="", value=0.0, status="optimal", objective=value, bound=bound)
-
-    assert width(answer(10.0, 11.0), answer(20.0, 22.0)) == (10.0, 9.0, 12.0)
-    assert width(answer(22.0, 20.0), answer(11.0, 10.0)) == (11.0, 9.0, 12.0)
-    assert width(answer(10.0, 12.0), answer(11.0, 13.0)) == (1.0, 0.0, 3.0)
-    assert width(answer(10.0, None), answer(11.0, 13.0)) == (1.0, None, None)
-    assert width(answer(None, None), answer(11.0, 13.0)) == (None, None, None)
 
 
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from tests.world.files import CATALOG, FILES, PROBLEM
 
 CURVE = """\
     power_points:
-      - {of: training, gpu_cap: 60 %, throughput: 90 %, power: 70 %, source: sheet, confidence: low}
+      - {of: training, gpu_cap: 60 %, throughput: 90 %, source: sheet, confidence: low}
 """
+TDP = "      tdp: {value: 0.9375 kW, source: sheet, confidence: high}\n"
+"""At a cap of 60 % a system of 10 kW draws 70 %."""
 LEVERS = PROBLEM.replace(
     "    failures: llama3\n",
     "    failures: llama3\n    repair: {share: 78 %, time: 100 h}\n    power: {points: open}\n",
@@ -31,6 +33,7 @@ LEVERS = PROBLEM.replace(
 
 def loaded(folder: Path, text: str) -> Inputs:
     catalog = CATALOG.replace("    model: Box 8\n", "    model: Box 8\n" + CURVE, 1)
+    catalog = catalog.replace("    gpu:\n", f"    gpu:\n{TDP}", 1)
     for name, content in {**FILES, "own.yaml": catalog, "problem.yaml": text}.items():
         (folder / name).write_text(content, encoding="utf-8")
     return load(folder / "problem.yaml")

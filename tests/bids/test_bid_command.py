@@ -69,6 +69,10 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     )
     assert "'soon' is no date" in wrong(folder, problem, dray, "--date", "dray.csv=soon")
     assert "'EUR:1' is no rate" in wrong(folder, problem, dray, "--rate", "EUR:1")
+    undated = str(
+        xlsx(tmp_path / "u.xlsx", [("Part Number", "Qty", "Unit Price"), ("BX-8-100", 1, 1.0)])
+    )
+    assert "no clear date" in wrong(folder, problem, undated, "--currency", "USD")
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
     assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
 

@@ -16,7 +16,6 @@ import pytest
 import planner
 from planner import results as shown
 from planner.inputs import inputs_from_text, inputs_to_text
-from planner.loader import yaml12
 from planner.loader.axes import values
 from planner.loader.overrides import checked
 from tests.test_cli import HEAVY
@@ -168,21 +167,6 @@ def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
     assert planner.solve(scenario) == planner.solve("small.yaml", scenario="half_power")
     back = planner.load(scenario, settings={"site.facility_power": "2 MW"})
     assert back.scenario == "half_power"
-
-
-def test_a_problem_made_in_python_is_planned_like_its_file(here: Path) -> None:
-    raw: Any = {k: v for k, v in yaml12.read(Path("small.yaml")).data.items() if k != "scenarios"}
-    problem = planner.Problem.model_validate(raw)
-    made, read = planner.solve(problem), planner.solve("small.yaml")
-    assert made.lines == read.lines
-    assert made.totals == read.totals
-    assert planner.verify(made).result == "holds"
-    with pytest.raises(planner.InputError, match="change the Problem itself"):
-        planner.solve(problem, settings=POWER)
-    with pytest.raises(planner.InputError, match="has no scenario 'half_power'"):
-        planner.solve(problem, scenario="half_power")
-    with pytest.raises(planner.InputError, match="in memory"):
-        planner.sweep(problem, named=["half_power"])
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,6 @@ def bursts() -> pd.DataFrame:
     return pd.DataFrame({"time": times, "write_gb_per_s": write})
 
 
-def test_a_list_is_its_files_one_by_one(here: Path) -> None:
-    bursts().to_csv("other.csv", index=False)
-    whole = planner.characterize(TRACE, "other.csv")
-    for given in ([TRACE, "other.csv"], (Path(TRACE), "other.csv"), iter([TRACE, ["other.csv"]])):
-        assert planner.characterize(given) == whole
-    assert len(planner.compare(["small.yaml", "small.yaml"]).sides) == 2
-
-
 def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
     data = yaml.safe_load(PROBLEM)
     of_file = planner.solve("small.yaml", settings={"site.facility_power": "1.5 MW"})
@@ -56,12 +48,12 @@ def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
 WRONG: dict[str, tuple[Call, str]] = {
     "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found list"),
     "frame as problem": (lambda frame: planner.explain(frame), "found DataFrame"),
-    "frame among bids": (lambda frame: planner.bid("small.yaml", [frame]), "found DataFrame"),
+    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "found DataFrame"),
     "frame as trace": (lambda frame: planner.characterize(frame), "found DataFrame"),
-    "missing bids": (lambda _: planner.bid("small.yaml", ["offer.csv"]), "offer.csv"),
+    "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
     "nothing": (lambda _: planner.solve(None), "found NoneType"),
     "number": (lambda _: planner.size(3), "found int 3"),
-    "empty list": (lambda _: planner.characterize([]), "nothing is given"),
+    "no trace": (lambda _: planner.characterize(), "nothing is given"),
     "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
     "dict of objects": (lambda frame: planner.load({"name": frame}), "the problem cannot be read"),
     "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),

@@ -41,6 +41,8 @@ def test_a_removed_setting_is_refused_with_its_successor(path: str, tmp_path: Pa
     problem, catalog, book = (yaml.safe_load(text) for text in (PROBLEM, CATALOG, BOOK))
     if path in OF_PROBLEM:
         problem.setdefault("items", {}).setdefault("gpu_box", {})[path.split(".")[1]] = 1
+    elif path == "exchange":  # of a price book
+        book[path] = 1
     elif path.startswith("prices."):
         book["prices"]["gpu_box"][path.split(".")[1]] = 1
     else:

@@ -12,7 +12,7 @@ import pytest
 import planner
 from planner import shipped
 from planner.errors import InputError
-from planner.explore import portfolio as explore_portfolio
+from planner.explore import problems
 from planner.explore.explorer import CancelledError
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
@@ -476,7 +476,7 @@ def test_what_comes_with_systems_is_ordered_when_it_is_needed(tmp_path: Path) ->
 
 def test_explore_answers_a_move_with_plan_tiles_and_orders(tmp_path: Path) -> None:
     path = written(tmp_path, files((A, B), (S,), KNOWN["most work"][0]))
-    explorer = explore_portfolio.explorer_of(path, (), None)
+    explorer = problems.explorer_of(path, (), None)
     now = explorer.answer(explorer.asked({}), "tab", 0)
     most = {each.path: each.values[-1] for each in explorer.sliders}
     power, budget = "sites.site.facility_power", "budget.capex"
@@ -495,15 +495,15 @@ def test_next_move_cancels_the_solve_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path, files((A, B), (S,), KNOWN["most work"][0]))
-    explorer = explore_portfolio.explorer_of(path, (), None)
-    load, moved = explore_portfolio.load, list[bool]()
+    explorer = problems.explorer_of(path, (), None)
+    load, moved = problems.load_portfolio, list[bool]()
 
     def move_meanwhile(*asked: Any) -> Any:
         explorer._running["tab"].work = math.inf
         moved.append(True)
         return load(*asked)
 
-    monkeypatch.setattr(explore_portfolio, "load", move_meanwhile)
+    monkeypatch.setattr(problems, "load_portfolio", move_meanwhile)
     with pytest.raises(CancelledError):
         explorer.answer(explorer.asked({}), "tab", 0)
     assert moved

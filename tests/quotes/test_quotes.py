@@ -202,7 +202,6 @@ def test_numbers(text: str, decimal: str, value: float | None) -> None:
             "no clear date of the quote in the file; say it: --date",
         ),
         ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
-        ([HEAD], {"mapping": {"sheets": ("S",)}}, "there is no sheet 'S'; its sheets are: Sheet"),
     ],
 )
 def test_what_cannot_be_known_is_asked_for(

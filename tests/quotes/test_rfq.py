@@ -61,9 +61,9 @@ def asked_for(folder: Path, *settings: str) -> str:
     """Return what a request says of the small problem with other settings."""
     inputs = load(folder / "problem.yaml", settings=settings)
     plan = api.solve_with(inputs, api.Options())
-    made = inquiry(inputs, plan, plan.jobs[0])
-    lines = [f"{name}: {value}" for name, value in made.facts]
-    return "\n".join([*lines, *(line for part in made.asked for line in part.needs)])
+    facts, parts = inquiry(inputs, plan, plan.jobs[0])
+    lines = [f"{name}: {value}" for name, value in facts.rows]
+    return "\n".join([*lines, *(line for needs in parts.values() for line in needs)])
 
 
 def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
@@ -71,8 +71,8 @@ def test_every_limit_of_the_hall_is_told(folder: Path) -> None:
         folder, "site.racks=40", "site.it_power=1.5 MW", "site.weight_limit=50 t",
         "site.rack.power=22 kW", "site.cooling={air_limit: 1.4 MW, liquid_limit: 300 kW}",
     )  # fmt: skip
-    limits = "2,000 kW facility power, 1,400 kW of air-cooled load, 300 kW of liquid-cooled load"
-    for said in ("1,500 kW of IT load", limits, "50,000 kg of weight for everything together"):
+    limits = "2,000 kW facility power, 1,400 kW air-cooled load, 300 kW liquid-cooled load"
+    for said in ("1,500 kW IT load", limits, "50,000 kg weight for everything together"):
         assert said in text
     assert "40 positions of 48 RU and 22 kW each" in text
 
@@ -119,11 +119,8 @@ def test_an_answer_comes_back_without_a_mapping(folder: Path) -> None:
     assert "1 of 1 totals agree with the lines" in result.output
     assert "needed:" not in result.output  # everything that a plan needs is told
     catalog = (folder / "answer.catalog.yaml").read_text("utf-8")
-    assert (
-        'it_power: {value: 2.5 kW, source: quote, confidence: medium, note: "as quoted, cell '
-        in catalog
-    )
-    assert 'benchmark: "IOR, 8 clients"' in catalog
+    assert "it_power: {value: 2.5 kW, source: quote, confidence: medium" in catalog
+    assert "benchmark: 'IOR, 8 clients'" in catalog
     checked = CliRunner().invoke(app, ["catalog", "--check", str(folder / "answer.catalog.yaml")])
     assert checked.exit_code == 0, checked.output
     # with its mapping the product is known by its number, and has its price

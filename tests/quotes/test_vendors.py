@@ -8,8 +8,9 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
+from planner.errors import InputError
 from planner.quotes import QuoteOptions, read_quote
-from planner.quotes.cells import currency_of, multiple_of
+from planner.quotes.cells import currency_of, is_multiple
 from planner.quotes.products import lead_time
 from planner.schema.bill import Quote, QuoteMap
 from planner.schema.catalog import Item
@@ -162,16 +163,21 @@ fully cabled","3'360'000.00","13'440'000.00"
 
 
 @pytest.mark.parametrize(
-    ("text", "size", "currency"),
+    ("text", "multiple", "currency"),
     [
-        ("Price (k€)", 1e3, "EUR"), ("Total, kUSD", 1e3, "USD"), ("Preis in T€", 1e3, "EUR"),
-        ("USD '000", 1e3, "USD"), ("Betrag (Mio. CHF)", 1e6, "CHF"), ("MUSD", 1e6, "USD"),
-        ("Unit Price USD", 1.0, "USD"), ("Rank", 1.0, None), ("Net EUR", 1.0, "EUR"),
-        ("Price, MEUROPE", 1.0, None),
+        ("Price (k€)", True, "EUR"), ("Preis in T€", True, "EUR"), ("USD '000", True, "USD"),
+        ("Betrag (Mio. CHF)", True, "CHF"), ("MUSD", True, "USD"),
+        ("Unit Price USD", False, "USD"), ("Rank", False, None), ("Price, MEUROPE", False, None),
     ],
 )  # fmt: skip
-def test_in_what_amounts_are(text: str, size: float, currency: str | None) -> None:
-    assert (multiple_of(text), currency_of(text)) == (size, currency)
+def test_amounts_in_thousands(text: str, multiple: bool, currency: str | None) -> None:
+    assert (is_multiple(text), currency_of(text)) == (multiple, currency)
+
+
+@pytest.mark.parametrize("note", [["Prices in k€"], ["Amounts in thousands of USD"]])
+def test_amounts_in_thousands_are_refused(tmp_path: Path, note: list[object]) -> None:
+    with pytest.raises(InputError, match="in thousands or millions; write them in full"):
+        read_rows(tmp_path, offer(note))
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def point(x: float, y: float, **more: Any) -> FrontierPoint:
     """Return a point of a frontier."""
     systems = max(1, round(y / 70))
     fields: dict[str, Any] = {
-        "x": x, "y": y, "bound": y * 1.0005, "gap": 5e-4, "from_x": x, "to_x": x * 1.1,
+        "x": x, "y": y, "bound": y * 1.0005, "gap": 5e-4,
         "counts": {"nvidia_gb200_nvl72": systems, "wekapod_nitro_155": max(1, round(x / 25.6))},
         "gpus_in_use": 72 * systems, "goodput": 0.97,
         "capex_usd": 3.4e6 * systems, "facility_power_kw": 150.0 * systems,
@@ -137,13 +137,11 @@ def storage_frontier() -> Frontier:
     """Return a goldilocks curve: a steep rise, an optimum, a long decline."""
     appliances = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 57, 97, 140, 193, 260, 372)
     points = [point(25.6 * n, 4130.0 * (1 - 0.42 / n**1.6) - 0.75 * n) for n in appliances]
-    points[-1] = points[-1].model_copy(update={"to_x": None})
     best = max(range(len(points)), key=lambda at: points[at].y)
     return Frontier(
         **COMMON, status="optimal", x_name="storage", x_label="delivered write bandwidth",
         x_unit="GB/s", y_label="useful work", y_unit="PFLOP/s", points=tuple(points), knee=3,
-        best=best, knee_rule="the point farthest above the straight line from the first to the "
-        "best, both axes scaled to 1",
+        best=best,
         marks=(
             FrontierMark(name="light", label="light rule", x=2483.2, y=3988.0, bound=3989.0),
             FrontierMark(name="high", label="high rule", x=9523.2, y=3851.0, bound=3852.0),
@@ -166,7 +164,6 @@ def cost_frontier() -> Frontier:
     return Frontier(
         **COMMON, status="optimal", x_name="cost", x_label="capex", x_unit="USD",
         y_label="useful work", y_unit="PFLOP/s", points=tuple(points), knee=5, best=10,
-        knee_rule="the point farthest above the straight line between the ends",
     )  # fmt: skip
 
 
@@ -188,8 +185,6 @@ def swing(path: str, label: str, unit: str, base: str, low: End, high: End) -> S
         width = abs(high.objective - low.objective)
     return Swing(
         path=path, label=label, unit=unit, base_text=base, low=low, high=high, width=width,
-        least_width=None if width is None else max(0.0, width - 0.8),
-        most_width=None if width is None else width + 0.8,
     )  # fmt: skip
 
 
@@ -281,7 +276,7 @@ def uncertain() -> Uncertain:
 
 FREE = {
     "problem", "problem_file", "scenario", "label", "path", "distribution", "text", "base_text",
-    "reason", "x_label", "y_label", "knee_rule", "message", "indices_note",
+    "reason", "x_label", "y_label", "message", "indices_note",
     "limit", "binding", "counts",
 }  # fmt: skip
 """Fields that hold texts of users and catalogs, or words made of them."""
@@ -310,22 +305,3 @@ def everything() -> dict[str, Study]:
         "sweep": power_sweep()[0], "storage": storage_frontier(), "cost": cost_frontier(),
         "tornado": tornado(), "uncertain": uncertain(),
     }  # fmt: skip
-
-
-def nothing() -> dict[str, Study]:
-    """Return studies of a problem that has no plan."""
-    none: dict[str, Any] = {"base": None, "base_bound": None, "status": "infeasible",
-                            "message": "the racks hold no GPU system"}  # fmt: skip
-    storage = storage_frontier().model_copy(
-        update={**none, "points": (), "marks": (), "knee": None, "best": None}
-    )
-    empty: dict[str, Any] = {
-        **none, "statuses": {}, "outcomes": (),
-        "candidates": (), "least_regret": None, "indices": (),
-        "indices_note": "", "largest_gap": None,
-    }  # fmt: skip
-    return {
-        "storage": storage,
-        "tornado": tornado().model_copy(update={**none, "swings": ()}),
-        "uncertain": uncertain().model_copy(update=empty),
-    }

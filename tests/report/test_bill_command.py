@@ -29,11 +29,6 @@ def new(answer: Answer) -> list[str]:
     [
         ("", ["plan.json", "xlsx"], "problem.xlsx and problem.plan.json"),
         (
-            "--also bill.csv",
-            ["bill.csv", "plan.json", "xlsx"],
-            "problem.xlsx, problem.plan.json and problem.bill.csv",
-        ),
-        (
             f"{BOTH} --also bill.csv",
             ["bill.csv", "bill.json", "plan.json", "xlsx"],
             "problem.xlsx, problem.plan.json, problem.bill.csv and problem.bill.json",
@@ -49,11 +44,6 @@ def new(answer: Answer) -> list[str]:
             ["partner.bill.csv", "partner.xlsx"],
             "problem.partner.xlsx and problem.partner.bill.csv",
         ),
-        (
-            "--audience internal --also bill.json",
-            ["bill.json", "plan.json", "xlsx"],
-            "problem.xlsx, problem.plan.json and problem.bill.json",
-        ),
     ],
 )
 def test_files_and_the_one_message_that_names_them(
@@ -65,12 +55,6 @@ def test_files_and_the_one_message_that_names_them(
     assert answer.err == f"wrote {message}\n"
 
 
-def test_a_scenario_and_a_folder_are_in_the_names(run_in_hall: HallRunner) -> None:
-    answer = solve(run_in_hall, "--scenario half_power -o out --audience customer --also bill.csv")
-    names = ["problem.half_power.customer.bill.csv", "problem.half_power.customer.xlsx"]
-    assert new(answer) == ["out", *(f"out/{name}" for name in names)]
-
-
 def test_the_screen_is_internal_whoever_the_files_are_for(
     run_in_hall: HallRunner,
 ) -> None:
@@ -79,15 +63,6 @@ def test_the_screen_is_internal_whoever_the_files_are_for(
     assert "MUSD" in customer.out
     plan = json.loads(solve(run_in_hall, "--audience customer --json").out)
     assert plan["totals"]["capex_usd"] > 0
-
-
-def test_a_customers_run_leaves_the_internal_files_alone(
-    run_in_hall: HallRunner, tmp_path: Path
-) -> None:
-    solve(run_in_hall, BOTH)
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("problem.*")}
-    solve(run_in_hall, f"--audience customer {BOTH}")
-    assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.loader import load
-from planner.report.bill import bill
+from planner.report.exports import bill
 from planner.verifier import recheck
 from tests.world.files import BOOK, CATALOG, PROBLEM
 from tests.world.files import changed as edited

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.report.bill import harmless
+from planner.report.exports import harmless
 from planner.report.words import CELL_LIMIT, clean
 from tests.report.hostile import HARMLESS, TEXTS, command, lay_out
 from tests.report.leaks import opened

@@ -13,9 +13,8 @@ import pytest
 from planner import shipped
 from planner.loader import load
 from planner.plan.cables import cable_schedule
-from planner.report import netbox
-from planner.schema.layout import CableSchedule
-from planner.schema.plan import Plan
+from planner.report.exports import netbox_files
+from planner.schema.plan import CableSchedule, Plan
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.solved import solve, solved
@@ -59,7 +58,7 @@ Table = list[dict[str, str]]
 
 def tables(plan: Plan, schedule: CableSchedule) -> dict[str, Table]:
     found = {}
-    for name, content in netbox.files(plan, schedule).items():
+    for name, content in netbox_files(plan, schedule).items():
         reader = csv.DictReader(io.StringIO(content.decode("utf-8")))
         found[name] = list(reader)
         assert reader.fieldnames is not None

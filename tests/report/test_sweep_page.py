@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.report import sweep_page
-from planner.report.sweep_page import page
+from planner.report.views import sweep as sweep_view
+from planner.report.views.sweep import page
 from planner.schema.analysis import Column, Sweep
 from tests.report.samples_sensitivity import ANSWERS, BUDGET, COMMON, POWER
 from tests.world.commands import ran
@@ -80,7 +80,7 @@ def test_a_page_over_one_megabyte_is_refused():
 
 
 def test_a_sweep_too_large_for_a_page_is_written_without_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_page, "MOST_BYTES", 1000)
+    monkeypatch.setattr(sweep_view, "MOST_BYTES", 1000)
     problem = str(Path(__file__).parents[2] / "problems" / "gpt3_octet.yaml")
     ended = ran("sweep", problem, "--vary", "site.pue=1.1,1.2", "-o", str(tmp_path), "-q")
     assert ended.code == 0

@@ -58,7 +58,7 @@ def test_the_plan_is_what_is_simulated(plan: Plan) -> None:
         assert getattr(job.predicted_loss, name) == pytest.approx(share), name
     assert job.goodput.low - 0.003 <= job.predicted <= job.goodput.high + 0.003
     assert job.loss.waiting == pytest.approx(1.0 - stated(plan).availability, rel=0.1)
-    assert (repair.spares, repair.in_rack, repair.shrinks) == (1, False, False)
+    assert (repair.in_rack, repair.shrinks) == (False, False)
     assert repair.expected_out == pytest.approx(stated(plan).load)
 
 

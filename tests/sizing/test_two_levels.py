@@ -10,7 +10,6 @@ from planner.sizing.two_levels import (
     TwoLevels,
     best_interval_s,
     derived_stall_s,
-    first_order_goodput,
     goodput,
     local_part_gb,
     loss,
@@ -58,11 +57,6 @@ def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
     assert loss(replace(levels, stall_s=121)).total == 1
     assert goodput(replace(levels, stall_s=121)) == 0
-
-
-def test_first_order_is_near_where_failures_are_rare() -> None:
-    rare = replace(DAILY, mtti_s=1e6)
-    assert first_order_goodput(rare) == pytest.approx(goodput(rare), abs=1e-5)
 
 
 def test_what_needs_the_remote_level() -> None:

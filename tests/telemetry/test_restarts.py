@@ -10,7 +10,7 @@ import pytest
 from planner.schema.telemetry import JobFound
 from planner.telemetry import characterize_cluster as cluster
 from planner.telemetry.restarts import Breaks, find_breaks, mtti, poisson
-from planner.telemetry.rhythm import WHOLE, Track
+from planner.telemetry.rhythm import Track
 from planner.telemetry.signal import Bursts
 from planner.telemetry.traces import Raw, ReadOptions
 
@@ -21,7 +21,7 @@ def bursts(start: list[float], size: list[float], lasts: float = 20.0) -> Bursts
     begin, gb = np.array(start, dtype=float), np.array(size, dtype=float)
     rate, none = gb / lasts, np.zeros(len(begin))
     span = np.full(len(begin), lasts)
-    return Bursts(begin, begin + lasts, gb, rate, rate, span, none, none, none, none.astype(bool))
+    return Bursts(begin, begin + lasts, gb, rate, rate, span, none, none, none.astype(bool))
 
 
 def away(breaks_s: list[tuple[float, float]], size_gb: float) -> Track:
@@ -32,7 +32,7 @@ def away(breaks_s: list[tuple[float, float]], size_gb: float) -> Track:
 
 def owned(jobs: list[Track], reads: Bursts) -> list[list[int]]:
     nothing = np.zeros(0)
-    found = find_breaks(jobs, (nothing, nothing), bursts([], []), reads, 50_000.0)
+    found = find_breaks(jobs, (nothing, nothing), bursts([], []), reads)
     return [each.reads.tolist() for each in found]
 
 
@@ -51,8 +51,7 @@ def test_no_restore_outside_of_breaks_or_far_too_small() -> None:
 
 def track(times: list[float], size_gb: float = 100.0) -> Track:
     every, places = np.array(times, dtype=float), np.arange(len(times))
-    kinds = np.full(len(times), WHOLE, dtype=np.int8)
-    return Track(size_gb, 20.0, 600.0, 30.0, 0.006, every, places, kinds)
+    return Track(size_gb, 20.0, 600.0, 30.0, 0.006, every, places, np.ones(len(times), dtype=bool))
 
 
 def counted(whole: int, attempts: list[int]) -> Breaks:
@@ -60,7 +59,7 @@ def counted(whole: int, attempts: list[int]) -> Breaks:
     broken = steps == 0
     none = np.zeros(len(steps))
     many = np.array([0, *attempts])
-    return Breaks(none, none, steps, ~broken, broken, ~broken, many, ~broken & broken)
+    return Breaks(none, none, steps, broken, ~broken, many, ~broken & broken)
 
 
 def test_mtti_is_what_the_share_of_whole_intervals_says() -> None:

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from planner.report.audience import Audience, for_audience, visible
-from planner.report.bill import bill, csv_bytes, json_bytes
+from planner.report.edition import Audience, for_audience, visible
+from planner.report.exports import bill, bill_csv, bill_json
 from planner.report.page import report
 from planner.schema.base import PlanModel, Prices
 from planner.schema.plan import LimitReport, Plan
@@ -132,8 +132,8 @@ def files(source: Plan, audience: Audience, prices: Prices) -> dict[str, bytes]:
     shown = for_audience(source, audience, prices)
     return {
         "xlsx": made(source, audience, prices).content,
-        "csv": csv_bytes(listed, prices),
-        "json": json_bytes(listed, prices),
+        "csv": bill_csv(listed, prices),
+        "json": bill_json(listed, prices),
         "html": report("x", shown, []).encode(),
     }
 

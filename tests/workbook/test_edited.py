@@ -48,8 +48,8 @@ KINDS: dict[str, Edits] = {
     "slowdown": {("figure", "drain_slowdown"): 0.05},
     "failures": {("figure", "failures_per_gpu_day"): 8.13e-4},
     "restart": {("figure", "restart_s"): 300.0},
-    "hardware share": {("figure", "hardware_share"): 0.5},
-    "replacement": {("figure", "swap_s"): 120.0},
+    "hardware share": {("figure", "repair.hardware_share"): 0.5},
+    "replacement": {("figure", "repair.swap_s"): 120.0},
     "hot spares": {("figure", f"hot_spares.{GPUS}"): 13},
     "delivered write": {("figure", "delivered_fraction_write"): 0.85},
     "delivered read": {("figure", "delivered_fraction_read"): 0.4},
@@ -142,15 +142,13 @@ def test_the_best_plan_under_an_edited_limit_is_found(tmp_path: Path) -> None:
     assert found.shortfall is not None and found.shortfall < 0
 
 
-def test_a_large_power_limit_is_edited_in_megawatts(tmp_path: Path) -> None:
-    source = shipped("hall_10MW", "site.facility_power=20 MW")
-    entry = source.input("limit", "facility_power")
-    assert (entry.value, entry.of.unit) == (20.0, "MW")
-    path = saved_with(source.content, tmp_path / "x.xlsx", {entry.place: 15.0})
-    found = audit(path, solve_again=False)
+def test_an_edited_mfu_scales_measured_rates(tmp_path: Path) -> None:
+    source = shipped("10MW")
+    edits = places(source, {("figure", "mfu"): 0.3})
+    found = audit(saved_with(source.content, tmp_path / "x.xlsx", edits), solve_again=False)
     assert found.edited is not None
-    limits = {limit.name: limit.limit for limit in found.edited.limits}
-    assert limits["facility_power"] == 15_000.0
+    assert found.edited.jobs[0].mfu == pytest.approx(0.3)
+    assert figures_that_differ(found) == {}
 
 
 def test_missing_companions_are_listed_as_shortages(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from xlsxwriter.worksheet import Worksheet
 
-from planner.report.restated import restated
+from planner.report.edition import restated
 from planner.schema.plan import LimitReport, Plan
 from planner.workbook import performance, write
 from planner.workbook.book import Book
@@ -168,15 +167,6 @@ def test_a_currency_shows_in_every_amount() -> None:
 def test_a_plan_that_is_none_says_why() -> None:
     source = made(infeasible())
     assert any("1 kW cannot be met" in str(text) for text in source.book.cells.values())
-
-
-def test_formulas_name_no_function_that_a_file_writes_with_a_prefix() -> None:
-    """XlsxWriter's search for those is left out: a formula with one would be broken in Excel."""
-    formulas = {str(text) for text in shipped("10MW").book.cells.values()}
-    formulas = {text for text in formulas if text.startswith("=")}
-    expand = Worksheet()._prepare_formula
-    assert len(formulas) > 50
-    assert [text for text in formulas if expand(text, True) != text[1:]] == []
 
 
 def long_plan(count: int) -> Plan:

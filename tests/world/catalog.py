@@ -300,10 +300,10 @@ def inputs_of(
     entries = hardware() if items is None else items
     dated = {"date": "2026-03", "source": "sheet", "confidence": "medium"}
     prices = {**PRICES, **COMPANION_PRICES}
-    return Inputs.from_parts(
+    return Inputs(
         problem=Problem.model_validate(problem() if asked is None else asked),
-        items=[Item.model_validate({"id": sku, **entry}) for sku, entry in entries.items()],
-        families=[Family.model_validate({"id": name, **f}) for name, f in FAMILIES.items()],
+        items=tuple(Item.model_validate({"id": sku, **entry}) for sku, entry in entries.items()),
+        families=tuple(Family.model_validate({"id": name, **f}) for name, f in FAMILIES.items()),
         prices={sku: Price.model_validate(dated | entry) for sku, entry in prices.items()},
-        discounts=[Discount.model_validate(entry) for entry in discounts],
+        discounts=tuple(Discount.model_validate(entry) for entry in discounts),
     )

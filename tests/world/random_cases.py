@@ -34,12 +34,12 @@ class Case:
 
 def inputs_of(case: Case) -> Inputs:
     """Return a case as the planner takes it, without any file."""
-    return Inputs.from_parts(
+    return Inputs(
         problem=case.problem,
-        items=case.items,
-        families=case.families,
-        prices=case.prices,
-        discounts=case.discounts,
+        items=tuple(case.items),
+        families=tuple(case.families),
+        prices=dict(case.prices),
+        discounts=tuple(case.discounts),
     )
 
 

@@ -198,6 +198,8 @@ def _time(draft: Draft) -> None:
     for name in draft.hardware.prices:
         if random.random() < 0.25:
             draft.hardware.prices[name]["support_included_years"] = random.choice((1, 1.5, 3))
+        if name in draft.problem["items"] and random.random() < 0.2:
+            draft.hardware.prices[name]["lead_time"] = f"{random.choice((1, 2, 3, 9))} weeks"
 
 
 def _budgets(draft: Draft) -> None:

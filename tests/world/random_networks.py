@@ -209,6 +209,8 @@ def service(hardware: Hardware, random: Random, name: str, racks: bool) -> str:
     item["service"] = {"per": per}
     if per == "hardware":
         hardware.prices[name]["list"] = f"{spread(random, 0.2, 12):.2f} USD"
+        if random.random() < 0.4:
+            hardware.prices[name]["lead_time"] = f"{random.choice((2, 9))} weeks"
     if random.random() < 0.3:
         hardware.prices[name]["per_year"] = f"{spread(random, 5, 60):.2f} USD"
     return name

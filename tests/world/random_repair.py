@@ -31,8 +31,15 @@ def repaired_case(seed: int, case: Case | None = None, *, wide: bool = False) ->
 
 def _repair(random: Random) -> Raw:
     """Return a repair whose load on small clusters of failing GPUs is next to nothing, or large."""
-    share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
-    repair: Raw = {"share": share, "time": _time(random)}
+    repair: Raw = {}
+    if random.random() < 0.75:
+        share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
+        repair |= {"share": share, "time": _time(random)}
+    else:  # one or two classes of failures, as their sum and mean
+        shares = [round(random.uniform(0.05, 0.45), 2) for _ in range(random.randint(1, 2))]
+        hours = [share * float(_time(random).split()[0]) for share in shares]
+        share = round(sum(shares), 2)
+        repair |= {"share": share, "time": f"{sum(hours) / share:.4g} h"}
     if random.random() < 0.5:
         repair["unit"] = "tray"
     if random.random() < 0.4:

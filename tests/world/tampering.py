@@ -23,13 +23,12 @@ FREE |= {
     "binding",
     "bound",
     "gap",
-    "log_bound",
     "given_away",
     "best_capex_usd",
     "program",
 }
 # Other forms of figures that are judged.
-FREE |= {"daly_s", "goodput_first_order", "goodput_understated"}
+FREE |= {"goodput_understated"}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
 DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}

@@ -21,18 +21,19 @@ from planner.analysis.bids.offers import (
     Counts,
     Offer,
     Prices,
+    lacks_of,
     lot_counts,
+    money_of,
     objections,
     offer_of,
-    price_of,
     read_bids,
+    unit_usd,
     with_offers,
 )
 from planner.analysis.request import PROBLEMS, Request, head_of
 from planner.api import Options
 from planner.case import resolve
-from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
-from planner.currency import Currency
+from planner.case.figures import unit_net_usd
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, applied
@@ -41,7 +42,6 @@ from planner.optimizer.optimise import optimise
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.quotes.lines import is_total
-from planner.report.words import product as product_name
 from planner.schema.bill import (
     Award,
     Bid,
@@ -51,17 +51,13 @@ from planner.schema.bill import (
     Bids,
     BidState,
     BreakEven,
-    Lack,
-    LackKind,
     Mix,
     Quote,
 )
-from planner.schema.catalog import Item
 from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
-from planner.schema.prices import Discount, Price
+from planner.schema.prices import Price
 from planner.schema.problem import Objective
-from planner.sizing.facility import discounted_years
 from planner.verifier import verify
 from planner.workbook.audit import Draft, NothingRunsError, evaluate_draft
 
@@ -76,16 +72,10 @@ def run(
     currency: Sequence[str],
     rate: Sequence[str],
 ) -> Bids:
-    """Evaluate bids on a problem.
+    """Evaluate bids on a problem; the request's further paths are bids, too.
 
-    Args:
-        request: the problem and how to solve; its further paths are bids, too.
-        quotes: files of bids.
-        vendor, mapping, date, currency: statements on a file, as FILE=VALUE, or on all.
-        rate: exchange rates, as EUR=1.08.
-
-    Raises:
-        InputError: the problem, a file or an option is wrong.
+    ``vendor``, ``mapping``, ``date`` and ``currency`` are FILE=VALUE, or a value for all files;
+    ``rate`` is EUR=1.08. InputError: the problem, a file or an option is wrong.
     """
     if request.path.suffix.lower() not in PROBLEMS:
         message = f"'{request.path}' is no problem file"
@@ -106,10 +96,7 @@ def evaluate(
 ) -> Bids:
     """Plan quotes, rank them, and find the best mix and the break-even prices.
 
-    Args:
-        evaluator: the problem.
-        quotes: the bids.
-        progress: takes the parts that are done, and their total.
+    ``progress`` takes the parts that are done, and their total.
     """
     parts = 2 * len(quotes) + 1
     entries = [
@@ -192,16 +179,9 @@ class Evaluator:
     options: Options
 
     @property
-    def shown_in(self) -> Currency:
-        """The problem's currency; prices are rounded to its smallest unit."""
-        return self.inputs.problem.shown_in
-
-    @property
     def money(self) -> Literal["tco", "capex"]:
-        """The money that counts: over the term where there is one and capex is not the goal."""
-        problem = self.inputs.problem
-        capex = problem.term is None or problem.objective.minimize == "cost"
-        return "capex" if capex else "tco"
+        """The money that counts."""
+        return money_of(self.inputs)
 
     @property
     def measure(self) -> BidMeasure:
@@ -249,10 +229,8 @@ class Evaluator:
     ) -> Evaluated:
         """The best plan of offers, or the limits that they break.
 
-        Args:
-            offers: bids that are awarded, whose charges count.
-            owners: the bid of each lot, by category.
-            whole: whether all quoted units are paid, and broken limits are looked for.
+        ``owners`` are the bids of each lot, by category; ``whole``: all quoted units are paid, and
+        broken limits are looked for.
         """
         lots = {lot: lot_counts(offer, lot, self.inputs) for lot, offer in owners.items()}
         prices = self._lowest_prices(offers, owners)
@@ -273,10 +251,9 @@ class Evaluator:
                 category = each.item.category
                 if category in LOTS and owners.get(category) is not offer:
                     continue
-                price = price_of(each, offer, self.inputs)
-                usd = self.unit_usd(each.item, price, ())
-                if id_ not in found or usd < self.unit_usd(each.item, found[id_][0], ()):
-                    found[id_] = price, offer
+                usd = unit_usd(self.inputs, each.item, each.price, ())
+                if id_ not in found or usd < unit_usd(self.inputs, each.item, found[id_][0], ()):
+                    found[id_] = each.price, offer
         return found
 
     def _settle(self, found: Evaluated, *, pay_surplus: bool) -> tuple[Prices, Charges]:
@@ -290,13 +267,15 @@ class Evaluator:
             each, need = offer.products[id_], bought.get(id_, 0)
             book = self.inputs.prices.get(id_)
             if each.included and need > each.units and book is not None:
-                net = unit_net_usd(each.item, book, self.inputs.discounts, self.shown_in)
+                net = unit_net_usd(
+                    each.item, book, self.inputs.discounts, self.inputs.problem.shown_in
+                )
                 usd = net * (need - each.units) / need
                 settled[id_] = price.model_copy(update={"list_usd": usd}), offer
             over = each.units - need
-            if pay_surplus and over > 1e-9 and each.unit_usd:
+            if pay_surplus and over > 1e-9 and each.price.list_usd:
                 label = f"{over:g} {each.item.model} more than are needed"
-                usd = over * each.unit_usd
+                usd = over * each.price.list_usd
                 charge = BidCharge(kind="surplus", label=label, usd=usd, cells=each.cells)
                 surplus.append((offer, charge))
         return settled, surplus
@@ -374,77 +353,12 @@ class Evaluator:
             against=tuple(text for name, text in checked.breaches if name not in reported),
         )
 
-    # Money of products
-
-    def unit_usd(self, item: Item, price: Price, off: Sequence[Discount]) -> float:
-        """Cost of a unit with support and subscription where they count."""
-        return unit_net_usd(item, price, off, self.shown_in) + sum(self._term_usd(item, price, off))
-
-    def _term_usd(self, item: Item, price: Price, off: Sequence[Discount]) -> tuple[float, float]:
-        """Support and subscription of a unit over the term, where that counts."""
-        term = self.inputs.problem.term
-        if term is None or self.money == "capex":
-            return 0.0, 0.0
-        support = support_usd_per_year(item, price, off, self.shown_in)
-        support *= support_factor(item, replace(self.inputs, prices={item.id: price}))
-        yearly = self.shown_in.rounded_usd(
-            (price.per_year_usd or 0.0) * (1.0 - discount(item, off))
-        )
-        return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
-
-    def lacks(self, found: Evaluated) -> Iterator[Lack]:
-        """Yield needed products and services that are not quoted, at their cost."""
-        own = {item.id for item in self.inputs.items}
-        for line in found.lines:
-            if line.sku in own:
-                for kind, units, (usd, low, high) in self._lacks_of(found, line):
-                    yield Lack(
-                        sku=line.sku, product=product_name(line), kind=kind,
-                        units=units, usd=usd, low_usd=low, high_usd=high,
-                    )  # fmt: skip
-
-    def _lacks_of(self, found: Evaluated, line: Line) -> Iterator[_Lacking]:
-        """Yield the missing units, support and subscription of one product."""
-        count, at_once = line.purchased, line.extended_net_usd or 0.0
-        price, item = found.inputs.prices.get(line.sku), found.inputs.item(line.sku)
-        off = found.inputs.discounts
-        if price is None:
-            yield "units", count, (at_once, 0.0, 0.0)
-            return
-        support, yearly = (count * each for each in self._term_usd(item, price, off))
-        ends = [
-            price.model_copy(
-                update={
-                    "list_usd": price.range_usd[at],
-                    "per_year_usd": price.per_year_usd and price.per_year_range_usd[at],
-                }
-            )
-            for at in (0, 1)
-        ]
-        if line.sku not in found.prices:
-            low, high = (count * self.unit_usd(item, end, off) for end in ends)
-            yield "units", count, (at_once + support + yearly, low, high)
-            return
-        more = count - found.prices[line.sku][1].products[line.sku].units
-        if more > 1e-9:
-            usd = at_once if line.unit_net_usd is None else more * line.unit_net_usd
-            yield "more_units", more, (usd, usd, usd)
-        if support and price.support_source != "quote":
-            yield "support", count, (support, support, support)
-        if yearly:
-            low, high = (count * self._term_usd(item, end, off)[1] for end in ends)
-            yield "subscription", count, (yearly, low, high)
-
 
 class Score(NamedTuple):
     """A plan's value in the measure, and its money."""
 
     value: float
     usd: float
-
-
-_Lacking = tuple[LackKind, float, tuple[float, float, float]]
-"""Kind and units of what is not quoted; its cost, and the cost at both ends of the book."""
 
 
 # Records
@@ -497,7 +411,9 @@ def _record(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> Bid:
         "rank": entry.rank,
     }
     if evaluated.plan is not None:
-        lacks = tuple(evaluator.lacks(evaluated))
+        lacks = tuple(
+            lacks_of(evaluator.inputs, evaluated.inputs, evaluated.lines, evaluated.prices)
+        )
         update |= {
             "measured": evaluator.score(evaluated.plan).value,
             "figures": _figures(evaluated.plan),
@@ -632,12 +548,12 @@ def _is_cheaper(evaluator: Evaluator, offer: Offer, main: Sequence[Offer]) -> bo
         if offer in main or own.item.category in LOTS or own.included:
             continue
         price, *others = (
-            evaluator.unit_usd(own.item, price_of(bid.products[id_], bid, inputs), ())
+            unit_usd(inputs, own.item, bid.products[id_].price, ())
             for bid in (offer, *main)
             if id_ in bid.products
         )
         if not others and id_ in inputs.prices:
-            others = [evaluator.unit_usd(own.item, inputs.prices[id_], off)]
+            others = [unit_usd(inputs, own.item, inputs.prices[id_], off)]
         if price < min(others, default=math.inf):
             return True
     return False

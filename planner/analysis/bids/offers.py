@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from planner.case.figures import unit_net_usd
+from planner.case.figures import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.case.resolve import missing_figure, why_not_wanted
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
@@ -27,10 +27,22 @@ from planner.loader.prices import today
 from planner.quotes import QuoteOptions, read_quote
 from planner.quotes.lines import COUNTED
 from planner.quotes.products import supported_categories, unlikely_prices
-from planner.schema.bill import BidCharge, ChargeKind, Quote, QuoteLine, QuoteMap
+from planner.report.words import product as product_name
+from planner.schema.bill import (
+    BidCharge,
+    ChargeKind,
+    Lack,
+    LackKind,
+    Quote,
+    Quoted,
+    QuoteLine,
+    QuoteMap,
+)
 from planner.schema.catalog import Item, Source
+from planner.schema.plan import Line
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity
+from planner.sizing.facility import discounted_years
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOTS = ("gpu_system", "storage")
@@ -162,7 +174,6 @@ def read_bids(
             parse_date(dates.get(path)),
             parse_currency(currencies.get(path)),
             rates,
-            dated=False,
         )
         quote = read_quote(path, options, inputs.by_id)
         remarks = [*quote.findings, *unlikely_prices(quote.prices, inputs.prices)]
@@ -180,21 +191,13 @@ def read_bids(
 
 @dataclass(frozen=True)
 class OfferedProduct:
-    """A catalog item as offered: units at a price, USD.
-
-    ``included``: all units are held in the price of another product. ``support_usd`` a year and
-    ``support_years`` included are None where no support is quoted.
-    """
+    """A catalog item as offered; ``included``: all units are held in another product's price."""
 
     item: Item
     units: float
-    unit_usd: float
+    price: Price
     cells: tuple[str, ...]
-    included: bool = False
-    partly_included: bool = False
-    support_usd: float | None = None
-    support_years: float | None = None
-    lead_time: str | None = None
+    included: bool
 
 
 @dataclass(frozen=True)
@@ -231,21 +234,19 @@ class Offer:
     def title(self) -> str:
         """The price book of its prices."""
         quote = self.quote
-        dated = f" of {quote.date}" if quote.date else ""
         rate = f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
         rate = "" if quote.currency == "USD" else rate
-        return f"Bid {self.key}, {quote.vendor}{dated}, file {quote.file}{rate}"
+        return f"Bid {self.key}, {quote.vendor} of {quote.date}, file {quote.file}{rate}"
 
     def at(self, share: float) -> Offer:
         """The same bid at a share of all its prices."""
-        products = {
-            id_: replace(
-                each,
-                unit_usd=each.unit_usd * share,
-                support_usd=None if each.support_usd is None else each.support_usd * share,
-            )
-            for id_, each in self.products.items()
-        }
+        products = {}
+        for id_, each in self.products.items():
+            price, support = each.price, each.price.support_per_year
+            if price.support_source == "quote" and isinstance(support, SupportMoney):
+                support = SupportMoney.model_construct(usd=support.usd * share)
+            scaled = {"list_usd": price.list_usd * share, "support_per_year": support}
+            products[id_] = replace(each, price=price.model_copy(update=scaled))
         charges = tuple(c.model_copy(update={"usd": c.usd * share}) for c in self.charges)
         return replace(self, products=products, charges=charges)
 
@@ -262,7 +263,7 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     off = -math.fsum(each for each in amounts if each < 0.0)
     total = math.fsum(each for each in amounts if each > 0.0)
     rebate = off / total if total and off < total else 0.0
-    products = _products(quote, inputs.by_id, 1.0 - rebate)
+    known = {each.item for each in quote.prices} | _included(quote).keys()
     counted = {cell for price in quote.prices for cell in price.support_cells}
     charges = tuple(
         BidCharge(
@@ -274,42 +275,41 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
         for line in quote.lines
         if line.kind in COUNTED
         and line.amount
-        and not (line.kind == "item" and line.item in products)
+        and not (line.kind == "item" and line.item in known and line.item in inputs.by_id)
         and place_of(line) not in counted
         and not (line.amount < 0.0 and rebate)  # taken off every price
     )
-    offer = Offer(key, quote, products, charges, rebate)
+    offer = Offer(key, quote, {}, charges, rebate)
+    offer = replace(offer, products=dict(_products(offer, inputs)))
     return replace(offer, open=tuple(_open_reasons(offer, inputs)))
 
 
-def _products(quote: Quote, items: Mapping[str, Item], share: float) -> dict[str, OfferedProduct]:
-    """Products at a share of their prices."""
-    included: dict[str, list[QuoteLine]] = defaultdict(list)
+def _included(quote: Quote) -> dict[str, list[QuoteLine]]:
+    """Lines of units that other prices hold, by item."""
+    found: dict[str, list[QuoteLine]] = defaultdict(list)
     for line in quote.lines:
-        if line.kind == "included" and line.item in items and line.quantity:
-            included[line.item or ""].append(line)
-    found = {}
-    for price in quote.prices:
-        if price.item not in items:
-            continue
-        free = included.pop(price.item, [])
-        units = price.quantity + sum(line.quantity or 0.0 for line in free)
-        support, part = price.support_usd_per_year, share * price.quantity / units
-        found[price.item] = OfferedProduct(
-            items[price.item],
-            units,
-            price.net_usd * part,
-            (*price.cells, *map(place_of, free)),
-            partly_included=bool(free),
-            support_usd=None if support is None else support * part,
-            support_years=price.support_included_years,
-            lead_time=price.lead_time,
-        )
-    for id_, lines in included.items():
-        units = sum(line.quantity or 0.0 for line in lines)
-        cells = tuple(map(place_of, lines))
-        found[id_] = OfferedProduct(items[id_], units, 0.0, cells, included=True)
+        if line.kind == "included" and line.item is not None and line.quantity:
+            found[line.item].append(line)
     return found
+
+
+def _products(offer: Offer, inputs: Inputs) -> Iterator[tuple[str, OfferedProduct]]:
+    """Yield products, net of the rebate; units that come free lower the price of the others."""
+    included = _included(offer.quote)
+    priced = {price.item: price for price in offer.quote.prices}
+    for id_ in {**priced, **included}:
+        if id_ not in inputs.by_id:
+            continue
+        item, quoted, free = inputs.by_id[id_], priced.get(id_), included.get(id_, [])
+        units, cells = math.fsum(line.quantity or 0.0 for line in free), tuple(map(place_of, free))
+        share = 0.0
+        if quoted is not None:
+            units, cells = units + quoted.quantity, (*quoted.cells, *cells)
+            share = (1.0 - offer.rebate) * quoted.quantity / units
+        price = _offered_price(item, offer, inputs, quoted, share, free=bool(free))
+        note = f"bid {offer.key}, {offer.quote.file}: {', '.join(cells)}"[:1000]
+        price = price.model_copy(update={"note": note})
+        yield id_, OfferedProduct(item, units, price, cells, included=quoted is None)
 
 
 def place_of(line: QuoteLine) -> str:
@@ -338,34 +338,35 @@ def _open_reasons(offer: Offer, inputs: Inputs) -> Iterator[str]:
         yield "no product of it is in a catalog of the problem"
 
 
-def price_of(product: OfferedProduct, offer: Offer, inputs: Inputs) -> Price:
-    """Price of a product as a price book has it.
+def _offered_price(
+    item: Item, offer: Offer, inputs: Inputs, quoted: Quoted | None, share: float, *, free: bool
+) -> Price:
+    """Price of a product as a price book has it; ``share`` of the quoted one.
 
     Support that is not quoted, and subscriptions, are the book's.
     """
-    book, item = inputs.prices.get(product.item.id), product.item
-    yearly, included = product.support_usd, product.support_years
-    more: dict[str, Any] = {}
+    book = inputs.prices.get(item.id)
+    more: dict[str, Any] = {"valid_until": offer.quote.valid_until or None}
     if book is not None:
         names = ("per_year_usd", "per_year_low_usd", "per_year_high_usd", "lead_time")
-        more = {name: getattr(book, name) for name in names}
-    if yearly is not None or included is not None:
+        more |= {name: getattr(book, name) for name in names}
+    yearly, years = None, None
+    if quoted is not None:
+        yearly, years = quoted.support_usd_per_year, quoted.support_included_years
+        more |= {"lead_time": quoted.lead_time} if quoted.lead_time else {}
+    if yearly is not None or years is not None:
         if yearly is not None:
-            more["support_per_year"] = SupportMoney.model_construct(usd=yearly)
-        more |= {"support_included_years": included or 0.0, "support_source": "quote"}
+            more["support_per_year"] = SupportMoney.model_construct(usd=yearly * share)
+        more |= {"support_included_years": years or 0.0, "support_source": "quote"}
         more["support_confidence"] = "high"
     elif book is not None and not offer.supports(item):
         for name in ("per_year", "included_years", "source", "confidence"):
             more[f"support_{name}"] = getattr(book, f"support_{name}")
-        if product.included or product.partly_included:  # a share of nothing is nothing
+        if free:  # a share of nothing is nothing
             net = unit_net_usd(item, book, inputs.discounts, inputs.problem.shown_in)
             usd = book.support_usd_per_year(net)
             more["support_per_year"] = SupportMoney.model_construct(usd=usd)
-    if product.lead_time is not None:
-        more["lead_time"] = product.lead_time
-    cells = ", ".join(product.cells)
-    more["note"] = f"bid {offer.key}, {offer.quote.file}: {cells}"[:1000]
-    return _price(product.unit_usd, offer, valid_until=offer.quote.valid_until or None, **more)
+    return _price(0.0 if quoted is None else quoted.net_usd * share, offer, **more)
 
 
 # The problem with offers as its supply
@@ -429,7 +430,7 @@ def with_offers(inputs: Inputs, prices: Prices, lots: Counts, charges: Charges) 
 
 
 def _price(usd: float, offer: Offer, **more: Any) -> Price:
-    date = offer.quote.date or "0000"
+    date = offer.quote.date
     return Price.model_construct(list_usd=usd, date=date, source="quote", confidence="high", **more)
 
 
@@ -458,3 +459,84 @@ def objections(inputs: Inputs, lots: Counts) -> Iterator[str]:
             if not (low or 0) <= count <= (math.inf if high is None else high):
                 most = "any" if high is None else f"{high:,}"
                 yield f"{count:,} {item.model}, and {words} {low or 0:,} to {most}"
+
+
+# Money of products
+
+
+def money_of(inputs: Inputs) -> Literal["tco", "capex"]:
+    """The money that counts: over the term where there is one and capex is not the goal."""
+    problem = inputs.problem
+    return "capex" if problem.term is None or problem.objective.minimize == "cost" else "tco"
+
+
+def unit_usd(inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]) -> float:
+    """Cost of a unit with support and subscription where they count."""
+    at_once = unit_net_usd(item, price, off, inputs.problem.shown_in)
+    return at_once + sum(_term_usd(inputs, item, price, off))
+
+
+def _term_usd(
+    inputs: Inputs, item: Item, price: Price, off: Sequence[Discount]
+) -> tuple[float, float]:
+    """Support and subscription of a unit over the term, where that counts."""
+    term, shown_in = inputs.problem.term, inputs.problem.shown_in
+    if term is None or money_of(inputs) == "capex":
+        return 0.0, 0.0
+    support = support_usd_per_year(item, price, off, shown_in)
+    support *= support_factor(item, replace(inputs, prices={item.id: price}))
+    yearly = shown_in.rounded_usd((price.per_year_usd or 0.0) * (1.0 - discount(item, off)))
+    return support, yearly * discounted_years(0.0, term.years, term.discount_rate)
+
+
+def lacks_of(
+    inputs: Inputs, supplied: Inputs, lines: Sequence[Line], prices: Prices
+) -> Iterator[Lack]:
+    """Yield needed products and services that are not quoted, at their cost.
+
+    Args:
+        inputs: the problem, ``supplied``: with the offers.
+        lines: purchased products of the plan.
+        prices: offered prices.
+    """
+    own = {item.id for item in inputs.items}
+    for line in lines:
+        for kind, units, (usd, low, high) in (
+            _lacking(inputs, supplied, line, prices) if line.sku in own else ()
+        ):
+            fields = {"kind": kind, "units": units, "usd": usd, "low_usd": low, "high_usd": high}
+            yield Lack(sku=line.sku, product=product_name(line), **fields)
+
+
+def _lacking(
+    inputs: Inputs, supplied: Inputs, line: Line, prices: Prices
+) -> Iterator[tuple[LackKind, float, tuple[float, float, float]]]:
+    """Yield missing units, support and subscription: cost, and cost at both ends of the book."""
+    count, at_once = line.purchased, line.extended_net_usd or 0.0
+    price, item, off = supplied.prices.get(line.sku), supplied.item(line.sku), supplied.discounts
+    if price is None:
+        yield "units", count, (at_once, 0.0, 0.0)
+        return
+    support, yearly = (count * each for each in _term_usd(inputs, item, price, off))
+    ends = [
+        price.model_copy(
+            update={
+                "list_usd": price.range_usd[at],
+                "per_year_usd": price.per_year_usd and price.per_year_range_usd[at],
+            }
+        )
+        for at in (0, 1)
+    ]
+    if line.sku not in prices:
+        low, high = (count * unit_usd(inputs, item, end, off) for end in ends)
+        yield "units", count, (at_once + support + yearly, low, high)
+        return
+    more = count - prices[line.sku][1].products[line.sku].units
+    if more > 1e-9:
+        usd = at_once if line.unit_net_usd is None else more * line.unit_net_usd
+        yield "more_units", more, (usd, usd, usd)
+    if support and price.support_source != "quote":
+        yield "support", count, (support, support, support)
+    if yearly:
+        low, high = (count * _term_usd(inputs, item, end, off)[1] for end in ends)
+        yield "subscription", count, (yearly, low, high)

@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from planner.currency import currency_among, currency_of
-from planner.figures import RATIOS
+from planner.currency import currency_of
+from planner.figures import FIGURES, RATIOS
+from planner.report import words as fmt
 from planner.report.blocks import (
     MOST_NOTES,
     Block,
-    Column,
     Facts,
     Heading,
     Table,
     Text,
     figures,
+    notes_block,
     proof_block,
+    values_of,
     words,
 )
 from planner.report.screen import show
-from planner.report.words import (
-    about,
-    breach_text,
-    counted,
-    listed,
-    millions,
-    money,
-    number,
-    quantity,
-    ratio,
-    some,
-)
-from planner.schema.bill import Bid, Bids, Lack, LineKind, Quote
+from planner.schema.bill import Bid, Bids, LineKind, Quote
 
-_MOST_FINDINGS, _MOST_LACKS = 24, 16
 _LOTS = {"gpu_system": "GPU systems", "storage": "storage", "others": "other products"}
 _STATES = {"meets": "meets every limit", "breaks": "breaks limits", "open": "not evaluated"}
 _CHARGES = {"other": "other", "unknown": "not in the catalogs", "surplus": "more than is needed"}
@@ -50,13 +39,13 @@ _LACKS = {
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
     return [
-        Heading(f"{found.problem}  ({counted(len(found.bids), 'bid')})"),
+        Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
         Text(tuple(_to_win(found)), "Break-even prices", points=True),
         Text(tuple(_broken(found)), "Broken limits", points=True, first=MOST_NOTES),
         _gaps(found),
-        Text(tuple(_findings(found)), "Findings", points=True, most=_MOST_FINDINGS, first=3),
+        Text(tuple(_findings(found)), "Findings", points=True, most=24, first=3),
         proof_block(_how(found)),
     ]
 
@@ -71,10 +60,8 @@ def _value(found: Bids, value: float) -> str:
     measure = found.measure
     if measure.unit.startswith("USD per"):
         unit = currency_of(value).named(measure.unit)
-        return f"{number(value, 0 if value >= 1000 else 2)} {unit}"
-    if measure.name in RATIOS:
-        return ratio(value)
-    return money(value) if measure.unit == "USD" else quantity(value, measure.unit)
+        return f"{fmt.number(value, 0 if value >= 1000 else 2)} {unit}"
+    return fmt.ratio(value) if measure.name in RATIOS else fmt.quantity(value, measure.unit)
 
 
 def _ranked(found: Bids) -> list[Bid]:
@@ -82,41 +69,25 @@ def _ranked(found: Bids) -> list[Bid]:
     return sorted((bid for bid in found.bids if bid.rank), key=lambda bid: bid.rank or 0)
 
 
-def _work(bid: Bid) -> str:
-    of = bid.figures
-    assert of is not None
-    if of.useful_pflops is not None:
-        return f"{number(of.useful_pflops)} useful PFLOP/s"
-    return f"{number(of.useful_gpus)} useful GPUs"
-
-
 def _facts(found: Bids) -> Iterator[tuple[str, str]]:
     order = _ranked(found)
-    yield "First", _first(found, order)
-    first = order[0].measured or 0.0 if order else 0.0
+    if order:
+        first = order[0]
+        assert first.measured is not None
+        text = f"{_named(first)} is first: {_value(found, first.measured)}"
+        unread = f"; not read: {fmt.listed(list(first.unread[:4]))}" if first.unread else ""
+        yield "First", text + unread
+    else:
+        yield "First", "no bid meets every limit of the problem"
+    best = order[0].measured if order else None
     behind = [
-        f"{_named(bid)} ({100 * ((bid.measured or 0.0) / first - 1.0 if first else 0.0):+.2f} %)"
+        f"{_named(bid)} ({100 * ((bid.measured or 0.0) / best - 1.0):+.2f} %)"
         for bid in order[1:]
+        if best
     ]
-    yield "Next", listed(behind)
+    yield "Next", fmt.listed(behind)
     yield "Mix", _mix(found)
     yield "No rank", "; ".join(_out(bid) for bid in found.bids if not bid.rank)
-
-
-def _first(found: Bids, order: Sequence[Bid]) -> str:
-    if not order:
-        return "no bid meets every limit of the problem"
-    first = order[0]
-    of, measured = first.figures, first.measured
-    assert of is not None
-    assert measured is not None
-    paid = f"capex {money(of.capex_usd)}"
-    paid += f", TCO {money(of.tco_usd)}" if of.tco_usd is not None else ""
-    each = of.usd_per_useful_gpu_hour
-    per_hour = "" if each is None else f", {ratio(each)} per useful GPU-hour"
-    unread = f"; not read: {listed(list(first.unread[:4]))}" if first.unread else ""
-    text = f"{_named(first)} is first: {_value(found, measured)}; {_work(first)} for "
-    return f"{text}{paid}{per_hour}{unread}"
 
 
 def _mix(found: Bids) -> str:
@@ -124,14 +95,14 @@ def _mix(found: Bids) -> str:
     if mix is None:
         return f"none: {found.mix_reason}"
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
-    proof = f"best of {counted(mix.tried, 'award')} of lots, {each}"
+    proof = f"best of {fmt.counted(mix.tried, 'award')} of lots, {each}"
     first = next((bid for bid in found.bids if bid.rank == 1), None)
     if first is not None and mix.bids == (first.key,):
         return f"no mix is better than the first bid alone ({proof})"
     awards = "; ".join(
         f"{_LOTS[award.lot]} {'of ' if award.bids else ''}"
-        f"{listed(list(award.bids)) or 'at prices of the price book'} "
-        f"({some([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
+        f"{fmt.listed(list(award.bids)) or 'at prices of the price book'} "
+        f"({fmt.some([f'{count:,} {sku}' for sku, count in award.counts.items()], 4)})"
         for award in mix.awards
         if award.counts
     )
@@ -142,7 +113,7 @@ def _mix(found: Bids) -> str:
             (of.tco_usd if found.money == "tco" else of.capex_usd) or 0.0
             for of in (first.figures, mix.figures)
         )
-        text += f", {money(abs(was - now))} {'less' if was >= now else 'more'} to pay"
+        text += f", {fmt.money(abs(was - now))} {'less' if was >= now else 'more'} to pay"
     return f"{text} ({proof})"
 
 
@@ -150,29 +121,28 @@ def _out(bid: Bid) -> str:
     if bid.state == "open":
         return f"{_named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
-    return f"{_named(bid)} breaks {listed(broken)}" if broken else f"{_named(bid)}: no plan with it"
+    return (
+        f"{_named(bid)} breaks {fmt.listed(broken)}"
+        if broken
+        else f"{_named(bid)}: no plan with it"
+    )
 
 
 def _table(found: Bids) -> Table:
     known = [bid for bid in found.bids if bid.figures is not None]
     order = [*_ranked(found), *(bid for bid in known if not bid.rank)]
-    of = [bid.figures for bid in order if bid.figures is not None]
-    pflops = any(each.useful_pflops is not None for each in of)
-    code = found.shown_in.code
+    of = [bid.figures for bid in order]
+    pflops = any(each is not None and each.useful_pflops is not None for each in of)
+    work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
         words("bid", map(_named, order)),
         figures(found.measure.label, (bid.measured for bid in order), _short),
-        _millions("quoted", [bid.quoted_usd for bid in order]),
-        _millions("lacks", [bid.lacks_usd for bid in order]),
-        _millions("capex", [each.capex_usd for each in of]),
-        _millions("TCO", [each.tco_usd for each in of]),
-        figures(f"{code} per GPU-hour", (each.usd_per_useful_gpu_hour for each in of), 4),
-        figures(
-            "useful PFLOP/s" if pflops else "useful GPUs",
-            (each.useful_pflops if pflops else each.useful_gpus for each in of),
-            about,
-        ),
+        figures("quoted", (bid.quoted_usd for bid in order), "USD"),
+        figures("lacks", (bid.lacks_usd for bid in order), "USD"),
+        figures("capex", values_of(of, lambda f: f.capex_usd), "USD"),
+        figures("TCO", values_of(of, lambda f: f.tco_usd), "USD"),
+        figures(work.title, values_of(of, lambda f: getattr(f, work.name)), fmt.about),
         words("limits", (_STATES[bid.state] for bid in order), detail=True),
     )
     return Table("Bids", columns, rows="bids")
@@ -182,16 +152,10 @@ def _short(value: float) -> str:
     return f"{value:,.{0 if abs(value) >= 1000 else 3}f}"
 
 
-def _millions(label: str, usd: Sequence[float | None]) -> Column:
-    size, million = currency_among(usd).large
-    column = figures(f"{label}, {million}", usd, millions)
-    return Column(column.label, tuple(v and v / size for v in usd), texts=column.texts)
-
-
 def _broken(found: Bids) -> Iterator[str]:
     """Yield the limits that bids break with the excess, and other faults."""
     for bid in found.bids:
-        yield from (f"{bid.key}: {breach_text(breach)}" for breach in bid.breaches)
+        yield from (f"{bid.key}: {fmt.breach_text(breach)}" for breach in bid.breaches)
         yield from (f"{bid.key}: {text}" for text in bid.against)
         if bid.state == "breaks" and not bid.breaches and not bid.against:
             yield f"{bid.key}: no plan is possible with it"
@@ -207,8 +171,8 @@ def _to_win(found: Bids) -> Iterator[str]:
             yield f"{bid.key}: {even.reason}"
         else:
             change = even.usd - bid.quoted_usd
-            price = f"{100.0 * even.share:.2f} % of its prices "
-            price += f"({money(abs(change))} {'more' if change > 0 else 'less'})"
+            price = f"{fmt.percent(even.share, 2)} of its prices "
+            price += f"({fmt.money(abs(change))} {'more' if change > 0 else 'less'})"
             yield f"{bid.key}: {'stays first up to' if bid.rank == 1 else 'first at'} {price}"
 
 
@@ -221,17 +185,12 @@ def _gaps(found: Bids) -> Table:
         words("item", (lack.product for _, lack in rows)),
         words("lacks", (_LACKS[lack.kind] for _, lack in rows)),
         figures("units", (lack.units for _, lack in rows), lambda units: f"{units:,.6g}"),
-        figures("cost", (lack.usd for _, lack in rows), money),
-        words("range", (_span(lack) for _, lack in rows)),
+        figures("cost", (lack.usd for _, lack in rows), fmt.money),
+        figures("at least", (lack.low_usd for _, lack in rows), fmt.money, detail=True),
+        figures("at most", (lack.high_usd for _, lack in rows), fmt.money, detail=True),
     )
     title = "Gaps of the bids, at prices of the price book"
-    return Table(title, columns, first=_MOST_LACKS, rows="gaps")
-
-
-def _span(lack: Lack) -> str:
-    if lack.high_usd - lack.low_usd < 0.005:
-        return ""
-    return f"{money(lack.low_usd)} to {money(lack.high_usd)}"
+    return Table(title, columns, first=16, rows="gaps")
 
 
 def _findings(found: Bids) -> Iterator[str]:
@@ -244,7 +203,7 @@ def _findings(found: Bids) -> Iterator[str]:
         for charge in bid.charges if bid.state != "open" else ():
             where = f"{bid.key}: {', '.join(charge.cells)}: {charge.label}: "
             if charge.kind in _CHARGES:
-                yield f"{where}{_CHARGES[charge.kind]}, counted as {money(charge.usd)}"
+                yield f"{where}{_CHARGES[charge.kind]}, counted as {fmt.money(charge.usd)}"
             elif charge.kind == "support" and not supports(charge.label):
                 yield f"{where}support of everything, none is added at the book's rates"
         if bid.rebate:
@@ -270,7 +229,7 @@ def _how(found: Bids) -> Iterator[str]:
 
 # A quote as read.
 
-_MOST_LINES, _MOST_SAID = 60, 20
+_MOST_LINES, _MOST_ASKED = 60, 20
 _KINDS: dict[LineKind, str] = {
     "service": "service",
     "support": "support",
@@ -300,8 +259,8 @@ def render_quote(quote: Quote) -> str:
         Heading(f"Quote of {quote.vendor}, {quote.date}: {quote.file}"),
         Text(tuple(_answer(quote))),
         _prices(quote),
-        Text(tuple(asked), "Not in the catalogs", points=True, most=_MOST_SAID),
-        Text(quote.findings, "Findings", points=True, most=_MOST_SAID),
+        Text(tuple(asked), "Not in the catalogs", points=True, most=_MOST_ASKED),
+        notes_block(quote.findings, "Findings"),
         Text(layout, "Layout"),
     ]
     return show(blocks, full=True)
@@ -329,16 +288,10 @@ def _answer(quote: Quote) -> Iterator[str]:
 
 def _prices(quote: Quote) -> Table:
     lines = [line for line in quote.lines if line.kind == "item"]
-    by = {"mapping": "mapping", "part_number": "part number", "name": "name", None: "not known"}
-    cells = (
-        line.cells.get("unit_net") or line.cells.get("amount") or f"row {line.row}"
-        for line in lines
-    )
     columns = (
-        words("cell", cells),
+        words("cell", (line.cells.get("unit_net") or f"row {line.row}" for line in lines)),
         words("in the quote", (line.description or line.part_number for line in lines)),
-        words("item", (line.item or "-" for line in lines)),
-        words("recognised by", (by[line.matched_by] for line in lines)),
+        words("item", (line.item or "not known" for line in lines)),
         figures("units", (line.quantity or 0.0 for line in lines), lambda n: f"{n:,.6g}"),
         figures(f"net {quote.currency}", (line.unit_net or 0.0 for line in lines), 2),
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from planner.currency import currency_among
 from planner.figures import FIGURES, OBJECTIVES
+from planner.report import words as fmt
 from planner.report.blocks import (
     Block,
     Column,
@@ -16,66 +17,39 @@ from planner.report.blocks import (
     Text,
     figures,
     proof_block,
+    proven,
     values_of,
     words,
 )
-from planner.report.charts.model import proven
-from planner.report.scope import own_lines
+from planner.report.edition import decided_lines
 from planner.report.views.plan import bought_text
-from planner.report.words import (
-    LEAST_GIVEN_AWAY,
-    STATUS_WORDS,
-    amount_of,
-    changed_by,
-    counted,
-    duration,
-    gap,
-    millions,
-    money,
-    named,
-    number,
-    percent,
-    relative,
-    signed,
-    titled,
-    valued,
-    write_figure,
-)
 from planner.schema.analysis import (
-    Alternative,
     Alternatives,
     Comparison,
     FigureRow,
-    LimitSide,
+    LimitRow,
     LineRow,
     RulesTable,
     Side,
 )
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Plan
 from planner.terminal import width
 
-_MAIN = (
-    "useful_pflops",
-    "useful_gpus",
-    "days_to_train",
-    "goodput",
-    "gpus_used",
-    "capex_usd",
-    "tco_usd",
-    "facility_power_kw",
-    "racks",
-)
-_FIRST_ROWS, _FIRST_PLANS = 6, 8
+_WORK = ("useful_pflops", "useful_gpus", "days_to_train", "goodput", "gpus_used")
+_MAIN = (*_WORK, "capex_usd", "tco_usd", "facility_power_kw", "racks")
+_FIRST_ROWS = 6
 
 
 def view(found: Comparison, *, everything: bool = False) -> list[Block]:
     """A comparison as blocks; with ``everything`` rows that are the same in all plans, too."""
     keys = [side.key for side in found.sides]
-    sides = Facts(tuple((side.key, _side(side)) for side in found.sides))
     inputs = [row for row in found.inputs if everything or not row.equal]
     which = "" if everything else " that differ"
-    blocks: list[Block] = [Heading("Compared"), sides]
-    blocks.append(_figures(f"Inputs{which}", inputs, keys, _FIRST_ROWS))
+    blocks: list[Block] = [
+        Heading("Compared"),
+        Facts(tuple((side.key, _side(side)) for side in found.sides)),
+        _figures(f"Inputs{which}", inputs, keys, _FIRST_ROWS),
+    ]
     if sum(side.status in ("optimal", "feasible") for side in found.sides) < 2:
         return blocks
     lines = [row for row in found.lines if everything or not row.equal]
@@ -84,31 +58,28 @@ def view(found: Comparison, *, everything: bool = False) -> list[Block]:
     order = {name: at for at, name in enumerate(_MAIN)}
     rows.sort(key=lambda row: order.get(row.name.rpartition(".")[2], len(order)))
     main = sum(row.name.rpartition(".")[2] in order for row in rows)
+    limits = [row for row in found.limits if everything or not row.equal]
     return [
         *blocks,
         _lines(lines, keys),
         _figures(f"Figures{which}", rows, keys, max(1, main)),
-        _limits(found, keys, everything=everything),
+        _limits(limits, keys),
     ]
 
 
 def _side(side: Side) -> str:
-    texts = [f"{side.source}: {side.problem} ({_status(side)})"]
+    away, status = side.given_away or 0.0, fmt.STATUS_WORDS[side.status]
+    if side.edits and not side.message:
+        status = "as edited"
+    elif side.verdict:
+        status = f"not to be built: {'; '.join(side.verdict)}"
+    elif side.status == "optimal" and away > fmt.LEAST_GIVEN_AWAY:
+        status = f"{fmt.gap(away)} behind the {status}"
+    texts = [f"{side.source}: {side.problem} ({status})"]
     texts += [f"no plan: {side.message}"] if side.message else []
     texts += [f"edited: {'; '.join(side.edits)}"] if side.edits else []
     texts += [f"breaks: {'; '.join(side.broken)}"] if side.broken else []
     return "; ".join(texts)
-
-
-def _status(side: Side) -> str:
-    if side.edits and not side.message:
-        return "as edited"
-    if side.verdict:
-        return f"not to be built: {'; '.join(side.verdict)}"
-    away, text = side.given_away or 0.0, STATUS_WORDS[side.status]
-    if side.status == "optimal" and away > LEAST_GIVEN_AWAY:
-        return f"{gap(away)} behind the {text}"
-    return text
 
 
 def _table(title: str, columns: Sequence[Column], rows: str, first: int | None = None) -> Table:
@@ -120,61 +91,46 @@ def _table(title: str, columns: Sequence[Column], rows: str, first: int | None =
 
 def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: int) -> Table:
     """Figures of the plans, and their change against the first."""
-    named = [titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
+    labels = [fmt.titled(row.label, row.unit, currency_among(row.series.values)) for row in rows]
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
-    columns = [words("", named)]
+    columns = [words("", labels)]
     for at, key in enumerate(keys):
-        texts = tuple(write_figure(row.series.values[at], row.unit) for row in rows)
+        texts = tuple(fmt.write_figure(row.series.values[at], row.unit) for row in rows)
         columns.append(Column(key, texts, words=wordy))
     for at, key in enumerate(keys[1:], 1):
-        texts = tuple(changed_by(row.series.changes[at], row.unit) for row in rows)
+        texts = tuple(fmt.changed_by(row.series.changes[at], row.unit) for row in rows)
         columns.append(Column(f"{key} - {keys[0]}", texts, detail=True))
     return _table(title, columns, title.split()[0].lower(), first)
 
 
 def _lines(rows: Sequence[LineRow], keys: Sequence[str]) -> Table:
-    """Units in place, then capex and IT power against the first plan."""
+    """Units in place, then capex against the first plan."""
     columns = [words("", (row.product for row in rows))]
     for at, key in enumerate(keys):
-        columns.append(Column(key, tuple(write_figure(r.quantity.values[at], "") for r in rows)))
-    for at, key in enumerate(keys[1:], 1):
-        changes = (
-            ("units", [changed_by(row.quantity.changes[at], "") for row in rows]),
-            ("capex", [changed_by(row.capex_usd.changes[at], "USD") for row in rows]),
-            ("IT kW", [changed_by(row.it_power_kw.changes[at], "") for row in rows]),
+        columns.append(
+            Column(key, tuple(fmt.write_figure(r.quantity.values[at], "") for r in rows))
         )
-        for label, texts in changes:
-            columns.append(Column(f"{key} - {keys[0]}, {label}", tuple(texts), detail=True))
+    for at, key in enumerate(keys[1:], 1):
+        capex = tuple(fmt.changed_by(row.capex_usd.changes[at], "USD") for row in rows)
+        columns.append(Column(f"{key} - {keys[0]}, capex", capex, detail=True))
     return _table("Bill, units", columns, "lines", _FIRST_ROWS)
 
 
-def _limits(found: Comparison, keys: Sequence[str], *, everything: bool) -> Table:
-    """Value and bound of every limit in each plan."""
-    rows: list[tuple[str, ...]] = []
-    for row in found.limits:
-        if row.equal and not everything:
-            continue
-        bound = "at most" if row.sense == "<=" else "at least"
-        reached = [_reached(side, row.unit) for side in row.sides]
-        allowed = ["-" if side is None else valued(side.limit, row.unit) for side in row.sides]
-        common = {text for text in allowed if text != "-"}
-        if len(common) == 1:
-            rows.append((f"{row.label}, {bound} {common.pop()}", *reached))
-        else:
-            rows.append((row.label, *reached))
-            rows.append((f"  allowed {bound}", *allowed))
-    columns = [
-        Column(key, tuple(row[at] for row in rows), words=not at)
-        for at, key in enumerate(("", *keys))
-    ]
+def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> Table:
+    """Value and bound of limits in each plan."""
+    columns = [words("", (row.label for row in rows))]
+    for at, key in enumerate(keys):
+        sides = [(row.sides[at], row) for row in rows]
+        texts = tuple(
+            "-"
+            if side is None
+            else f"{fmt.quantity(side.value, row.unit)} {row.sense} "
+            f"{fmt.quantity(side.limit, row.unit)}{'*' if side.binding else ''}"
+            for side, row in sides
+        )
+        columns.append(Column(key, texts))
     return _table("Limits (* binding)", columns, "limits")
-
-
-def _reached(side: LimitSide | None, unit: str) -> str:
-    if side is None:
-        return "-"
-    return f"{valued(side.value, unit)}{'*' if side.binding else ''}"
 
 
 # Storage rules side by side.
@@ -182,73 +138,65 @@ def _reached(side: LimitSide | None, unit: str) -> str:
 
 def rules(found: RulesTable) -> list[Block]:
     """A table of rules as blocks."""
-    own = found.rows[0]
+    own, measure = found.rows[0], found.measure
     text = f"no plan: {own.reason or 'none was found'}"
     if own.plan is not None and own.plan.totals is not None:
-        value = f"{valued(own.measured or 0.0, found.measure.unit)} of {found.measure.label}"
+        value = f"{fmt.quantity(own.measured or 0.0, measure.unit)} of {measure.label}"
         capex_usd = own.plan.totals.capex_usd
-        cost = "" if capex_usd is None else f", {money(capex_usd)} of capex"
-        text = f"{_storage(own.plan, most=None)}: {value}{cost}"
+        cost = "" if capex_usd is None else f", {fmt.money(capex_usd)} of capex"
+        text = f"{_storage(own.plan)}: {value}{cost}"
+    other = next((row for row in found.rows if row.settings and not row.own), own)
+    command = _command(found.problem_file, found.scenario, (*found.overrides, *other.settings))
     gaps = [row.plan.objective.gap for row in found.rows if row.plan]
     return [
-        Heading(f"{named(found)}  (storage by other rules)"),
+        Heading(f"{fmt.named(found)}  (storage by other rules)"),
         Facts((("Required", text),)),
         _rules_table(found),
-        Text((_command(found),), "Command", detail=True),
+        Text((command,), f"Command: {other.label}", detail=True),
         proof_block((proven(gaps),)),
     ]
 
 
 def _rules_table(found: RulesTable) -> Table:
-    rows, million = found.rows, found.shown_in.large[1]
+    rows, measure = found.rows, found.measure
     plans = [row.plan for row in rows]
-    jobs = [None if plan is None else plan.jobs[0] for plan in plans]
     totals = [None if plan is None else plan.totals for plan in plans]
+    jobs = [None if plan is None else plan.jobs[0] for plan in plans]
     storage = (
         f"no plan: {row.reason or 'none was found'}" if row.plan is None else _storage(row.plan)
         for row in rows
     )
+
+    def signed(share: float) -> str:
+        return fmt.relative(share, signed=True)
+
     columns = (
         words("", (f"{row.label}{' *' if row.own else ''}" for row in rows)),
         words("storage", storage),
         figures("against", (row.difference for row in rows), signed),
-        figures(f"capex, {million}", values_of(totals, lambda t: t.capex_usd), millions),
-        figures("storage kW", map(_storage_kw, plans), lambda kw: valued(kw, "")),
-        figures("GPUs in use", values_of(jobs, lambda j: j.gpus_used), 0, detail=True),
-        figures(
-            found.measure.label, (row.measured for row in rows), found.measure.unit, detail=True
-        ),
-        figures("days to train", values_of(jobs, lambda j: j.days_to_train), 1, detail=True),
-        figures("interval", values_of(jobs, lambda j: j.interval_s), duration, detail=True),
-        figures("goodput", values_of(jobs, lambda j: j.goodput), percent, detail=True),
+        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
+        figures("storage kW", values_of(plans, _storage_kw), fmt.about),
+        figures(measure.label, (row.measured for row in rows), measure.unit, detail=True),
+        figures("goodput", values_of(jobs, lambda j: j.goodput), fmt.percent, detail=True),
     )
     notes = ("* as the problem file requires",) if any(row.own for row in rows) else ()
     return Table("Plan by storage rule", columns, notes, rows="rules")
 
 
-def _stores(plan: Plan) -> list[Line]:
-    return [line for line in own_lines(plan) if line.section == "Storage"]
+def _storage_kw(plan: Plan) -> float:
+    return sum(line.it_power_kw or 0.0 for line in decided_lines(plan, "Storage"))
 
 
-def _storage_kw(plan: Plan | None) -> float | None:
-    return None if plan is None else sum(line.it_power_kw or 0.0 for line in _stores(plan))
+def _storage(plan: Plan) -> str:
+    lines = decided_lines(plan, "Storage")
+    return ", ".join(f"{line.working:,} {line.model}" for line in lines) or "no storage"
 
 
-def _storage(plan: Plan, most: int | None = 1) -> str:
-    """The largest purchases of storage, and the number of others."""
-    bought = sorted(_stores(plan), key=lambda line: -line.working)
-    bought = [line for line in bought if line.working]
-    texts = [f"{line.working:,} {line.model}" for line in bought[:most]]
-    texts += [f"+{len(bought) - len(texts)} more"] if len(bought) > len(texts) else []
-    return ", ".join(texts) or "no storage"
-
-
-def _command(found: RulesTable) -> str:
+def _command(problem: str | None, scenario: str | None, settings: Sequence[str]) -> str:
     """The command that solves a row in full."""
-    row = next((row for row in found.rows if row.settings and not row.own), found.rows[0])
-    scenario = [] if found.scenario is None else ["--scenario", found.scenario]
-    settings = [part for text in (*found.overrides, *row.settings) for part in ("--set", text)]
-    return shlex.join(["planner", "solve", found.problem_file, *scenario, *settings])
+    options = [] if scenario is None else ["--scenario", scenario]
+    options += [part for text in settings for part in ("--set", text)]
+    return shlex.join(["planner", "solve", problem or "PROBLEM.yaml", *options])
 
 
 # Near-optimal plans.
@@ -256,73 +204,50 @@ def _command(found: RulesTable) -> str:
 
 def alternatives(found: Alternatives) -> list[Block]:
     """Near-optimal plans as blocks."""
-    title = Heading(f"{found.problem}  (plans within {_tolerance(found)} of the best)")
+    within = f"{100.0 * found.within:.6g} %"
+    title = Heading(f"{found.problem}  (plans within {within} of the best)")
     if not found.alternatives:
         return [title, Text((found.message or "no plan",))]
     best, *others = found.alternatives
     job = best.plan.jobs[0]
-    work = f"{number(job.useful_gpus)} useful GPUs"
-    if job.useful_pflops is not None:
-        work = f"{number(job.useful_pflops, 1)} useful PFLOP/s"
+    name = "useful_gpus" if job.useful_pflops is None else "useful_pflops"
+    work = fmt.quantity(getattr(job, name), FIGURES[name].unit)
     facts = (
-        ("Best", f"{bought_text(best.plan)}: {work}"),
-        ("Found", f"{counted(len(others), 'other plan')} within {_tolerance(found)}"),
+        ("Best", f"{bought_text(best.plan)}: {work} of {FIGURES[name].label}"),
+        ("Found", f"{fmt.counted(len(others), 'other plan')} within {within}"),
         ("Undecided", ", ".join(found.undecided)),
     )
-    commands = tuple(filter(None, (_command_of(found, each) for each in found.alternatives)))
+    commands = tuple(
+        _command(found.problem_file, found.scenario, (*found.overrides, *each.ways[0].setting))
+        for each in found.alternatives
+    )
     assert found.bound is not None
     better = "more" if found.sense == "maximize" else "less"
-    label, bound = OBJECTIVES[found.objective].label, amount_of(found.objective, found.bound)
+    label, bound = OBJECTIVES[found.objective].label, fmt.amount_of(found.objective, found.bound)
+    proof = f"No plan has {label} of {better} than {bound}; 'behind' counts from there."
     return [
         title,
         Facts(facts),
         _plans(found),
         Text(commands, "Commands", detail=True),
-        proof_block((
-            f"No plan has {label} of {better} than {bound}; 'behind' counts from there. Least and "
-            "most are among all plans within the tolerance.",
-        )),
-    ]  # fmt: skip
-
-
-def _tolerance(found: Alternatives) -> str:
-    return f"{100.0 * found.within:.6g} %"
-
-
-def _command_of(found: Alternatives, alternative: Alternative) -> str:
-    """The command that solves a plan; empty where no problem file can ask for it."""
-    settings = next((way.setting for way in alternative.ways if way.setting is not None), None)
-    if settings is None:
-        return ""
-    scenario = [] if found.scenario is None else ["--scenario", found.scenario]
-    options = [part for text in (*found.overrides, *settings) for part in ("--set", text)]
-    return shlex.join(
-        ["planner", "solve", found.problem_file or "PROBLEM.yaml", *scenario, *options]
-    )
+        proof_block((proof,)),
+    ]
 
 
 def _plans(found: Alternatives) -> Table:
     rows = found.alternatives
     plans = [each.plan for each in rows]
-    jobs = [plan.jobs[0] for plan in plans]
     totals = [plan.totals for plan in plans]
-    flops = jobs[0].useful_pflops is not None
-    work = [job.useful_pflops if flops else job.useful_gpus for job in jobs]
-    ways = (
-        ", ".join(f"{way.label} ({way.detail})" if way.detail else way.label for way in each.ways)
-        for each in rows
-    )
-    million = found.shown_in.large[1]
+    jobs = [plan.jobs[0] for plan in plans]
+    ways = (", ".join(f"{way.label} {way.detail}".rstrip() for way in each.ways) for each in rows)
     columns = (
         figures("", range(1, len(plans) + 1), 0),
         words("buys", map(bought_text, plans)),
-        figures("useful PFLOP/s" if flops else "useful GPUs", work, 1, detail=True),
-        figures("behind", (each.shortfall for each in rows), relative),
+        figures("behind", (each.shortfall for each in rows), fmt.relative),
         figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
-        figures(f"capex {million}", values_of(totals, lambda t: t.capex_usd), millions),
-        figures(f"TCO {million}", values_of(totals, lambda t: t.tco_usd), millions, detail=True),
+        figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
+        figures("TCO", values_of(totals, lambda t: t.tco_usd), "USD", detail=True),
         figures(FIGURES["it_power_kw"].title, values_of(totals, lambda t: t.it_power_kw), 1),
-        figures("days to train", (job.days_to_train for job in jobs), 1, detail=True),
         words("extreme in", ways),
     )
-    return Table("Plans, that of solve first", columns, rows="plans", first=_FIRST_PLANS)
+    return Table("Plans, that of solve first", columns, rows="plans", first=8)

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planner.currency import amount, bare
-from planner.figures import FIGURES, RATIOS, objective_label
+from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.limits import SUPPLIES, of_group
-from planner.report import scope
-from planner.report.audience import HIDDEN_OBJECTIVE
+from planner.report import words as fmt
 from planner.report.blocks import (
     Bar,
-    Bars,
+    BarList,
     Block,
     Column,
     Facts,
@@ -27,38 +26,32 @@ from planner.report.blocks import (
     values_of,
     words,
 )
-from planner.report.restated import restated
-from planner.report.screen import show
-from planner.report.words import (
-    MW_FROM_KW,
-    NETWORKS,
-    about,
-    days,
-    duration,
-    fitted,
-    given_away,
-    listed,
-    megawatts,
-    money,
-    next_step,
-    number,
-    percent,
-    power,
-    product,
-    program_proof,
-    proof,
-    quantity,
-    results,
-    size,
-    so_many,
-    some,
-    status,
-    valued,
-    years,
+from planner.report.edition import (
+    CORE_SECTIONS,
+    HIDDEN_OBJECTIVE,
+    can_run_short,
+    complete,
+    decided_lines,
+    own_lines,
+    restated,
+    tells_ratio,
+    two_pues,
 )
-from planner.schema.layout import FabricReport, StorageOption, StorageOptions
+from planner.report.screen import show
 from planner.schema.operation import JobPlan
-from planner.schema.plan import UNDECIDED, Infeasibility, LimitReport, Line, Plan, Step, Totals
+from planner.schema.plan import (
+    UNDECIDED,
+    FabricReport,
+    Infeasibility,
+    LimitReport,
+    Line,
+    NextStep,
+    Plan,
+    Step,
+    StorageOption,
+    StorageOptions,
+    Totals,
+)
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
@@ -104,15 +97,31 @@ def headline(plan: Plan) -> str:
     return f"{name}  ({status(plan)})"
 
 
+def status(plan: Plan) -> str:
+    """The quality of a plan: faults, or its proof and the distance from the best."""
+    best, goal = fmt.STATUS_WORDS[plan.status], plan.objective
+    against = [each.text for each in plan.verdict if each.code != "search"]
+    cut = [each.text for each in plan.verdict if each.code == "search"]
+    if against:
+        unproven = [] if plan.status == "optimal" else [best]
+        faults = [*unproven, *against, *(cut if not unproven else [])]
+        return f"not to be built: {'; '.join(faults)}"
+    if cut and plan.status == "optimal":
+        return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
+    if plan.status != "optimal" or not fmt.gives_away(goal) or goal.given_away is None:
+        return best
+    side = "below" if goal.sense == "maximize" else "above"
+    value = "" if goal.best is None else f" of {fmt.amount_of(goal.name, goal.best)}"
+    return f"{fmt.gap(goal.given_away)} {side} the {best}{value}"
+
+
 # No plan.
 
 
 def no_plan(plan: Plan) -> list[Block]:
     """The reasons for no plan, as blocks."""
-    found = plan.infeasibility
-    if found is None:
-        return [Heading(headline(plan)), Text((plan.message or "",))]
-    return [Heading(headline(plan)), *_reasons(found)]
+    found, title = plan.infeasibility, Heading(headline(plan))
+    return [title, *([Text((plan.message or "",))] if found is None else _reasons(found))]
 
 
 def _reasons(found: Infeasibility) -> Iterator[Block]:
@@ -133,8 +142,8 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
         yield Text(tuple(map(_change, both.steps)), title, points=True)
         text = "each change is the smallest beside the others; another choice may be smaller in sum"
         if both.weighted is not None and both.bound is not None:
-            text = f"sum of changes, each as a share of its limit: {percent(both.weighted)}; "
-            text += f"proven lower bound {percent(both.bound)}"
+            text = f"sum of changes, each as a share of its limit: {fmt.percent(both.weighted)}; "
+            text += f"proven lower bound {fmt.percent(both.bound)}"
         yield Text((text,))
     if found.undecided:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
@@ -143,7 +152,7 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
 def _change(step: Step) -> str:
     text = step.in_words
     if step.because:
-        limits = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
+        limits = fmt.listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
         text += f"; no smaller change because of {limits}"
     if step.value is None:
         text += f": {' '.join(f'--set {setting!r}' for setting in step.settings)}"
@@ -159,7 +168,7 @@ def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) ->
     if "notes" not in parts:
         room = width() - _LABEL_WIDTH
         rows += [
-            ("" if at else "Notes", f"- {fitted(' '.join(text.split()), room)}")
+            ("" if at else "Notes", f"- {fmt.fitted(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
     rows += [("More", _more(len(notes), parts, networks=bool(plan.fabrics)))]
@@ -187,32 +196,32 @@ def _figure(name: str, value: float) -> str:
     """A figure of a plan with its unit, short enough for a tile."""
     unit, label = FIGURES[name].unit, FIGURES[name].label
     if unit == "share":
-        return percent(value, 2)
+        return fmt.percent(value, 2)
     if unit == "kW" and value >= 1e3:
         return f"{value / 1e3:,.2f} MW"
     if unit in ("USD", "s") or "USD" in unit:
-        return quantity(value, unit)
+        return fmt.quantity(value, unit)
     digits = 1 if name == "days_to_train" else 0
     return f"{value:,.{digits}f} {unit if unit not in label else ''}".rstrip()
 
 
 def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
     """The bill: every line, or a line for each section beyond GPUs and storage."""
-    lines = scope.own_lines(plan)
-    shown = results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
+    lines = own_lines(plan)
+    shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
     shown = shown._replace(digits=min(2, shown.digits))
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
-        if every or section in scope.CORE_SECTIONS:
+        if every or section in CORE_SECTIONS:
             rows += [_line(line, shown.text(line.extended_net_usd)) for line in there]
             continue
         cost = _sum([line.extended_net_usd if line.purchased else 0.0 for line in there])
         kw = _sum([line.it_power_kw for line in there])
-        count = f"{section}: {len(there)} item{'s' if len(there) > 1 else ''}"
+        count = f"{section}: {fmt.counted(len(there), 'item')}"
         yearly = sum(line.subscription_usd_per_year or 0.0 for line in there)
-        price = f"{money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
-        rows.append(("", count, price, number(kw), ""))
+        price = f"{fmt.money(yearly)}/year" if cost == 0.0 and yearly else shown.text(cost)
+        rows.append(("", count, price, fmt.number(kw), ""))
     units, items, prices, kws, leads = zip(*rows, strict=True) if rows else [()] * 5
     return Table(
         "Buy" if any(line.purchased for line in plan.lines) else "Run what is installed",
@@ -220,7 +229,7 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
             Column("", units),
             words("item", items, foot="Total"),
             Column(shown.unit, prices, foot=shown.text(totals.capex_usd)),
-            Column("IT kW", kws, foot=number(totals.it_power_kw)),
+            Column("IT kW", kws, foot=fmt.number(totals.it_power_kw)),
             words("lead time", leads),
         ),
     )
@@ -234,15 +243,15 @@ def _line(line: Line, price: str) -> tuple[str, ...]:
     elif not line.working:
         remarks.append("idle")
     if line.bulk_tb:
-        remarks.append(f"{about(line.bulk_tb)} TB of bulk data")
+        remarks.append(f"{fmt.about(line.bulk_tb)} TB of bulk data")
     if line.installed:
         remarks.append(f"{min(line.installed, line.quantity):,} installed")
     if line.idle and line.working:
         remarks.append(f"{line.idle:,} idle")
     units = "" if line.section == "Services" else f"{line.quantity or line.spares:,}"
-    name = product(line) + (f" ({', '.join(remarks)})" if remarks else "")
+    name = fmt.product(line) + (f" ({', '.join(remarks)})" if remarks else "")
     paid = price if line.purchased or line.section == "Components" else "-"
-    return units, name, paid, number(line.it_power_kw), line.lead_time or ""
+    return units, name, paid, fmt.number(line.it_power_kw), line.lead_time or ""
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
@@ -250,16 +259,16 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def limit_bars(plan: Plan, most: int) -> Bars:
+def limit_bars(plan: Plan, most: int) -> BarList:
     """The limits as bars: all binding ones, then the nearest."""
-    there = [limit for limit in plan.limits if scope.can_run_short(limit)]
+    there = [limit for limit in plan.limits if can_run_short(limit)]
     ordered = sorted(there, key=lambda one: (not one.binding, -used_share(one)))
     most = max(most, sum(limit.binding for limit in there))
     bars = [
         Bar(limit.label, used_share(limit), reached(limit), limit.binding, binding_text(limit))
         for limit in ordered[:most]
     ]
-    return Bars("Limits", tuple(bars))
+    return BarList("Limits", tuple(bars))
 
 
 def used_share(limit: LimitReport) -> float:
@@ -277,15 +286,16 @@ def binding_text(limit: LimitReport) -> str:
 
 def reached(limit: LimitReport) -> str:
     """The value of a limit beside what is allowed, the unit once."""
-    value, bound = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
-    if limit.unit == "kW" and max(limit.value, limit.limit) > MW_FROM_KW:
-        value, bound = megawatts(limit.value), megawatts(limit.limit)
-    amount, _, unit = value.partition(" ")
-    if limit.exact:
-        return f"{value}, exactly {bound.removesuffix(f' {unit}')}"
-    if limit.sense == ">=":
-        return f"{value}, at least {bound.removesuffix(f' {unit}')}"
-    return f"{amount if bound.endswith(f' {unit}') else value} of {bound}"
+    unit = limit.unit
+    if unit == "kW" and max(limit.value, limit.limit) > fmt.MW_FROM_KW:
+        value, bound = (fmt.plain(each / 1000.0, "MW") for each in (limit.value, limit.limit))
+    else:
+        value, bound = fmt.quantity(limit.value, unit), fmt.quantity(limit.limit, unit)
+    amount_text, _, unit = value.partition(" ")
+    if limit.exact or limit.sense == ">=":
+        how = "exactly" if limit.exact else "at least"
+        return f"{value}, {how} {bound.removesuffix(f' {unit}')}"
+    return f"{amount_text if bound.endswith(f' {unit}') else value} of {bound}"
 
 
 def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -298,16 +308,18 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
     if found is not None:
         *first, last = [_units(option) for option in found.options]
         text = f"{', '.join(first)} or {last}" if first else last
-        yield "Storage", f"{text}{_near(plan, found)}; {storage_decided(plan, found)}"
+        if plan.objective.unit != "USD":
+            text += f" within {fmt.percent(found.within)} of the best"
+        yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
-    yield "Next step", next_step(plan, step) if step is not None and step.needs else ""
-    models = {line.sku: product(line) for line in plan.lines}
-    idle = [so_many(each.units, models[each.sku]) for each in plan.idle]
-    yield "Idle", f"{listed(idle)}, owned, will stand idle" if idle else ""
+    yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
+    models = {line.sku: fmt.product(line) for line in plan.lines}
+    idle = [fmt.so_many(each.units, models[each.sku]) for each in plan.idle]
+    yield "Idle", f"{fmt.listed(idle)}, owned, will stand idle" if idle else ""
     excluded = [*plan.not_counted]
     if job.repair is None:
         excluded = [part for part in excluded if part != "spares"] + ["repair and spares"]
-    yield "Excluded", listed(excluded)
+    yield "Excluded", fmt.listed(excluded)
 
 
 def question_text(plan: Plan, job: JobPlan) -> str:
@@ -320,42 +332,34 @@ def question_text(plan: Plan, job: JobPlan) -> str:
         for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{goal.sense} {objective_label(goal.name)}" + (f", job {job.name}" if job.name else "")
-    text += f", with {listed(floors)}" if floors else ""
-    return text + (f", within {listed(within)}" if within else "")
+    text += f", with {fmt.listed(floors)}" if floors else ""
+    return text + (f", within {fmt.listed(within)}" if within else "")
 
 
 def of_limit(limit: LimitReport) -> str:
-    """A limit with its label where its unit leaves that open."""
-    value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
-    if limit.name in ("facility_power", "racks", "capex"):
-        return value + (" facility power" if limit.name == "facility_power" else "")
-    if limit.name == "max_days_to_train":
-        return f"training in {value}"
-    label = limit.label.removesuffix(", known part")  # of the plan, not of the problem
-    text = f"{value} of {label}"
-    if limit.unit in label.split():  # GPUs in use, useful GPUs
-        text = f"{value.removesuffix(limit.unit)}{label}"
-    return f"{'at least ' if limit.sense == '>=' else ''}{text}"
+    """A limit that people set, with its label."""
+    value, label = fmt.quantity(limit.limit, limit.unit), limit.label.removesuffix(", known part")
+    value = value.removesuffix(f" {limit.unit}") if limit.unit in label.split() else value
+    return f"{'at least ' if limit.sense == '>=' else ''}{value} {label}"
 
 
 def _cost(plan: Plan, totals: Totals) -> str:
     if totals.capex_usd is None:
         return ""
-    text = f"capex {money(totals.capex_usd)}"
+    text = f"capex {fmt.money(totals.capex_usd)}"
     if totals.tco_usd is not None and plan.site.years is not None:
-        text += f", opex {money(totals.opex_usd_per_year)}/year"
-        text += f", TCO {money(totals.tco_usd)} ({years(plan.site.years)})"
+        text += f", opex {fmt.money(totals.opex_usd_per_year)}/year"
+        text += f", TCO {fmt.money(totals.tco_usd)} ({fmt.years(plan.site.years)})"
     each = (
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
-    code = plan.shown_in.code
     ratios = [
-        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} {code} per {unit}"
+        f"{usd:.3g} {plan.shown_in.code} per {unit}"
         for name, usd, unit in each
-        if usd is not None and scope.tells_ratio(plan, name)
+        if usd is not None and tells_ratio(plan, name)
     ]
-    lead = [f"longest lead time {days(d)}"] if (d := totals.lead_time_days) else []
+    lead = [f"longest lead time {fmt.days(d)}"] if (d := totals.lead_time_days) else []
     return "; ".join([text, *filter(None, [", ".join(ratios)]), *lead])
 
 
@@ -363,34 +367,35 @@ def _power(plan: Plan, totals: Totals) -> str:
     text = "not known in full"
     if totals.facility_power_kw is not None:
         pue = f"PUE {plan.site.pue:g}"
-        if scope.two_pues(plan):
+        if two_pues(plan):
             pue += f" air, {plan.site.pue_liquid:g} liquid"
-        text = f"{power(round(totals.facility_power_kw))} ({pue})"
+        text = f"{fmt.quantity(round(totals.facility_power_kw), 'kW')} ({pue})"
     if totals.it_power_kw is not None and totals.facility_power_kw is not None:
-        text += f", {power(round(totals.it_power_kw))} IT load"
+        text += f", {fmt.quantity(round(totals.it_power_kw), 'kW')} IT load"
         typical = totals.typical_power_kw
         if typical is not None and typical != totals.it_power_kw:
-            text += f", {power(round(typical))} typical"
+            text += f", {fmt.quantity(round(typical), 'kW')} typical"
     return text + (f"; {totals.racks:,} racks" if totals.racks is not None else "")
 
 
 def _checkpoint(plan: Plan, job: JobPlan) -> str:
     """Size and interval, and the requirement on any storage."""
-    text = f"{size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    text = f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
         kind = "system" if job.repair.unit == "system" else "tray"
-        text += f"; {job.repair.spares:,} hot spare {kind}{'s' if job.repair.spares > 1 else ''}"
+        text += f"; {fmt.counted(job.repair.spares, f'hot spare {kind}')}"
     found = plan.storage_options
     if found is not None:
-        return f"{text}; {_needed(plan, found)}"
-    wait = "GPUs wait" if job.mode == "sync" else "drains in"
-    busy_s = job.stall_s if job.mode == "sync" else job.drain_s
-    return f"{text}; {about(job.delivered_write_gb_per_s)} GB/s write, {wait} {duration(busy_s)}"
+        return f"{text}; {_needed(found)}"
+    busy = f"GPUs wait {fmt.duration(job.stall_s)}"
+    if job.mode == "async":
+        busy = f"drains in {fmt.duration(job.drain_s)}"
+    return f"{text}; {fmt.about(job.delivered_write_gb_per_s)} GB/s write, {busy}"
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
     """Idle installed units with the reason, and with ``fix`` what would use them."""
-    models = {line.sku: product(line) for line in plan.lines}
+    models = {line.sku: fmt.product(line) for line in plan.lines}
     return [
         f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
         + (f"; {each.fix}" if fix and each.fix else "")
@@ -400,65 +405,75 @@ def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
 
 def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
     """The option that shows more, with its choices."""
-    options = {
+    remarks = {
         "lines": "lines (the bill)",
         "run": "run (operation)",
-        "network": "network" if networks else "",
-        "notes": f"notes (all {notes})" if notes else "",
-        "proof": "proof",
+        "notes": f"notes (all {notes})",
     }
-    left = [text for part, text in options.items() if text and part not in parts]
+    none = {"network": not networks, "notes": not notes}
+    left = [remarks.get(p, p) for p in PARTS if p not in parts and not none.get(p)]
     return f"--show {', '.join(left)}" if left else ""
 
 
 def bought_text(plan: Plan) -> str:
     """The GPU systems and the storage of a plan."""
-    return ", ".join(f"{line.working:,} × {line.model}" for line in scope.decided_lines(plan))
+    return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
+
+
+def given_away(plan: Plan) -> str:
+    """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
+    goal = plan.objective
+    if not fmt.gives_away(goal) or goal.given_away is None:
+        return ""
+    less = "less" if goal.sense == "maximize" else "more"
+    text = f"within tolerance: {fmt.gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
+    capex = None if plan.totals is None else plan.totals.capex_usd
+    if goal.best_capex_usd is not None and capex is not None:
+        saved = goal.best_capex_usd - capex
+        text += f" saves {fmt.money(saved)}" if saved >= 0 else f" costs {fmt.money(-saved)} more"
+    return f"{text}; `objective.indifference: 0` takes none"
+
+
+def _next_step(plan: Plan, step: NextStep) -> str:
+    """The next useful number of GPU systems: its gain and its needs."""
+    goal = plan.objective
+    models = {line.sku: fmt.product(line) for line in plan.lines}
+    gain = step.value - (goal.value or 0.0)
+    more = fmt.money(gain) if goal.unit == "USD" else f"{gain:+,.3g} {goal.unit}"
+    needs = [
+        fmt.quantity(need.value, need.unit) + ("" if need.unit == "racks" else f" {need.label}")
+        for need in step.needs
+    ]
+    return f"+{step.systems:,} {models[step.sku]}: {more}, needs {fmt.listed(needs)}"
 
 
 # Storage alternatives.
 
 
-def _needed(plan: Plan, found: StorageOptions) -> str:
+def _needed(found: StorageOptions) -> str:
     """The bandwidth and capacity required of any storage."""
-    kinds = {"rule_write": "write", "rule_read": "read"}
-    rule = [
-        f"{about(limit.limit)} GB/s of {kinds[limit.name]}"
-        for limit in plan.limits
-        if limit.name in kinds and limit.limit > 0.0
-    ]
-    nameplate = f", by its rule {listed(rule)} of nameplate" if rule else ""
     writes = [option.write_needed_gb_per_s for option in found.options]
-    write = " to ".join(dict.fromkeys((about(min(writes)), about(max(writes)))))
-    read = f", {about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
-    return f"needs {write} GB/s of write{read}{nameplate}, {about(found.usable_tb)} TB"
-
-
-def _near(plan: Plan, found: StorageOptions) -> str:
-    """The tolerance of the options; of an objective of money alone there is none."""
-    if plan.objective.name in RATIOS:
-        return f" within {percent(found.within)} of the work"
-    return "" if plan.objective.unit == "USD" else f" within {percent(found.within)} of the best"
+    write = " to ".join(dict.fromkeys((fmt.about(min(writes)), fmt.about(max(writes)))))
+    read = f", {fmt.about(found.read_gb_per_s)} GB/s of read" if found.read_gb_per_s else ""
+    return f"needs {write} GB/s of write{read}, {fmt.about(found.usable_tb)} TB"
 
 
 def _units(option: StorageOption) -> str:
     """An option as units with their models."""
-    parts = listed([so_many(item.units, item.model) for item in option.items])
-    if option.fewer_systems == 0:
-        return parts
-    systems = "system" if option.fewer_systems == 1 else "systems"
-    return f"{parts} (beside {option.fewer_systems} GPU {systems} less)"
+    parts = fmt.listed([fmt.so_many(item.units, item.model) for item in option.items])
+    less = option.fewer_systems
+    return f"{parts} (beside {fmt.counted(less, 'GPU system')} less)" if less else parts
 
 
-def storage_decided(plan: Plan, found: StorageOptions) -> str:
+def storage_decided(found: StorageOptions) -> str:
     """The choice of storage, or the quote that decides it."""
     if len({frozenset(item.vendor for item in each.items) for each in found.options}) == 1:
-        return f"no other vendor's storage fits these GPU systems{_near(plan, found)}"
+        return "no other vendor's storage fits these GPU systems"
     if found.choice is not None:
         return f"{found.choice} is the cheapest over the whole range of prices"
     if not found.settled_by:
         two = [" and ".join(item.model for item in option.items) for option in found.options[:2]]
-        return f"price-sensitive: request quotes of {listed(two)}, no single one decides"
+        return f"price-sensitive: request quotes of {fmt.listed(two)}, no single one decides"
     known = {item.sku: (option, item) for option in found.options for item in option.items}
     option, item = known[found.settled_by[0]]
     price = f"list {bare(item.unit_list_usd)}, "
@@ -479,26 +494,19 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     pairs = list(zip(found.options, single, strict=True))
     columns = (
         words("option", names),
-        figures("at list", (each.list_usd for each in found.options), money),
-        figures("everything else", (each.beside_usd for each in found.options), _beside),
+        figures("at list", (each.list_usd for each in found.options), fmt.money),
         figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
-        figures("break-even", (each.even_usd if one else None for each, one in pairs), bare),
-        figures("break-even, worst case", (e.sure_usd if o else None for e, o in pairs), bare),
+        figures("break-even", (e.sure_usd if o else None for e, o in pairs), bare),
     )
-    counted = "purchase price"
+    money_of = "purchase price"
     if found.counted != "purchase" and plan.site.years is not None:
-        counted = f"purchase, support and subscriptions over {years(plan.site.years)}"
+        money_of = f"purchase, support and subscriptions over {fmt.years(plan.site.years)}"
     notes = (
-        f"* in the plan; {_needed(plan, found)}; money: {counted}",
-        storage_decided(plan, found),
-        "break-even: unit price at which it is the cheapest with the others at list; worst case: "
-        "at every price of the others",
+        f"* in the plan; {_needed(found)}; money: {money_of}",
+        storage_decided(found),
+        "break-even: unit price at which it is the cheapest at every price of the others",
     )
     yield Table("Storage alternatives", columns, notes, detail=detail)
-
-
-def _beside(usd: float) -> str:
-    return f"{'+' if usd > 0 else '-'}{money(abs(usd))}" if abs(usd) >= 0.5 else "="
 
 
 # Further parts.
@@ -512,11 +520,6 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
     elif name == "run":
         yield Facts(tuple(_ways(plan, plan.jobs[0])), "Operation")
         yield _operation(plan.jobs[0])
-        binding = [limit for limit in plan.limits if limit.binding]
-        sources = [f" ({limit.source})" if limit.source else "" for limit in binding]
-        pairs = zip(binding, sources, strict=True)
-        rows = tuple((limit.label, f"{reached(limit)}{source}") for limit, source in pairs)
-        yield Facts(rows or (("", "none"),), "Binding limits")
     elif name == "network":
         yield Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")
     elif name == "notes":
@@ -534,10 +537,9 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
 
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
     """Yield shares of capex, power, heat, running cost and lead time."""
-    yield "Tolerance", given_away(plan)
-    if scope.complete(plan) and totals.capex_usd:
+    if complete(plan) and totals.capex_usd:
         shares = [
-            f"{section.lower()} {percent(usd / totals.capex_usd)}"
+            f"{section.lower()} {fmt.percent(usd / totals.capex_usd)}"
             for section, usd in totals.capex_by_section_usd.items()
             if usd / totals.capex_usd >= _LEAST_SHARE
         ]
@@ -551,15 +553,12 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
             ("subscriptions", totals.subscriptions_usd_per_year),
             ("colocation", totals.colocation_usd_per_year),
         ]
-        text = ", ".join(f"{name} {money(usd)}" for name, usd in parts if usd)
-        yield "Opex", f"{money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
-        rate = plan.site.discount_rate
-        discounted = f", discounted at {100 * rate:g} % a year" if rate else ""
-        yield "TCO", f"{money(totals.tco_usd)} over {years(plan.site.years)}{discounted}"
+        text = ", ".join(f"{name} {fmt.money(usd)}" for name, usd in parts if usd)
+        yield "Opex", f"{fmt.money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
     if totals.lead_time_days:
-        names = {line.sku: product(line) for line in plan.lines}
-        text = some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
-        yield "Lead time", f"{days(totals.lead_time_days)}" + (f": {text}" if text else "")
+        names = {line.sku: fmt.product(line) for line in plan.lines}
+        text = fmt.some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
+        yield "Lead time", f"{fmt.days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
 def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
@@ -570,23 +569,23 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         text = f"{models.get(way.gpu_type, way.gpu_type)}: {way.precision}"
         if way.gpu_cap < 1.0:
             text += f", GPUs capped at {100.0 * way.gpu_cap:.4g} % of their power"
-            text += f", {percent(way.throughput)} of the rate ({way.curve})"
+            text += f", {fmt.percent(way.throughput)} of the rate ({way.curve})"
         if way.tensor is not None:
             text += f", tensor {way.tensor} x pipeline {way.pipeline}"
-            text += f" x context {way.context}" if way.context > 1 else ""
-            text += f" x experts {way.experts}" if way.experts > 1 else ""
         yield "Set point", text
         if way.rate_tflops is not None:
             source = way.rate_note if way.rate_source == "assumed" else way.rate_source
             yield "Rate", f"{way.rate_tflops:,.0f} TFLOP/s per GPU at full power ({source})"
     if (local := job.local) is not None:
         every = "each" if local.every == 1 else f"one in {local.every}"
-        text = f"on local drives after {duration(local.drain_s)}; {every} checkpoint to storage, "
-        text += f"for {percent(local.remote_share)} of interruptions"
+        text = (
+            f"on local drives after {fmt.duration(local.drain_s)}; {every} checkpoint to storage, "
+        )
+        text += f"for {fmt.percent(local.remote_share)} of interruptions"
         yield "Local level", text
 
 
-_UNTOLD = {"young_s", "daly_s", "exact_s", "goodput_first_order", "goodput_understated", "tokens"}
+_UNTOLD = {"goodput_understated", "tokens"}
 
 
 def _operation(job: JobPlan) -> Table:
@@ -603,7 +602,7 @@ def _operation(job: JobPlan) -> Table:
         "",
         (
             words("figure", (figure.label for figure, _ in rows)),
-            figures("value", rows, lambda row: valued(row[1], row[0].unit)),
+            figures("value", rows, lambda row: fmt.quantity(row[1], row[0].unit)),
             words("", (figure.note for figure, _ in rows)),
         ),
     )
@@ -612,26 +611,30 @@ def _operation(job: JobPlan) -> Table:
 def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
     """A fabric with its switches by tier, oversubscription and used ports."""
     model = next((line.model for line in plan.lines if line.sku == fabric.switch_sku), "")
-    model = model or fabric.switch_sku
-    planes = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
-    tiers = (
-        (fabric.leaf_switches, "leaf"),
-        (fabric.spine_switches, "spine"),
-        (fabric.core_switches, "core"),
-    )
-    switches = " + ".join(f"{count:,} {name}" for count, name in tiers if count)
-    if fabric.tiers > 1:
-        shape = f"{fabric.tiers} tiers, {switches} {model}, {fabric.oversubscription:g}:1"
-    else:
-        shape = f"{fabric.leaf_switches:,} {model}"
-    full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
-    return NETWORKS[fabric.network], f"{planes}{shape}{full}"
+    counts = [(getattr(fabric, f"{tier}_switches"), tier) for tier in ("leaf", "spine", "core")]
+    switches = " + ".join(f"{count:,} {tier}" for count, tier in counts if count)
+    text = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
+    text += f"{fmt.counted(fabric.tiers, 'tier')}, {switches} {model or fabric.switch_sku}"
+    text += f", {fabric.oversubscription:g}:1" if fabric.tiers > 1 else ""
+    full = f", {fmt.percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
+    return fmt.NETWORKS[fabric.network], text + full
+
+
+_SOLVERS = {"highs": "HiGHS", "cbc": "CBC"}
 
 
 def _proof(plan: Plan) -> Iterator[str]:
-    made = plan.provenance
-    solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
-    by = f"{solver}, {made.iterations} solves" if made.iterations else "by enumeration"
+    """Yield the bound by search and that by the integer program."""
+    made, goal = plan.provenance, plan.objective
+    by = "by enumeration"
+    if made.iterations:
+        by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
-    yield f"{proof(plan.objective)}; {by}{seconds}; verified by independent arithmetic"
-    yield program_proof(plan.objective)
+    yield f"{fmt.proof(goal)}; {by}{seconds}; verified by independent arithmetic"
+    yield given_away(plan)
+    if (found := goal.program) is not None:
+        bound = (
+            "no bound" if found.bound is None else f"bound {fmt.amount_of(goal.name, found.bound)}"
+        )
+        size_of = f"{found.variables:,} variables, {found.rows:,} rows"
+        yield f"integer program (PuLP, {_SOLVERS[found.solver]}; {size_of}): {bound}"

@@ -1,30 +1,23 @@
-"""Sizing: checkpoint, intervals, demand of the job and of vendor rules, appliances for each."""
+"""Sizing: checkpoint, intervals, demand of the job and of vendor rules, appliances."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.currency import currency_among
 from planner.report.blocks import (
     Block,
     Facts,
     Heading,
     Table,
-    Text,
     figures,
     notes_block,
     values_of,
     words,
 )
-from planner.report.words import duration, money, number, percent, size, some
+from planner.report.words import duration, number, percent, significant
 from planner.schema.operation import ApplianceRow, ModeReport, RuleRow, SizeReport
 
-_POLICIES = {
-    "optimal": "optimal within the bounds of the problem",
-    "fixed": "as set",
-}
 _FAMILIES = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
-_MOST_CHOICES = 3
 
 
 def view(report: SizeReport) -> list[Block]:
@@ -39,15 +32,15 @@ def view(report: SizeReport) -> list[Block]:
         Heading(f"{report.problem}  (sizing only, no optimisation)"),
         Facts(tuple(_facts(report))),
         _rules(report),
+        _appliances(report),
         Facts(tuple(_details(report)), "Basis", detail=True),
         *(_intervals(mode) for mode in report.modes),
-        *_appliances(report),
         notes_block((*report.notes, bases)),
     ]
 
 
-def _paid(report: SizeReport, row: ApplianceRow) -> str:
-    return money(None if row.net_usd is None else report.currency.of(row.net_usd))
+def _chosen(report: SizeReport) -> RuleRow:
+    return next((rule for rule in report.rules if rule.chosen), report.rules[0])
 
 
 def _fitting(rule: RuleRow) -> list[ApplianceRow]:
@@ -59,11 +52,11 @@ def _fitting(rule: RuleRow) -> list[ApplianceRow]:
 def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     held, saved, mode = report.cluster, report.checkpoint, report.modes[0]
     row = next((row for row in mode.rows if row.by_policy), mode.rows[0])
-    own = next((rule for rule in report.rules if rule.chosen), report.rules[0])
+    own = _chosen(report)
     by_need = own.group == "demand_law"
     text = f"{held.gpus:,} GPUs in {held.systems:,} {held.name}: an interruption every "
     yield "Cluster", text + duration(held.mtti_s)
-    text = f"{size(saved.size_gb)} every {duration(mode.interval_s)}; "
+    text = f"{significant(saved.size_gb, 'GB')} every {duration(mode.interval_s)}; "
     place = "on flash" if saved.bulk_needed_tb else "with the data set"
     yield "Checkpoint", f"{text}{number(saved.capacity_needed_tb)} TB usable {place}"
     if by_need:
@@ -89,8 +82,6 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
     runs = row.running if by_need else own.running
     if runs is not None:
         yield "Goodput", f"{percent(runs.goodput_share, 2)} with just that bandwidth"
-    fits = [f"{row.units:,} {row.name} ({_paid(report, row)})" for row in _fitting(own)]
-    yield "Storage", some(fits, _MOST_CHOICES)
 
 
 def _rate(gb_per_s: float | None) -> str:
@@ -106,7 +97,7 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     text = f"{held.writing_systems:,} systems write (at most {held.client_write_gb_per_s:,.0f} "
     text += f"GB/s), {held.systems:,} read (at most {held.client_read_gb_per_s:,.0f} GB/s)"
     yield "Clients", text
-    yield "Checkpoint", f"{size(saved.size_gb)}: {saved.size_reason}"
+    yield "Checkpoint", f"{significant(saved.size_gb, 'GB')}: {saved.size_reason}"
     parts = f"data set {number(saved.dataset_tb)}, checkpoints {number(saved.checkpoints_tb)}"
     parts += f", exports {number(saved.exports_tb)}" if saved.exports_tb else ""
     needed, fill = number(saved.capacity_needed_tb), percent(saved.fill_limit_share, 0)
@@ -124,61 +115,43 @@ def _intervals(mode: ModeReport) -> Table:
         figures("write GB/s", (_rate(row.write_gb_per_s) for row in rows), str),
         figures("MB/s per GPU", (row.write_mb_per_s_per_gpu for row in rows), _rate),
         figures("TB a day", (row.write_volume_tb_per_day for row in rows), 0),
-        figures("stall", values_of(runs, lambda r: r.stall_s), duration),
         figures("drain", values_of(runs, lambda r: r.drain_s), duration),
         figures("stalled" if is_sync else "overlap", share, percent),
         figures("goodput", values_of(runs, lambda r: r.goodput_share), lambda v: percent(v, 2)),
     )
     kind, busy = ("Synchronous", "stalled") if is_sync else ("Asynchronous", "draining")
     title = f"{kind} checkpoints, at most {100 * mode.limit_share:g} % of the interval {busy}"
-    note = f"* {duration(mode.interval_s)}: {_POLICIES[mode.policy]}"
+    note = "* as set" if mode.policy == "fixed" else "* optimal within the bounds of the problem"
     return Table(title, columns, (note,), detail=True)
 
 
-def _rule_name(rule: RuleRow) -> str:
-    name = f"{_FAMILIES.get(rule.group, '')} {rule.rule}".strip()
-    return name + (" *" if rule.chosen else "")
-
-
 def _rules(report: SizeReport) -> Table:
+    """Demand of the job and of vendors' rules, each with the appliance of least power."""
     rows = report.rules
     runs = [rule.running for rule in rows]
+    names = (f"{_FAMILIES.get(r.group, '')} {r.rule}{' *' if r.chosen else ''}" for r in rows)
+    best = [next(iter(_fitting(rule)), None) for rule in rows]
     columns = (
-        words("rule", map(_rule_name, rows)),
+        words("rule", (name.strip() for name in names)),
         figures("read GB/s", (_rate(rule.read_gb_per_s) for rule in rows), str),
         figures("write GB/s", (_rate(rule.write_gb_per_s) for rule in rows), str),
         figures("goodput", values_of(runs, lambda r: r.goodput_share), lambda v: percent(v, 2)),
-        figures("drain", values_of(runs, lambda r: r.drain_s), duration),
-        figures("interval", (rule.interval_s for rule in rows), duration, detail=True),
-        figures("overlap", values_of(runs, lambda r: r.overlap_share), percent, detail=True),
+        words("least power", (f"{b.units:,} {b.name}" if b else "not possible" for b in best)),
     )
     return Table("Demand by rule", columns, ("* the rule of this problem",))
 
 
-def _appliances(report: SizeReport) -> Iterator[Block]:
-    """Yield the appliances that meet each rule, and those that cannot."""
-    rows = [(rule, row) for rule in report.rules for row in _fitting(rule)]
-    prices = [None if r.net_usd is None else report.currency.of(r.net_usd) for _, r in rows]
+def _appliances(report: SizeReport) -> Table:
+    """The appliances that meet the problem's own rule."""
+    rows = _fitting(_chosen(report))
+    prices = (None if r.net_usd is None else report.currency.of(r.net_usd) for r in rows)
     columns = (
-        words("rule", (_rule_name(rule) for rule, _ in rows)),
-        figures("units", (row.units for _, row in rows), 0),
-        words("appliance", (row.name for _, row in rows)),
-        figures("kW", (row.it_power_kw for _, row in rows), 1),
-        figures("racks", (row.racks for _, row in rows), 0),
-        figures(f"net, {currency_among(prices).code}", prices, money),
-        figures("GPUs", (row.power_equivalent_gpus for _, row in rows), 0),
-        words("binding", (row.decided_by for _, row in rows)),
+        figures("units", (row.units for row in rows), 0),
+        words("appliance", (row.name for row in rows)),
+        figures("kW", (row.it_power_kw for row in rows), 1),
+        figures("racks", (row.racks for row in rows), 0),
+        figures("net price", prices, "USD"),
+        words("binding", (row.decided_by for row in rows)),
     )
-    held = report.cluster
-    note = (
-        "The item of each storage family that draws least, alone; capacity and restore time hold "
-        f"under every rule. 'GPUs': as many of {held.name} draw the same power."
-    )
-    yield Table("Appliances by rule", columns, (note,), detail=True)
-    failing = tuple(
-        f"{_rule_name(rule)}: {row.family_name}, {row.reason}"
-        for rule in report.rules
-        for row in rule.appliances
-        if row.best_of_family and row.units is None
-    )
-    yield Text(failing, "Not possible", points=True, detail=True)
+    note = "the item of each storage family that draws least, alone"
+    return Table("Appliances", columns, (note,), first=4, rows="appliances")

@@ -1,33 +1,31 @@
-"""A sweep: where the plan changes along one input, a map of two, scenarios of more."""
+"""A sweep: where the plan changes along one input, a map of two, scenarios of more; the page with
+sliders.
+
+The page needs no network: it holds the rows, its script and its style, and its policy allows
+nothing else. Every position of its sliders is a scenario that was solved; nothing is interpolated.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
 from itertools import groupby
 from numbers import Real
 from typing import Any, NamedTuple
 
-from planner.figures import FIGURES, capital
+from planner.errors import Finding, InputError
+from planner.figures import FIGURES, capital, objective_label
+from planner.report import words as fmt
 from planner.report.blocks import (
+    Axis,
     Block,
+    Chart,
     Column,
     Facts,
     Heading,
-    Table,
-    Text,
-    figures,
-    notes_block,
-    proof_block,
-    words,
-)
-from planner.report.charts.model import (
-    ROW_MIDDLE,
-    Axis,
-    Bars,
-    Chart,
     HeatMap,
     Layer,
     Line,
@@ -36,30 +34,15 @@ from planner.report.charts.model import (
     Points,
     Reference,
     ShadedRange,
-    bound_band,
+    Table,
+    Text,
+    figures,
     is_wide,
+    notes_block,
+    proof_block,
     proven,
     sized_axis,
-)
-from planner.report.words import (
-    STATUS_WORDS,
-    Scale,
-    amount,
-    as_it_stands,
-    counted,
-    ended,
-    exact_amount,
-    goal,
-    headed,
-    listed,
-    named,
-    percent,
-    plain,
-    results,
-    scale,
-    short,
-    some,
-    units,
+    words,
 )
 from planner.schema.analysis import PLANNED, VARIED, Sweep
 from planner.schema.analysis import Column as Input
@@ -67,28 +50,14 @@ from planner.schema.analysis import Column as Input
 Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""
 
-MOST_ROWS, _FIRST_ROWS = 20, 12
-_MOST_INPUTS, _INPUT_WIDTH, _FEW_VALUES = 3, 18, 6
-_MOST_POINTS, _MOST_BARS, _MOST_SIDE, _MOST_CELLS = 1_500, 20, 200, 20_000
-_FEW_ACROSS, _FEW_UP, _MOST_TICKS = 9, 14, 8
+_MOST_INPUTS, _FIRST_ROWS, _MOST_ROWS = 3, 12, 20
 _GAP = (
     "a row is solved to the gap asked for; solve the one to buy by itself, which takes the "
     "cheapest plan within objective.indifference"
 )
-_NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?[A-Z]{3}|[kM]?W|[TP]B|GB/s|s|min|h|days?|%)(?!\w))?")
 
 
 # Rows, by the columns of the record.
-
-
-class Stretch(NamedTuple):
-    """Neighbouring values of an input with one plan or none, from row ``first`` to ``last``."""
-
-    first: int
-    last: int
-    rows: int
-    status: str
-    reason: str = ""
 
 
 def cell(rows: Rows, name: str, place: int) -> Any:
@@ -105,78 +74,71 @@ def length(rows: Rows) -> int:
 
 def varied(study: Sweep, rows: Rows) -> list[Input]:
     """The scenarios' names, if any, and inputs of more than one value, or all where none is."""
-    names = [
-        column for column in study.columns if column.name == "name" and any(rows.get("name", ()))
-    ]
+    names = [c for c in study.columns if c.name == "name" and any(rows.get("name", ()))]
     inputs = [column for column in study.columns if column.kind == "input"]
-    count = length(rows)
-    moving = [c for c in inputs if len({cell(rows, c.name, at) for at in range(count)}) > 1]
+    moving = [c for c in inputs if len(set(map(str, rows.get(c.name, ())))) > 1]
     return [*names, *(moving or inputs)]
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a number; True and False are none."""
+def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def numeric(rows: Rows, column: Input) -> bool:
+def _numeric(rows: Rows, column: Input) -> bool:
     """Whether every value of an input is a number."""
-    count = len(rows.get(column.name, ()))
-    return count > 0 and all(is_number(cell(rows, column.name, at)) for at in range(count))
+    values = rows.get(column.name, ())
+    return len(values) > 0 and all(_is_number(v) and v == v for v in values)
 
 
-def write_value(value: Any) -> str:
-    """The value of an input that is not a number everywhere."""
-    if value is None or value != value:
-        return "-"
-    return plain(float(value)) if is_number(value) else str(value)
+def _texts(rows: Rows, column: Input) -> tuple[list[str], str]:
+    """The values of an input as texts, and their unit."""
+    values = [cell(rows, column.name, at) for at in range(length(rows))]
+    if _numeric(rows, column):
+        written = fmt.scale(values, column.unit)
+        return [written.text(value) for value in values], written.unit
+    return [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values], ""
+
+
+def _where(rows: Rows, inputs: Sequence[Input], place: int) -> str:
+    """The values of inputs in a row."""
+    found = []
+    for column in inputs[:_MOST_INPUTS]:
+        value = cell(rows, column.name, place)
+        text = str(value or "-")
+        if _is_number(value):
+            text = fmt.scale([value], column.unit).with_unit(value)
+        found.append(f"{fmt.short(column.label, 40)} {fmt.short(text, 40)}")
+    return ", ".join(found)
 
 
 def bought(study: Sweep, rows: Rows, place: int) -> str:
     """The purchase of a row."""
     columns = [column for column in study.columns if column.kind == "count"]
     counts = {column.name: cell(rows, column.name, place) or 0 for column in columns}
-    return units(counts, {column.name: column.label for column in columns})
+    return fmt.units(counts, {column.name: column.label for column in columns})
+
+
+class Stretch(NamedTuple):
+    """Neighbouring values of an input with one plan or none, from row ``first`` to ``last``."""
+
+    first: int
+    last: int
+    rows: int
 
 
 def stretches(study: Sweep, rows: Rows, over: Input) -> list[Stretch]:
     """Stretches of one input of numbers with the same purchase, GPUs in use and status."""
     names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
-    values = rows[over.name]
-    found: list[tuple[object, list[int]]] = []
-    for place in sorted(range(length(rows)), key=lambda row: values[row]):
-        status = str(cell(rows, "status", place))
-        plan = tuple(cell(rows, name, place) or 0 for name in names) if status in PLANNED else ()
-        if not found or found[-1][0] != (status, plan):
-            found.append(((status, plan), []))
-        found[-1][1].append(place)
-    return [
-        Stretch(
-            places[0],
-            places[-1],
-            len(places),
-            str(cell(rows, "status", places[0])),
-            next((text for text, _ in reasons(rows, places)), ""),
-        )
-        for _, places in found
-    ]
 
+    def plan(place: int) -> tuple[Any, ...]:
+        status = cell(rows, "status", place)
+        if status not in PLANNED:
+            return (status, cell(rows, "reason", place))
+        return (status, *(cell(rows, name, place) or 0 for name in names))
 
-def reasons(rows: Rows, places: Iterable[int]) -> list[tuple[str, int]]:
-    """Reasons and numbers of rows without a plan, the most frequent first.
-
-    Reasons that differ in numbers alone are one, shown by an example.
-    """
-    counts: dict[str, Counter[str]] = {}
-    for place in places:
-        text = str(cell(rows, "reason", place) or "")
-        if text and str(cell(rows, "status", place)) not in PLANNED:
-            counts.setdefault(_NUMBER.sub("", text), Counter())[text] += 1
-    found = [
-        (f"{'for example ' if len(texts) > 1 else ''}{next(iter(texts))}", texts.total())
-        for texts in counts.values()
-    ]
-    return sorted(found, key=lambda each: -each[1])
+    order = sorted(range(length(rows)), key=lambda row: rows[over.name][row])
+    groups = (list(group) for _, group in groupby(order, plan))
+    return [Stretch(places[0], places[-1], len(places)) for places in groups]
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
@@ -199,211 +161,161 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         study: its columns and how its scenarios ended.
         rows: its scenarios by column.
     """
-    inputs = varied(study, rows)
-    one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
-    at, best_text = best(study, rows), ""
+    inputs, at = varied(study, rows), best(study, rows)
+    best_text = ""
     if at is not None:
-        where = ", ".join(f"{c.label} {_one(rows, c, at)}" for c in inputs[:_MOST_INPUTS])
-        best_text = amount(study, cell(rows, "objective", at)) + (f" with {where}" if where else "")
+        where = _where(rows, inputs, at)
+        best_text = fmt.amount(study, cell(rows, "objective", at)) + (
+            f" with {where}" if where else ""
+        )
     facts = (
         ("Best", best_text),
         ("Varied", "; ".join(_values(rows, column) for column in inputs) or "nothing"),
-        ("Now", "" if study.base is None else f"{goal(study)} {amount(study, study.base)}"),
-        ("Ended", ended(study.statuses)),
+        ("Now", "" if study.base is None else f"{fmt.goal(study)} {fmt.amount(study, study.base)}"),
+        ("Ended", fmt.ended(study.statuses)),
     )
-    title = Heading(f"{named(study)}  (sweep of {counted(study.asked, 'scenario')})")
+    title = Heading(f"{fmt.named(study)}  (sweep of {fmt.counted(study.asked, 'scenario')})")
     if not length(rows):
         return [title, Facts(facts)]
+    no_plan = Text(tuple(_no_plan(rows)), "No plan", points=True, most=5, first=3)
+    proof = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
+    proof += f"others; each within {fmt.percent(study.gap_asked, 4)} of its bound where "
+    proof += f"'{fmt.STATUS_WORDS['optimal']}'"
+    missing = study.asked - study.rows
+    proof += f"; {missing:,} of {study.asked:,} not answered" if missing > 0 else ""
     return [
         title,
         Facts(facts),
-        _stretches(study, rows, one) if one else _scenarios(study, rows, inputs),
-        Text(tuple(_no_plan(study, rows, one)), "No plan", points=True, most=5, first=3),
+        _table(study, rows, inputs),
+        no_plan,
         notes_block(() if study.exact else (_GAP,)),
-        proof_block((as_it_stands(study) if study.base is not None else "", _proof(study))),
+        proof_block((fmt.as_it_stands(study) if study.base is not None else "", proof)),
     ]
 
 
 def _values(rows: Rows, column: Input) -> str:
     """An input with its path and values."""
-    values = list(dict.fromkeys(rows.get(column.name, ())))
+    texts, unit = _texts(rows, column)
     path = "" if column.path in ("", column.label) else f" ({column.path})"
-    if not numeric(rows, column):
-        texts = [short(write_value(value), 40) for value in values]
-        return f"{column.label}{path}: {some(texts, _FEW_VALUES) or 'no value'}"
-    written = scale(values, column.unit)
-    span = written.with_unit(min(values))
-    if len(values) > 1:
-        span = f"{written.text(min(values))} to {written.with_unit(max(values))}"
-    return f"{column.label}{path}, {span}, {counted(len(values), 'value')}"
+    distinct = list(dict.fromkeys(texts))
+    if not _numeric(rows, column):
+        return f"{column.label}{path}: {fmt.some([fmt.short(each, 40) for each in distinct], 6)}"
+    values = rows[column.name]
+    ends = [texts[values.index(end)] for end in (min(values), max(values))]
+    span = " to ".join(dict.fromkeys(ends))
+    span = f"{span} {unit}".rstrip()
+    return f"{column.label}{path}, {span}, {fmt.counted(len(distinct), 'value')}"
 
 
-def _proof(study: Sweep) -> str:
-    text = f"{study.solved:,} scenarios searched, {study.reused:,} certified by the searches of "
-    text += f"others; each within {percent(study.gap_asked, 4)} of its bound where "
-    text += f"'{STATUS_WORDS['optimal']}'"
-    missing = study.asked - study.rows
-    return f"{text}; {missing:,} of {study.asked:,} not answered" if missing > 0 else text
-
-
-def _one(rows: Rows, column: Input, place: int) -> str:
-    value = cell(rows, column.name, place)
-    if not numeric(rows, column):
-        return write_value(value)
-    return scale(rows[column.name], column.unit).with_unit(value)
-
-
-def _objectives(study: Sweep, rows: Rows) -> Scale:
-    return results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
-
-
-def _stretches(study: Sweep, rows: Rows, over: Input) -> Table:
-    """The stretches of one input with one plan each."""
-    found, at = stretches(study, rows, over), rows[over.name]
-    values, worth = scale(at, over.unit), _objectives(study, rows)
-
-    def value(each: Stretch, place: int) -> str:
-        return worth.text(cell(rows, "objective", place) if each.status in PLANNED else None)
-
-    columns = (
-        figures(headed("from", values.unit), (values.text(at[each.first]) for each in found), str),
-        figures(headed("to", values.unit), (values.text(at[each.last]) for each in found), str),
-        figures("rows", (each.rows for each in found), 0, detail=True),
-        figures(headed("at from", worth.unit), (value(each, each.first) for each in found), str),
-        figures(headed("at to", worth.unit), (value(each, each.last) for each in found), str),
-        *_plan_columns(study, rows, [each.first for each in found]),
-    )
-    title = f"Plans by {over.label}"
-    return Table(title, columns, most=MOST_ROWS, first=_FIRST_ROWS, rows="stretches")
-
-
-def _plan_columns(study: Sweep, rows: Rows, places: Sequence[int]) -> tuple[Column, Column]:
-    """GPUs in use and purchase of rows, or how a row without a plan ended."""
-    gpus: list[float | None] = []
-    buys = []
-    for at in places:
-        status, count = str(cell(rows, "status", at)), cell(rows, "gpus_in_use", at)
-        is_planned = status in PLANNED
-        gpus.append(count if is_planned else None)
-        mark = f" ({STATUS_WORDS[status]})" if status == "feasible" else ""
-        text = STATUS_WORDS.get(status, status)
-        buys.append(bought(study, rows, at) + mark if is_planned else text)
-    return figures(FIGURES["gpus_used"].label, gpus, 0), words("buys", buys)
-
-
-def _scenarios(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
-    """The scenarios in their order, a row each."""
-    worth, places = _objectives(study, rows), range(length(rows))
-    at = best(study, rows)
-    texts = (worth.text(cell(rows, "objective", place)) for place in places)
-    columns = (
-        *(_input(rows, column) for column in inputs[:_MOST_INPUTS]),
-        figures(headed(goal(study), worth.unit), texts, str),
-        *_plan_columns(study, rows, places),
-    )
+def _table(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> Table:
+    """The scenarios in their order; of one input of numbers the stretches with one plan each."""
+    heads = list(inputs[:_MOST_INPUTS])
+    places, lasts = list(range(length(rows))), []
+    is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
+    if is_line:
+        found = stretches(study, rows, inputs[0])
+        places, lasts = [each.first for each in found], [each.last for each in found]
+    worth = fmt.results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
+    columns = [_input(rows, column, places, column.label) for column in heads]
+    columns += [_input(rows, column, lasts, "to") for column in heads if is_line]
+    for head, at in ((fmt.goal(study), places), *([("at its end", lasts)] if is_line else [])):
+        texts = (worth.text(cell(rows, "objective", place)) for place in at)
+        columns.append(figures(fmt.headed(head, worth.unit), texts, str))
+    gpus = (cell(rows, "gpus_in_use", at) for at in places)
+    columns.append(figures(FIGURES["gpus_used"].label, gpus, 0))
+    columns.append(words("buys", (_bought_or_status(study, rows, at) for at in places)))
+    if is_line:
+        title = f"Plans by {inputs[0].label}"
+        return Table(title, tuple(columns), most=_MOST_ROWS, first=_FIRST_ROWS, rows="stretches")
     hidden = [column.label for column in inputs[_MOST_INPUTS:]]
-    notes = (f"in the files: {listed(hidden)}",) if hidden else ()
-    kept = () if at is None else (at,)
-    return Table("Scenarios", columns, notes, MOST_ROWS, kept, "scenarios", _FIRST_ROWS)
+    notes = (f"in the files: {fmt.listed(hidden)}",) if hidden else ()
+    top = best(study, rows)
+    kept = () if top is None else (top,)
+    return Table("Scenarios", tuple(columns), notes, _MOST_ROWS, kept, "scenarios", _FIRST_ROWS)
 
 
-def _input(rows: Rows, column: Input) -> Column:
-    values = [cell(rows, column.name, at) for at in range(length(rows))]
-    if not numeric(rows, column):
-        return words(column.label, (short(write_value(value), _INPUT_WIDTH) for value in values))
-    written = scale(rows[column.name], column.unit)
-    return figures(headed(column.label, written.unit), map(written.text, values), str)
+def _input(rows: Rows, column: Input, places: Sequence[int], label: str) -> Column:
+    texts, unit = _texts(rows, column)
+    if not _numeric(rows, column):
+        return words(label, (fmt.short(texts[at], 18) for at in places))
+    return figures(fmt.headed(label, unit), (texts[at] for at in places), str)
 
 
-def _no_plan(study: Sweep, rows: Rows, over: Input | None) -> Iterator[str]:
-    """Yield reasons for no plan: by stretch of one input, else by frequency."""
-    if over is None:
-        for text, count in reasons(rows, range(length(rows))):
-            yield f"{counted(count, 'scenario')}: {text}"
-        return
-    written = scale(rows[over.name], over.unit)
-    for each in stretches(study, rows, over):
-        if each.reason:
-            first, last = (rows[over.name][at] for at in (each.first, each.last))
-            where = written.with_unit(last)
-            where = where if first == last else f"{written.text(first)} to {where}"
-            yield f"{where}: {each.reason}"
+def _bought_or_status(study: Sweep, rows: Rows, place: int) -> str:
+    status = str(cell(rows, "status", place))
+    if status not in PLANNED:
+        return fmt.STATUS_WORDS.get(status, status)
+    mark = f" ({fmt.STATUS_WORDS[status]})" if status == "feasible" else ""
+    return bought(study, rows, place) + mark
+
+
+def _no_plan(rows: Rows) -> Iterator[str]:
+    """Yield the reasons for no plan, the most frequent first."""
+    without = (at for at in range(length(rows)) if cell(rows, "status", at) not in PLANNED)
+    reasons = Counter(str(cell(rows, "reason", at) or "") for at in without)
+    for text, count in reasons.most_common():
+        if text:
+            yield f"{fmt.counted(count, 'scenario')}: {text}"
 
 
 # The chart: a line, a map, or bars of scenarios.
+
+_MOST_POINTS, _MOST_SIDE, _FEW_ACROSS, _FEW_UP, _MOST_TICKS = 1500, 200, 9, 14, 8
 
 
 def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """The chart of a sweep."""
     found, inputs = _numbers(rows, "objective"), varied(study, rows)
-    names = [short(column.label, 40) for column in inputs]
-    over = f"by {listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
-    title = f"{capital(goal(study))} {over}"
+    names = [fmt.short(column.label, 40) for column in inputs]
+    over = (
+        f"by {fmt.listed(names)}" if 0 < len(names) <= _MOST_INPUTS else f"over {len(names)} inputs"
+    )
+    title = f"{capital(fmt.goal(study))} {over}"
     if not any(value is not None for value in found):
-        text = f"No scenario of {length(rows):,} has a plan ({ended(study.statuses)})."
-        text = text if length(rows) else "No scenario was solved."
-        return (Chart("sweep", title, text),)
-    is_line = len(inputs) == 1 and numeric(rows, inputs[0])
+        text = f"No scenario of {length(rows):,} has a plan ({fmt.ended(study.statuses)})."
+        return (Chart("sweep", title, text if length(rows) else "No scenario was solved."),)
+    is_line = len(inputs) == 1 and _numeric(rows, inputs[0])
     if is_line:
-        panels, text = _line(study, rows, inputs[0])
+        panel, text = _line(study, rows, inputs[0])
     elif len(inputs) == 2 and _is_grid(rows, inputs):
-        panels, text = _map(study, rows, inputs)
+        panel, text = _map(study, rows, inputs)
     else:
-        panels, text = _bars(study, rows, inputs)
+        return ()
     gaps = _numbers(rows, "gap")
     bounds = proven([gap for value, gap in zip(found, gaps, strict=True) if value is not None])
-    count = f"{counted(length(rows), 'scenario')}."
+    count = f"{fmt.counted(length(rows), 'scenario')}."
     if length(rows) < study.rows:
         count = f"The first {length(rows):,} of {study.rows:,} scenarios."
-    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), panels, is_line),)
+    return (Chart("sweep", title, " ".join((count, bounds, text)).strip(), (panel,)),)
 
 
 def _numbers(rows: Rows, name: str) -> list[float | None]:
     """A column as numbers, None where there is none."""
     cells = (cell(rows, name, at) for at in range(length(rows)))
-    return [float(v) if is_number(v) and math.isfinite(v) else None for v in cells]
+    return [float(v) if _is_number(v) and math.isfinite(v) else None for v in cells]
 
 
 def _hover(study: Sweep, rows: Rows, row: int, inputs: Sequence[Input]) -> str:
-    """A scenario: its inputs, its objective and bound, its purchase."""
-    lines = []
-    for column in inputs[:_MOST_INPUTS]:
-        value = cell(rows, column.name, row)
-        text = exact_amount(float(value), column.unit) if is_number(value) else str(value)
-        lines.append(f"{short(column.label, 40)}: {short(text, 40)}")
-    value, bound = cell(rows, "objective", row), cell(rows, "bound", row)
-    until = "" if bound is None else f", bound {amount(study, bound)}"
-    lines.append(f"{goal(study)} {amount(study, value)}{until}")
-    return "\n".join([*lines, bought(study, rows, row)])
+    """A scenario: its inputs, its objective, its purchase."""
+    worth = f"{fmt.goal(study)} {fmt.amount(study, cell(rows, 'objective', row))}"
+    return f"{_where(rows, inputs, row)}\n{worth}\n{bought(study, rows, row)}"
 
 
-def _evenly(places: Sequence[int]) -> list[int]:
-    """At most 1,500 places, spread so that no grid of them is favoured."""
-    if len(places) <= _MOST_POINTS:
-        return list(places)
-    order = sorted(range(len(places)), key=lambda place: place * 2_654_435_761 % 2**32)
-    return [places[at] for at in sorted(order[:_MOST_POINTS])]
-
-
-def _line(study: Sweep, rows: Rows, column: Input) -> tuple[tuple[Panel, ...], str]:
+def _line(study: Sweep, rows: Rows, column: Input) -> tuple[Panel, str]:
     """The objective over one input, shaded where there is no plan."""
     places = [value or 0.0 for value in _numbers(rows, column.name)]
-    found, bounds = _numbers(rows, "objective"), _numbers(rows, "bound")
-    kept = _evenly(sorted(range(length(rows)), key=lambda row: places[row]))
+    found = _numbers(rows, "objective")
+    order = sorted(range(length(rows)), key=lambda row: places[row])
+    order = order[:: -(-len(order) // _MOST_POINTS)]
     log = is_wide(places)
     x, wide = sized_axis(column.label, places, column.unit, log=log)
-    y, high = sized_axis(goal(study), [study.base, *found], study.unit)
-    xs = [places[row] / wide for row in kept]
-    ys, tops = (
-        [None if (value := side[row]) is None else value / high for row in kept]
-        for side in (found, bounds)
-    )
-    there = [(at, v, row) for at, v, row in zip(xs, ys, kept, strict=True) if v is not None]
+    y, high = sized_axis(fmt.goal(study), [study.base, *found], study.unit)
+    xs = [places[row] / wide for row in order]
+    ys = [None if (value := found[row]) is None else value / high for row in order]
+    there = [(at, v, row) for at, v, row in zip(xs, ys, order, strict=True) if v is not None]
     holes = list(_holes(xs, ys, log))
-    broken = tuple(at if v is not None else None for at, v in zip(xs, ys, strict=True))
     layers: list[Layer] = [
-        *bound_band(broken, ys, tops),
-        Line(f"best {goal(study)}", broken, tuple(ys)),
+        Line(f"best {fmt.goal(study)}", tuple(xs), tuple(ys)),
         Points(
             "a scenario",
             tuple(at for at, _, _ in there),
@@ -411,109 +323,189 @@ def _line(study: Sweep, rows: Rows, column: Input) -> tuple[tuple[Panel, ...], s
             tuple(_hover(study, rows, row, [column]) for _, _, row in there),
             size=6.0 if len(there) <= 60 else 3.5,
         ),
-        *(ShadedRange("no plan", start, end) for start, end, *_ in holes),
+        *(ShadedRange("no plan", *hole) for hole in holes),
     ]
     if study.base is not None:
-        layers.append(Reference(f"now: {amount(study, study.base)}", study.base / high))
-    texts = [] if len(kept) == length(rows) else [f"{len(kept):,} drawn, spread evenly."]
-    for _, _, low, top, count in holes[:3]:
-        first, last = (exact_amount(value * wide, column.unit) for value in (low, top))
-        where = f"at {first}" if first == last else f"from {first} to {last}"
-        texts.append(f"No plan {where} ({counted(count, 'scenario')}).")
-    texts += [f"No plan in {len(holes) - 3} more stretches."] if len(holes) > 3 else []
-    return (Panel(x, y, tuple(layers)),), " ".join(texts)
+        layers.append(Reference(f"now: {fmt.amount(study, study.base)}", study.base / high))
+    without = sum(value is None for value in found)
+    text = f"No plan in {fmt.counted(without, 'scenario')} (shaded)." if without else ""
+    return Panel(x, y, tuple(layers)), text
 
 
 def _holes(
     xs: Sequence[float], ys: Sequence[float | None], log: bool
-) -> Iterator[tuple[float, float, float, float, int]]:
-    """Yield stretches without a plan: ends of the shade, halfway to a plan, own ends, count."""
+) -> Iterator[tuple[float, float]]:
+    """Yield the ends of stretches without a plan, halfway to the plans beside them."""
 
     def half(one: float, other: float) -> float:
         return math.sqrt(one * other) if log else (one + other) / 2
 
     at = 0
     for without, group in groupby(ys, key=lambda y: y is None):
-        count = len(list(group))
-        first, last = at, at + count - 1
-        at += count
+        first, last = at, at + len(list(group)) - 1
+        at = last + 1
         if without:
             start = half(xs[first - 1], xs[first]) if first else xs[first]
-            end = half(xs[last], xs[last + 1]) if last + 1 < len(xs) else xs[last]
-            yield start, end, xs[first], xs[last], count
+            yield start, half(xs[last], xs[at]) if at < len(xs) else xs[last]
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:
     """Whether two inputs are numbers whose pairs fill at least half of a grid."""
-    if not all(numeric(rows, column) for column in inputs):
+    if not all(_numeric(rows, column) for column in inputs):
         return False
     sides = [len(set(rows[column.name])) for column in inputs]
-    cells = math.prod(sides)
-    return max(sides) <= _MOST_SIDE and cells <= _MOST_CELLS and length(rows) >= cells / 2
+    return max(sides) <= _MOST_SIDE and length(rows) >= math.prod(sides) / 2
 
 
-def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
+def _map(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[Panel, str]:
     """A heat map of two inputs, its best cell marked by a star."""
     xs, ys = (sorted(set(rows[column.name])) for column in inputs)
-    found = _numbers(rows, "objective")
+    found, top = _numbers(rows, "objective"), best(study, rows)
     unit, size = sized_axis("", found, study.unit)
-    row_of: dict[tuple[int, int], int] = {}
+    few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
+    values: list[list[float | None]] = [[None] * len(xs) for _ in ys]
+    texts = [[""] * len(xs) for _ in ys]
+    star = (0.0, 0.0)
     for row in range(length(rows)):
         x, y = (rows[column.name][row] for column in inputs)
-        row_of.setdefault((xs.index(x), ys.index(y)), row)
-    at = best(study, rows)
-    top = next((place for place, row in row_of.items() if row == at), (0, 0))
-    few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
-
-    def value(across: int, up: int) -> float | None:
-        row = row_of.get((across, up))
-        return None if row is None or (v := found[row]) is None else v / size
-
-    def text(across: int, up: int) -> str:
-        if not few or (across, up) not in row_of:
-            return ""
-        v = value(across, up)
-        star = "★ " if (across, up) == top else ""
-        return "no plan" if v is None else f"{star}{float(f'{v:.4g}'):,g}"
-
-    grid = [[(across, up) for across in range(len(xs))] for up in range(len(ys))]
-    values = tuple(tuple(value(*place) for place in line) for line in grid)
-    texts = tuple(tuple(text(*place) for place in line) for line in grid)
-    layers: list[Layer] = [HeatMap(goal(study), unit.unit, values, texts)]
-    layers += [] if few else [Mark("", float(top[0]), float(top[1]), "star")]
-    x_axis, y_axis = _map_axis(inputs[0], xs), _map_axis(inputs[1], ys)
-    where = " and ".join(f"{short(c.label, 40)} {_one(rows, c, row_of[top])}" for c in inputs)
-    said = f"Star: the best, {amount(study, found[row_of[top]] or 0.0)} at {where}."
-    without = sum(v is None for v in found)
-    said += f" {counted(without, 'scenario')} without a plan." if without else ""
-    return (Panel(x_axis, y_axis, tuple(layers)),), said
+        across, up, value = xs.index(x), ys.index(y), found[row]
+        values[up][across] = None if value is None else value / size
+        text = "no plan" if value is None else f"{float(f'{value / size:.4g}'):,g}"
+        texts[up][across] = f"{'★ ' if row == top else ''}{text}" if few else ""
+        star = (float(across), float(up)) if row == top else star
+    heat = HeatMap(unit.unit, tuple(map(tuple, values)), tuple(map(tuple, texts)))
+    layers: list[Layer] = [heat, *([] if few else [Mark("", *star, "star")])]
+    axes = _map_axis(inputs[0], xs), _map_axis(inputs[1], ys)
+    said = ""
+    if top is not None:
+        where = _where(rows, inputs, top)
+        said = f"Star: the best, {fmt.amount(study, found[top] or 0.0)} at {where}."
+    without = sum(value is None for value in found)
+    said += f" {fmt.counted(without, 'scenario')} without a plan." if without else ""
+    return Panel(*axes, tuple(layers)), said
 
 
 def _map_axis(column: Input, values: Sequence[float]) -> Axis:
     step = max(1, -(-len(values) // _MOST_TICKS))
-    written = scale(values, column.unit)
+    written = fmt.scale(values, column.unit)
     ticks = tuple((float(at), written.text(values[at])) for at in range(0, len(values), step))
     return Axis(column.label, written.unit, ticks=ticks)
 
 
-def _bars(study: Sweep, rows: Rows, inputs: Sequence[Input]) -> tuple[tuple[Panel, ...], str]:
-    """The scenarios that have a plan as bars, in their order."""
-    found = _numbers(rows, "objective")
-    there = [row for row in range(length(rows)) if found[row] is not None]
-    shown = there[:_MOST_BARS]
-    values = [found[row] or 0.0 for row in shown]
-    axis, size = sized_axis(goal(study), values, study.unit)
-    names = tuple(
-        short(", ".join(_one(rows, column, row) for column in inputs[:_MOST_INPUTS]), 52)
-        for row in shown
-    )
-    bars = Bars(
-        "",
-        tuple(at + ROW_MIDDLE for at in range(len(shown))),
-        (0.0,) * len(shown),
-        tuple(value / size for value in values),
-        tuple(_hover(study, rows, row, inputs) for row in shown),
-        tuple(amount(study, value) for value in values),
-    )
-    text = "" if len(shown) == length(rows) else f"{len(shown)} scenarios drawn."
-    return (Panel(axis, Axis(""), (bars,), rows=names),), text
+# The page with sliders.
+
+MOST_BYTES = 1_000_000
+_TILES = {
+    "gpus_in_use": "gpus_used",
+    "capex_usd": "capex_usd",
+    "goodput": "goodput",
+    "days_to_train": "days_to_train",
+    "facility_power_kw": "facility_power_kw",
+}
+"""Columns of a sweep that the page shows besides the objective, with their figures."""
+
+
+def page(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> bytes:
+    """A sweep as one HTML file with sliders.
+
+    Args:
+        study: what the columns are, and how the scenarios ended.
+        rows: the scenarios by column.
+        now: values of the problem as it is, by path: where the sliders begin.
+
+    Raises:
+        InputError: the file would be larger than 1 MB, or there is no scenario.
+    """
+    if not length(rows):
+        raise InputError(Finding("html", "there is no scenario to show", fix="vary an input"))
+    data = json.dumps(_data(study, rows, now), ensure_ascii=False, separators=(",", ":"))
+    template = resources.files("planner.report").joinpath("sweep_page.html").read_text("utf-8")
+    found = template.replace("{{data}}", data.replace("<", "\\u003c")).encode()
+    if len(found) > MOST_BYTES:
+        message = f"the page of {length(rows):,} scenarios takes {len(found) / 1e6:.1f} MB"
+        raise InputError(Finding("html", message, fix="take larger steps: a page holds 1 MB"))
+    return found
+
+
+def _data(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> dict[str, Any]:
+    """Data of the script: axes, and columns of rows in the order of the grid."""
+    axes, order = _axes(study, rows, now)
+    texts: dict[str, int] = {}  # many rows share them
+    reasons: dict[str, int] = {}
+    buys, ends = [], []
+    for at in order:
+        status, reason = str(cell(rows, "status", at)), cell(rows, "reason", at)
+        text = bought(study, rows, at) if status in PLANNED else ""
+        buys.append(texts.setdefault(text, len(texts)) if text else -1)
+        end = fmt.STATUS_WORDS[status] + (f": {reason}" if reason else "")
+        ends.append(reasons.setdefault(end, len(reasons)))
+    tiles = [_tile(rows, order, "objective", objective_label(study.objective), study.unit)]
+    for name, figure in _TILES.items():
+        if any(cell(rows, name, at) is not None for at in order):
+            tiles.append(_tile(rows, order, name, FIGURES[figure].label, FIGURES[figure].unit))
+    return {
+        "title": f"{fmt.named(study)}: what if",
+        "about": f"{length(rows):,} scenarios, each solved; nothing is interpolated",
+        "axes": axes,
+        "tiles": tiles,
+        "buys": buys,
+        "texts": list(texts),
+        "ends": ends,
+        "reasons": list(reasons),
+    }
+
+
+def _tile(rows: Rows, order: Sequence[int], name: str, label: str, unit: str) -> dict[str, Any]:
+    """A column in the unit in which it is shown, with that unit and its decimals."""
+    values = [cell(rows, name, at) for at in order]
+    shown = fmt.results(values, unit)
+    large = any(value is not None and abs(value / shown.size) >= 1000 for value in values)
+    digits = 0 if large else min(shown.digits, 2)
+    sized = [None if v is None else _rounded(v / shown.size) for v in values]
+    return {"label": capital(label), "unit": shown.unit, "digits": digits, "values": sized}
+
+
+def _rounded(value: float) -> float:
+    found = float(f"{value:.6g}")
+    return int(found) if found.is_integer() else found
+
+
+def _axes(
+    study: Sweep, rows: Rows, now: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """The sliders, and the places of rows in their order; one of all rows without a grid."""
+    inputs, places = varied(study, rows), range(length(rows))
+    values = {}
+    for column in inputs:
+        known = dict.fromkeys(cell(rows, column.name, at) for at in places)
+        values[column.name] = sorted(known) if _numeric(rows, column) else list(known)
+    keys = {
+        tuple(values[c.name].index(cell(rows, c.name, at)) for c in inputs): at for at in places
+    }
+    if len(keys) == len(places) == math.prod(len(each) for each in values.values()):
+        axes = [_axis(rows, column, values[column.name], now) for column in inputs]
+        return axes, [keys[key] for key in sorted(keys)]
+    texts = [str(cell(rows, "name", at) or _where(rows, inputs, at)) for at in places]
+    axis = {"label": "Scenario", "unit": "", "texts": texts, "at": list(places), "now": 0}
+    return [axis], list(places)
+
+
+def _axis(
+    rows: Rows, column: Input, values: Sequence[Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A slider; it begins at the value that is nearest to the problem's own."""
+    label, own = capital(column.label), now.get(column.path)
+    if not _numeric(rows, column):
+        texts = [fmt.plain(float(v)) if _is_number(v) else str(v or "-") for v in values]
+        start = values.index(own) if own in values else 0
+        places = list(range(len(values)))
+        return {"label": label, "unit": "", "texts": texts, "at": places, "now": start}
+    shown = fmt.scale(values, column.unit)
+    near = own if isinstance(own, (int, float)) else values[0]
+    return {
+        "label": label,
+        "unit": shown.unit,
+        "texts": [shown.text(value) for value in values],
+        "at": [_rounded(value / shown.size) for value in values],
+        "now": min(range(len(values)), key=lambda place: abs(values[place] - near)),
+    }

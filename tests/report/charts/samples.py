@@ -7,14 +7,12 @@ from typing import Any
 
 from planner.commands.deliver import shown_study
 from planner.library import SweepTable
-from planner.report.charts.model import Chart
+from planner.report.blocks import Chart
 from planner.report.page import report as page
-from planner.schema.analysis import Column, Frontier, Sweep, Tornado, Uncertain
+from planner.schema.analysis import Frontier, Sweep, Tornado, Uncertain
 from planner.schema.plan import Plan
 from tests.report.samples_sensitivity import (
-    FAILURES,
     POWER,
-    RULE,
     answer,
     end,
     grid_sweep,
@@ -46,10 +44,6 @@ def report(title: str, plan: Plan | None, studies: Sequence[tuple[Any, Any]]) ->
 HOSTILE = "a <b>\"R&D\"</b> </script><script>alert('1')</script> $x^2$ %{y} {0} & Söhne"
 
 Rows = dict[str, list[Any]]
-FRACTION = Column(name="storage.delivered_fraction.write", unit="share", kind="input",
-                  label="delivered share of write bandwidth",
-                  path="storage.delivered_fraction.write")  # fmt: skip
-RULES = ("demand", "light", "medium", "high")
 
 
 def with_a_hole() -> tuple[Sweep, Rows]:
@@ -59,20 +53,6 @@ def with_a_hole() -> tuple[Sweep, Rows]:
         return answer(0.0 if 5200.0 < power_kw < 6100.0 else power_kw)
 
     return sweep((POWER,), [(500.0 + 250.0 * at,) for at in range(40)], found)
-
-
-def many(count: int = 240) -> tuple[Sweep, Rows]:
-    """Return a sweep over three numbers and a name, spread over all of them."""
-
-    def found(power_kw: float, fraction: float, failures: float, rule: str) -> dict[str, Any]:
-        return answer(power_kw - 300.0 * RULES.index(rule) - 100.0 / fraction, failures)
-
-    places = [
-        (1000.0 + at * 0.618034 % 1 * 9000.0, 0.16 + at * 0.754878 % 1 * 0.64,
-         1e-6 * 100 ** (at * 0.569840 % 1), RULES[at * 7 % 4])
-        for at in range(count)
-    ]  # fmt: skip
-    return sweep((POWER, FRACTION, FAILURES, RULE), places, found)
 
 
 def without_a_plan() -> tuple[Sweep, Rows]:
@@ -124,7 +104,5 @@ def all_kinds() -> list[tuple[Frontier | Tornado | Uncertain | Sweep, Rows | Non
         power_sweep(),
         with_a_hole(),
         grid_sweep(),
-        rule_sweep(),
-        many(),
         without_a_plan(),
     ]

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from planner.report.audience import for_audience
-from planner.report.charts import picture
+from planner.report import picture
+from planner.report.edition import for_audience
 from tests.report.charts import samples
 from tests.report.charts.samples import report
 from tests.report.samples_sensitivity import storage_frontier, tornado

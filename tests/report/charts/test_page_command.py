@@ -9,14 +9,6 @@ import pytest
 from planner.commands.deliver import EDITIONS
 from planner.commands.deliver import plan_page as page_of_plan
 from planner.schema.plan import Plan
-from tests.report.charts.samples import report
-from tests.report.samples_sensitivity import (
-    cost_frontier,
-    power_sweep,
-    storage_frontier,
-    tornado,
-    uncertain,
-)
 from tests.world.commands import ran
 from tests.world.solved import write_plan
 
@@ -26,21 +18,6 @@ PROBLEM = Path(__file__).parents[3] / "problems" / "10MW.yaml"
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return write_plan(tmp_path_factory.mktemp("plans") / "10MW.plan.json", PROBLEM)
-
-
-@pytest.mark.exhaustive(keep=0)
-def test_one_page_of_everything() -> None:
-    studies = [*((each, None) for each in (storage_frontier(), cost_frontier(), tornado(),
-                                           uncertain())), power_sweep(21)]  # fmt: skip
-    text = report("10 MW", (), studies)
-    assert text.count('class="plot"') == 4 + 4 + 3 + 4 and "<h1>10 MW</h1>" in text
-    assert report("10 MW", (), studies) == text
-
-
-def test_a_sweep_without_rows_is_on_a_page() -> None:
-    study, rows = power_sweep(3)
-    empty = study.model_copy(update={"rows": 0, "statuses": {}})
-    assert "No scenario was solved." in report("x", None, [(empty, {name: [] for name in rows})])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import matplotlib as mpl
 import pytest
 from matplotlib.text import Text
 
-from planner.report.charts import picture
-from planner.report.charts.model import Chart
+from planner.report import picture
+from planner.report.blocks import Chart
 from tests.report.charts import samples
 from tests.report.charts.samples import charts
 from tests.report.samples_sensitivity import storage_frontier
@@ -44,12 +44,6 @@ def test_files_tell_neither_when_nor_by_what_they_were_made(frontier: Chart) -> 
     assert mpl.__version__ not in text and "<dc:date>" not in text and "<dc:creator>" not in text
     root = ElementTree.fromstring(text)
     assert "Useful work against" in "".join(root.itertext())
-
-
-def test_no_own_setting_outlives_a_picture(frontier: Chart) -> None:
-    before = dict(mpl.rcParams)
-    picture.png(frontier)
-    assert dict(mpl.rcParams) == before
 
 
 @pytest.mark.parametrize("name", CHARTS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.report.charts.telemetry import Window
+from planner.report.views.telemetry import Window
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
@@ -16,7 +16,6 @@ from planner.schema.telemetry import (
     JobFound,
     Measured,
     Override,
-    Segment,
 )
 
 BEGIN = 1_709_251_200.0  # 2024-03-01
@@ -38,16 +37,12 @@ def job(
         "cluster": cluster,
         "start_s": BEGIN + 3_600,
         "end_s": BEGIN + 3_600 + days * DAY,
-        "segments": (
-            Segment(start_s=BEGIN + 3_600, end_s=BEGIN + 3_600 + days * DAY, checkpoints=count),
-        ),
         "checkpoints": count,
         "size_gb": near(size_gb, 0.003),
         "interval_s": near(interval_s, 0.002),
         "drain_s": near(drain, 0.04),
         "overlap": near(drain / interval_s, 0.04),
         "write_gb_per_s": near(write, 0.04),
-        "peak_gb_per_s": near(write * 1.1, 0.02),
         "bytes_per_parameter": 14.0,
         "parameters": near(size_gb * 1e9 / 14.0, 0.003),
         "observed_s": days * DAY,
@@ -56,7 +51,7 @@ def job(
 
 
 RESTARTS: dict[str, Any] = {
-    "restarts": 40, "confirmed": 38, "missed": 3, "aborted": 7, "inferred": 12,
+    "restarts": 40, "confirmed": 38, "missed": 3, "inferred": 12,
     "mtti_s": Measured(value=10_800.0, low=8_300.0, high=14_000.0),
     "restore_gb": near(13_800.0, 0.01), "restore_s": near(41.0, 0.1),
     "read_gb_per_s": near(336.0, 0.1), "notes": ("the size grew by 0.1 % on the third day",),
@@ -64,8 +59,6 @@ RESTARTS: dict[str, Any] = {
 
 
 def cluster(name: str = "hall", jobs: Sequence[JobFound] = (), **more: Any) -> ClusterFound:
-    own = [each for each in jobs if each.cluster == name]
-    checkpoints = sum(each.checkpoints for each in own)
     made: dict[str, Any] = {
         "name": name,
         "start_s": BEGIN,
@@ -74,13 +67,8 @@ def cluster(name: str = "hall", jobs: Sequence[JobFound] = (), **more: Any) -> C
         "sample_s": 10.0,
         "reads": True,
         "background_gb_per_s": 1.3,
-        "noise_gb_per_s": 0.2,
         "peak_gb_per_s": 301.0,
-        "peak_read_gb_per_s": 340.0,
-        "bursts": checkpoints + 31,
-        "checkpoints": checkpoints,
         "other": 31,
-        "jobs": len(own),
     }
     return ClusterFound(**{**made, **more})
 
@@ -93,7 +81,6 @@ def record(jobs: Sequence[JobFound], **more: Any) -> Characterization:
         "read_as": "counter",
         "clusters": tuple(cluster(name, jobs) for name in names),
         "jobs": tuple(jobs),
-        "bursts": sum(each.checkpoints for each in jobs) + 31,
         "checkpoints": sum(each.checkpoints for each in jobs),
     }
     return Characterization(**{**made, **more})
@@ -169,7 +156,7 @@ def checkpoints(of: Characterization, each: int | None = None) -> Mapping[str, A
             size = found.size_gb.value * (1 + 0.001 * np.cos(5.0 * place))
             rate = found.write_gb_per_s.value * wobble
             row = (
-                found.cluster, found.name, "aborted" if place % 50 == 49 else "checkpoint",
+                found.cluster, found.name, "inferred" if place % 50 == 49 else "checkpoint",
                 found.start_s + place * found.interval_s.value, 2.0, size / rate, 3.0, size,
                 0.01 * size, 1.1 * rate, rate,
             )  # fmt: skip

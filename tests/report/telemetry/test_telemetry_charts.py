@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.report.charts import picture
-from planner.report.charts.model import Chart, Line, Points, Reference, ShadedRange
-from planner.report.charts.telemetry import Window, holes, outline, trace
+from planner.report import picture
+from planner.report.blocks import Chart, Line, Points, Reference, ShadedRange
+from planner.report.views.telemetry import holes, outline, trace_chart
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
 
@@ -24,7 +24,7 @@ def lines(chart: Chart) -> dict[str, Line]:
 
 def test_a_trace_marks_each_checkpoint_at_its_peak() -> None:
     window = samples.window(THREE, reads=False)
-    chart = trace(THREE, window)
+    chart = trace_chart(THREE, window)
     drawn = {layer.name: layer for layer in points(chart) if layer.name}
     assert list(drawn) == ["job 1", "wide", "small"]
     own = window.checkpoints["job"] == "job 1"
@@ -36,16 +36,6 @@ def test_a_trace_marks_each_checkpoint_at_its_peak() -> None:
     assert None in lines(chart)["write"].x
     (level,) = (each for each in chart.panels[0].layers if isinstance(each, Reference))
     assert level.value == 1.3
-
-
-def test_a_stretch_may_be_empty_or_without_jobs() -> None:
-    none = {name: values[:0] for name, values in samples.checkpoints(THREE, 1).items()}
-    empty = Window("hall", np.array([]), np.array([]), None, none)
-    assert trace(THREE, empty).panels == ()
-    flat = Window("other", np.arange(5.0), np.full(5, np.nan), np.zeros(5), none)
-    chart = trace(THREE, flat)
-    assert points(chart) == [] and len(chart.panels) == 2
-    assert picture.png(chart)
 
 
 def test_a_long_series_keeps_its_peaks_in_few_points() -> None:
@@ -65,6 +55,6 @@ def test_hostile_names_are_drawn() -> None:
     record = samples.record(
         [samples.job(text, 1_000.0 + at) for at, text in enumerate(TEXTS.values())]
     )
-    chart = trace(record, samples.window(record))
+    chart = trace_chart(record, samples.window(record))
     assert len({layer.name for layer in points(chart)}) == 20 < len(TEXTS)
     assert picture.png(chart)

@@ -63,7 +63,7 @@ def test_what_is_known_of_failures_depends_on_the_gpus() -> None:
     without = samples.record([samples.job(**samples.RESTARTS)])
     assert "failures" not in only_job(without)
     assert "# failures: {per_gpu_day: 86,400 / (10800 s x GPUs)}" in jobs_yaml(without)
-    assert "no restart seen in 5.0 days" in jobs_yaml(samples.record([samples.job()]))
+    assert "no restart seen in 5 days" in jobs_yaml(samples.record([samples.job()]))
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import singledispatch
@@ -19,13 +19,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from planner.report.charts.model import (
+from planner.report.blocks import (
     ROW_MIDDLE,
     Axis,
-    Band,
     Bars,
     Chart,
     HeatMap,
@@ -48,7 +47,6 @@ TONES: dict[Tone, str] = {
     "second": "#D55E00",
     "third": "#007A5A",
     "quiet": "#5F6B7A",
-    "pale": "#9CCBE8",
     "bad": "#8A2B5B",
 }
 INK, MUTED, GRID, SHADE, CROSSES = "#1F2933", "#52606D", "#DDE2E8", "#ECEEF1", "#C3CAD3"
@@ -68,14 +66,12 @@ _SHAPES: dict[Shape, str] = {
     "right": ">",
     "pentagon": "p",
 }
-_HATCH, _CROSSED = "////", "xx"
+_HATCH, _CROSSED, _THICKNESS = "////", "xx", 0.34
 _DPI, _FILE_IN, _PART_IN = 100, 10.0, 5.0
 """Width of a picture, and of one of several panels on a page."""
-_LETTERS, _SMALL_LETTERS, _HANDLE_LETTERS, _LABEL, _MOST_LETTERS = 84, 124, 8, 44, 240
-_TITLE_PT, _TEXT_PT, _SMALL_PT = 14.0, 10.0, 9.0
-_TITLE_IN, _LINE_IN, _EDGE_IN = 0.28, 0.2, 0.18
-_PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 4.3, 2.6, 0.4, 0.75
-_MOST_COLUMNS = 3
+_LETTERS, _LABEL, _MOST_LETTERS = 118, 44, 240
+_TITLE_PT, _SMALL_PT = 11.0, 9.0
+_LINE_IN, _EDGE_IN, _PLOT_IN, _PANEL_IN, _ROW_IN, _AXIS_IN = 0.22, 0.18, 4.3, 2.6, 0.4, 0.75
 _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 """Share of the x axis beyond which the words of a mark are to its left."""
@@ -155,74 +151,48 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
 
 
 def _figure(chart: Chart, width_in: float, *, headed: bool = False) -> Figure:
-    titles = textwrap.wrap(clean(chart.title, limit=None), _LETTERS)[:2] if headed else []
-    words = textwrap.wrap(clean(chart.subtitle, limit=None), _SMALL_LETTERS) if headed else []
-    head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN if headed else 0.0
+    head = []
+    if headed:
+        texts = (clean(chart.title, limit=_MOST_LETTERS), clean(chart.subtitle, limit=None))
+        head = [line for text in texts for line in textwrap.wrap(text, _LETTERS)]
     count = len(chart.panels)
-    columns = max(1, min(count, _MOST_COLUMNS))
-    if any(panel.rows for panel in chart.panels):  # rows of words need room
-        columns = min(count, 2)
+    columns = max(1, min(count, 2 if any(panel.rows for panel in chart.panels) else 3))
     each = [_height(panel, count) for panel in chart.panels]
     heights = [max(each[first : first + columns]) for first in range(0, count, columns)]
-    names = [name for panel in chart.panels for each in panel.layers if (name := _name(each))]
-    names = list(dict.fromkeys(names)) if chart.legend else []
-    beside = _legend_columns(names, width_in)
-    lines = -(-len(names) // beside) if names else 0
-    height = head + sum(heights) + _LINE_IN * 1.15 * lines + (_EDGE_IN if lines else 0.0)
-    figure = Figure(figsize=(width_in, max(height, 0.9)), dpi=_DPI, facecolor="white")
-    _write_head(figure, titles, words)
+    names = [_name(layer) for panel in chart.panels for layer in panel.layers]
+    names = list(dict.fromkeys(filter(None, names)))
+    longest = max(map(len, names), default=0) + 8
+    beside = max(1, min(len(names), int(_LETTERS * width_in / _FILE_IN) // longest))
+    lines = len(head) + -(-len(names) // beside)
+    height = sum(heights) + _LINE_IN * lines + _EDGE_IN
+    figure = Figure(figsize=(width_in, max(height, 0.9)), dpi=_DPI)
+    figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, 0.97))
+    if head:
+        figure.suptitle("\n".join(head), x=0.02, ha="left", size=_TITLE_PT)
     if not chart.panels:
         return figure
-    bottom = 1.0 - head / height
-    figure.set_layout_engine("constrained", rect=(0.012, 0.012, 0.97, bottom - 0.012))
     grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     handles: dict[str, Any] = {}
     for place, panel in enumerate(chart.panels):
         axes = figure.add_subplot(grid[place // columns, place % columns])
         handles = {**_draw_panel(axes, panel, width_in * _DPI * 0.9 / columns), **handles}
     if names:
-        figure.legend(
-            [handles[name] for name in names],
-            [clean(name) for name in names],
-            loc="outside lower left",
-            ncols=beside,
-            frameon=False,
-            fontsize=_SMALL_PT,
-        )
+        shown = [handles[name] for name in names]
+        place_of: Any = {"loc": "outside lower left", "ncols": beside, "frameon": False}
+        figure.legend(shown, list(map(clean, names)), fontsize=_SMALL_PT, **place_of)
     return figure
-
-
-def _write_head(figure: Figure, titles: Sequence[str], words: Sequence[str]) -> None:
-    height = figure.get_figheight()
-    at = height - _EDGE_IN
-    for line in titles:
-        figure.text(0.02, at / height, line, size=_TITLE_PT, weight="bold", va="top")
-        at -= _TITLE_IN
-    at -= 0.02
-    for line in words:
-        figure.text(0.02, at / height, line, size=_TEXT_PT, color=MUTED, va="top")
-        at -= _LINE_IN
 
 
 def _height(panel: Panel, count: int) -> float:
     if panel.rows:
-        return len(panel.rows) * _ROW_IN + _AXIS_IN + (0.25 if panel.title else 0.0)
+        return len(panel.rows) * _ROW_IN + _AXIS_IN
     if isinstance(panel.layers[0], HeatMap):
         return min(6.0, max(2.4, 0.42 * len(panel.layers[0].values) + 1.0))
     return _PANEL_IN if count > 1 else _PLOT_IN
 
 
 def _name(layer: Layer) -> str:
-    return "" if isinstance(layer, Mark) else layer.name
-
-
-def _legend_columns(names: Sequence[str], width_in: float) -> int:
-    room = _SMALL_LETTERS * width_in / _FILE_IN
-    for columns in range(len(names), 1, -1):
-        widest = [max(map(len, names[first::columns])) for first in range(columns)]
-        if sum(widest) + _HANDLE_LETTERS * columns <= room:
-            return columns
-    return 1
+    return "" if isinstance(layer, Mark | HeatMap) else layer.name
 
 
 # A panel: layers, then axes, then marks.
@@ -241,8 +211,8 @@ def _draw_panel(axes: Axes, panel: Panel, width_px: float) -> dict[str, Any]:
         elif isinstance(layer, Bars):
             for count, bar in enumerate(axes.containers[-1]):
                 bar.set_gid(f"{_HOVER}{number}-{count}")
-        if layer.name:
-            handles.setdefault(layer.name, handle)
+        if name := _name(layer):
+            handles.setdefault(name, handle)
     _fit(axes, panel, width_px)
     for mark in marks:
         _draw(mark, axes)
@@ -275,13 +245,6 @@ def _draw_line(layer: Line, axes: Axes) -> Any:
     return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
 
 
-@_draw.register(Band)
-def _draw_band(layer: Band, axes: Axes) -> Any:
-    for x, low, high in layer.parts():
-        axes.fill_between(x, low, high, color=TONES[layer.tone], alpha=0.6, linewidth=0.8)
-    return Patch(facecolor=TONES[layer.tone], alpha=0.6)
-
-
 @_draw.register(Points)
 def _draw_points(layer: Points, axes: Axes) -> Any:
     tone = TONES[layer.tone]
@@ -306,7 +269,7 @@ def _draw_bars(layer: Bars, axes: Axes) -> Any:
     if layer.hatched:
         look = {"facecolor": "white", "edgecolor": tone, "hatch": _HATCH}
     widths = [end - start for start, end in zip(layer.starts, layer.ends, strict=True)]
-    axes.barh(layer.rows, widths, layer.thickness, list(layer.starts), linewidth=1.0, **look)
+    axes.barh(layer.rows, widths, _THICKNESS, list(layer.starts), linewidth=1.0, **look)
     for row, width, end, text in zip(layer.rows, widths, layer.ends, layer.texts, strict=False):
         side = -1 if width < 0 else 1
         axes.annotate(
@@ -327,12 +290,8 @@ def _draw_heat_map(layer: HeatMap, axes: Axes) -> Any:
     values = [[math.nan if value is None else value for value in row] for row in layer.values]
     image = axes.imshow(values, cmap=colours, origin="lower", aspect="auto")
     norm: Any = image.norm
-    few = any(text for row in layer.texts for text in row)
     for y, row in enumerate(layer.values):
         for x, value in enumerate(row):
-            if value is None and not few:
-                look: Any = {"facecolor": "none", "edgecolor": MUTED, "hatch": _CROSSED}
-                axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, linewidth=0, **look))
             if text := layer.texts[y][x]:
                 light = value is not None and norm(value) >= _LIGHT_FROM
                 colour = MUTED if value is None else _ON_LIGHT if light else _ON_DARK
@@ -386,7 +345,6 @@ def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
         axes.grid(True, axis="x" if panel.rows else "y", color=GRID, linewidth=0.8)
     _set_ticks(axes.xaxis, panel.x, 8 if width_px > 500 else 5)
     axes.set_xlabel(clean(panel.x.title, limit=_MOST_LETTERS), fontsize=_SMALL_PT)
-    above = "" if panel.rows else panel.y.title
     if panel.rows:
         words = [textwrap.fill(clean(each, limit=_MOST_LETTERS), _LABEL) for each in panel.rows]
         axes.set_yticks([row + ROW_MIDDLE for row in range(len(words))], words)
@@ -394,8 +352,7 @@ def _fit(axes: Axes, panel: Panel, width_px: float) -> None:
         axes.spines["left"].set_visible(False)
     else:
         _set_ticks(axes.yaxis, panel.y, 7)
-    lines = (panel.title if panel.title != panel.x.label else "", above)
-    title = "\n".join(clean(line, limit=_MOST_LETTERS) for line in lines if line)
+    title = clean("" if panel.rows else panel.y.title, limit=_MOST_LETTERS)
     axes.set_title(title, loc="left", fontsize=_SMALL_PT, color=INK)
 
 

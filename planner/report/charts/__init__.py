@@ -1,1 +1,0 @@
-"""Charts: one specification (``model``), drawn as PNG or SVG (``picture``)."""

@@ -1,0 +1,326 @@
+"""What an output shows of a plan: its audience's part, amounts in its currency, the bill in order.
+
+Inside everything is shown. A partner sees net prices and discounts, a customer net prices, list and
+net ones, or none. What leaves the house is marked in the schema, field by field (`Visible` of
+`planner.schema.base`); what has no mark is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, reduce
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+
+from planner.currency import USD, Currency, Money
+from planner.currency import currency_of as currency_of_amount
+from planner.limits import known
+from planner.schema.base import InUnit, PlanModel, Prices, Record, Visible
+from planner.schema.plan import LimitReport, Line, ObjectiveReport, Plan, Section
+from planner.schema.prices import ShownIn
+
+if TYPE_CHECKING:
+    from planner.schema.analysis import Column
+
+# Audience.
+
+Audience = Literal["internal", "customer", "partner"]
+
+PRICES: Mapping[Audience, Prices] = {"internal": "all", "customer": "net", "partner": "discount"}
+"""What each audience sees unless another edition is asked for."""
+
+HIDDEN_OBJECTIVE = "a figure that is not shown"
+"""Name of an objective that is money, which an edition for the outside does not show."""
+
+_ORDER = get_args(Prices)
+_INSIDE_LIMITS = ("policy", "ratio")
+"""Groups of limits that say how vendors are chosen, or what work may cost."""
+
+PartT = TypeVar("PartT", bound=PlanModel)
+
+
+def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -> Plan:
+    """The plan that an edition may show.
+
+    Outside, limits and an objective that are money, or a choice of vendors, are left out as well.
+
+    Args:
+        prices: which prices it shows, by default those of the audience.
+    """
+    return plan if audience == "internal" else _shown(plan, prices or PRICES[audience])
+
+
+@cache
+def visible(model: type[PlanModel]) -> Mapping[str, Prices]:
+    """The fields of a part of a plan that may leave, with the prices each of them needs."""
+    marks = {
+        name: next((mark for mark in info.metadata if isinstance(mark, Visible)), None)
+        for name, info in model.model_fields.items()
+    }
+    return {name: mark.prices for name, mark in marks.items() if mark is not None}
+
+
+def _shown(model: PartT, prices: Prices) -> PartT:
+    """A plan, or a part of one, without the fields that stay inside."""
+    if isinstance(model, ObjectiveReport) and "USD" in model.unit:
+        hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
+        model = model.model_copy(update=hidden)
+    if isinstance(model, Line) and model.is_percentage:  # what it counts is money
+        once = {
+            "quantity": 1,
+            "purchased": 1,
+            "unit": "order",
+            "role": "once for the order",
+            "unit_net_usd": model.extended_net_usd,
+            "unit_list_usd": model.extended_list_usd,
+        }
+        model = model.model_copy(update=once)
+    marks = visible(type(model))
+    return type(model)(**{
+        name: _visible_value(getattr(model, name), prices)
+        if name in marks and _ORDER.index(marks[name]) <= _ORDER.index(prices)
+        else _nothing(model, name)
+        for name in type(model).model_fields
+    })  # fmt: skip
+
+
+def _visible_value(value: object, prices: Prices) -> object:
+    if isinstance(value, PlanModel):
+        return _shown(value, prices)
+    if isinstance(value, tuple):
+        return tuple(_visible_value(entry, prices) for entry in value if not _stays(entry))
+    return value
+
+
+def _stays(entry: object) -> bool:
+    """Whether an entry of a list stays inside as a whole: a limit of money or of choice."""
+    if not isinstance(entry, LimitReport):
+        return False
+    row = known(entry.name)
+    return row is None or row.group in _INSIDE_LIMITS or "USD" in entry.unit
+
+
+def _nothing(model: PlanModel, name: str) -> Any:
+    """The blank value of a field that stays inside."""
+    info = type(model).model_fields[name]
+    if not info.is_required():
+        return info.get_default(call_default_factory=True)
+    if type(None) in get_args(info.annotation) or info.annotation is None:
+        return None
+    value = getattr(model, name)
+    return () if isinstance(value, tuple) else type(value)()
+
+
+# Currency: plans and records with every amount as `Money` of the one they are shown in.
+# Their fields are called ``usd`` all the same.
+
+RecordT = TypeVar("RecordT", bound=Record)
+_RATES = frozenset({"usd_per_unit"})
+"""Rates of exchange, no amounts."""
+
+
+def currency_of(result: object) -> Currency:
+    """The currency of a result or of its plan; else USD."""
+    found = (getattr(each, "shown_in", None) for each in (result, getattr(result, "plan", None)))
+    return next(filter(None, found), USD)
+
+
+def restated(record: RecordT, money: Currency | None = None) -> RecordT:
+    """A plan or a study's record with every amount in a currency, by default its own.
+
+    One shown in USD is returned as it is.
+    """
+    money = money or currency_of(record)
+    return record if money == USD else _model(record, money, (), paid=False)
+
+
+def restated_columns(
+    columns: Sequence[Column], rows: Mapping[str, Sequence[Any]], money: Currency
+) -> dict[str, Sequence[Any]]:
+    """The rows of a sweep, by column, with every amount of USD in a currency."""
+    if money == USD:
+        return dict(rows)
+    paid = {column.name for column in columns if "USD" in column.unit}
+    return {
+        name: [_value(value, money, (), paid=True) for value in values] if name in paid else values
+        for name, values in rows.items()
+    }
+
+
+def _model(model: RecordT, money: Currency, held_by: tuple[Record, ...], *, paid: bool) -> RecordT:
+    """A record restated; ``held_by``: the records around it, the nearest first; ``paid``: all of
+    its figures are amounts."""
+    if isinstance(model, ShownIn):
+        return model
+    records: tuple[Record, ...] = (model, *held_by)
+    changes: dict[str, object] = {}
+    for name, unit_source in _figures_by_unit(type(model)).items():
+        value = getattr(model, name)
+        amount = paid or ("usd" in name.split("_") and name not in _RATES)
+        amount = amount or (unit_source is not None and "USD" in _unit(unit_source, records))
+        changed = _value(value, money, records, paid=amount)
+        if changed is not value:
+            changes[name] = changed
+    return model.model_copy(update=changes) if changes else model
+
+
+@cache
+def _figures_by_unit(kind: type[Record]) -> dict[str, InUnit | None]:
+    """The fields of a record, each with the mark of its unit's field, where another has it."""
+    found = {}
+    for name, info in kind.model_fields.items():
+        marks = (*info.metadata, *_parts(info.annotation))
+        found[name] = next((mark for mark in marks if isinstance(mark, InUnit)), None)
+    return found
+
+
+def _parts(annotation: object) -> Iterator[object]:
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)
+
+
+def _unit(source: InUnit, records: Sequence[Record]) -> str:
+    """The unit of a figure by the nearest record that has it, empty where none has."""
+    first, *rest = source.path.split(".")
+    for record in records:
+        names = {each.__name__ for each in type(record).__mro__}
+        if first in type(record).model_fields and source.of in (names if source.of else ("",)):
+            start = getattr(record, first)
+            return str(reduce(lambda each, name: getattr(each, name, ""), rest, start))
+    return ""
+
+
+def _value(value: object, money: Currency, records: tuple[Record, ...], *, paid: bool) -> object:
+    if isinstance(value, Record):
+        return _model(value, money, records, paid=paid)
+    if isinstance(value, tuple):
+        parts = tuple(_value(part, money, records, paid=paid) for part in value)
+        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
+    if not paid or isinstance(value, bool | Money):
+        return value
+    if isinstance(value, dict):
+        return {key: _value(part, money, records, paid=True) for key, part in value.items()}
+    if not isinstance(value, (int, float)):
+        return value
+    # Without the digits that are the noise of a division.
+    return Money(float(f"{money.of(value):.15g}"), money)
+
+
+def list_price(line: Line) -> float | None:
+    """The list price of a line of a restated plan as a bill lists it: in whole cents."""
+    price, money = line.unit_list_usd, currency_of_amount(line.unit_list_usd)
+    whole = money.code != "USD" and not line.is_percentage
+    return round(price, money.decimals) if price is not None and whole else price
+
+
+# The bill: its lines in order, numbered; figures worth showing.
+
+
+class Entry(NamedTuple):
+    """A line with its number and its components."""
+
+    number: int
+    line: Line
+    parts: tuple[Line, ...]
+
+
+class BillSection(NamedTuple):
+    """One section of the bill of materials."""
+
+    section: Section
+    entries: tuple[Entry, ...]
+
+
+def bill_sections(plan: Plan) -> list[BillSection]:
+    """The sections that have lines, numbered; components follow the bundle they belong to.
+
+    A component whose bundle is not in the plan is a line of its own.
+    """
+    bundles = {_key(line, line.sku) for line in own_lines(plan)}
+    parts: dict[tuple[str, str, int], list[Line]] = {}
+    own: dict[Section, list[Line]] = {section: [] for section in get_args(Section)}
+    for line in plan.lines:
+        if line.parent is not None and _key(line, line.parent) in bundles:
+            parts.setdefault(_key(line, line.parent), []).append(line)
+        else:
+            own[line.section].append(line)
+    number = count(1)
+
+    def entry(line: Line) -> Entry:
+        known = parts.get(_key(line, line.sku), ()) if line.parent is None else ()
+        return Entry(next(number), line, tuple(known))
+
+    return [
+        BillSection(section, tuple(map(entry, lines))) for section, lines in own.items() if lines
+    ]
+
+
+def _key(line: Line, sku: str) -> tuple[str, str, int]:
+    return sku, line.site, line.period
+
+
+CORE_SECTIONS = ("Compute", "Storage", "Components")
+"""Sections of what the optimiser counts; all others hold dependent items."""
+
+
+def own_lines(plan: Plan) -> list[Line]:
+    """The lines that carry money: all but the components of bundles."""
+    return [line for line in plan.lines if line.parent is None]
+
+
+def decided_lines(plan: Plan, *sections: str) -> list[Line]:
+    """The lines of GPU systems, then of storage, that are in use; or of one section."""
+    return [
+        line
+        for section in sections or ("Compute", "Storage")
+        for line in own_lines(plan)
+        if line.section == section and line.working
+    ]
+
+
+def complete(plan: Plan) -> bool:
+    """Whether the bill goes beyond GPU systems and storage."""
+    return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
+
+
+def tells_ratio(plan: Plan, limit: str) -> bool:
+    """Whether to state money per useful work: the bill is complete, or the problem names it."""
+    limited = any(each.name == limit for each in plan.limits)
+    return complete(plan) or limited or plan.objective.name == f"usd_{limit}"
+
+
+def cooled_by_liquid(plan: Plan) -> bool:
+    """Whether some heat goes to liquid."""
+    return any(line.liquid_share > 0 for line in own_lines(plan))
+
+
+def two_pues(plan: Plan) -> bool:
+    """Whether heat to liquid has a PUE of its own, and there is such heat."""
+    return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
+
+
+def subscribed(plan: Plan) -> bool:
+    """Whether there are subscriptions."""
+    return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
+
+
+def over_time(plan: Plan) -> bool:
+    """Whether money is discounted, or support is paid for less than the term."""
+    years = plan.site.years
+    if years is None:
+        return False
+    spans = [line.support_years for line in own_lines(plan) if line.support_usd_per_year]
+    shorter = any(span is not None and abs(span - years) > 1e-9 for span in spans)
+    return plan.site.discount_rate > 0 or shorter
+
+
+def can_run_short(limit: LimitReport) -> bool:
+    """Whether there can be too little of a limit's quantity."""
+    return limit.name != "gpu_types" and not limit.name.endswith(".installed")
+
+
+def taxes(plan: Plan) -> str:
+    """The taxes in all amounts: those that are lines, as services."""
+    services = any(line.section == "Services" for line in own_lines(plan))
+    return "with no taxes but those listed" if services else "without taxes"

@@ -1,0 +1,292 @@
+"""Checks of a plan: its file recomputed, an edited workbook audited, its job simulated."""
+
+from __future__ import annotations
+
+import math
+
+from planner.currency import Currency
+from planner.figures import FIGURES
+from planner.report import words as fmt
+from planner.report.blocks import (
+    Block,
+    Column,
+    Facts,
+    Heading,
+    Table,
+    Text,
+    figures,
+    notes_block,
+    proof_block,
+    words,
+)
+from planner.report.edition import restated
+from planner.schema.explanation import Audit, Edit, Verification
+from planner.schema.plan import Plan
+from planner.schema.telemetry import IntervalTried, JobSimulated, Simulation
+
+# A plan file.
+
+_RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}
+
+
+def verification(found: Verification) -> list[Block]:
+    """The checks of a plan as blocks."""
+    left = sum(check.result == "not_checked" for check in found.checks)
+    title = "the plan holds" if found.result == "holds" else "the plan DOES NOT HOLD"
+    if left:
+        title += f"; {left} of {len(found.checks)} checks could not be made"
+    rows = tuple((each.name, f"{_RESULTS[each.result]}: {each.text}") for each in found.checks)
+    findings = (
+        Text(check.findings, f"Findings: {check.name}", points=True, most=10)
+        for check in found.checks
+    )
+    return [Heading(f"{found.problem}: {title}"), Facts(rows), *findings]
+
+
+# An edited workbook.
+
+_WORK = ("useful_pflops", "useful_gpus", "gpus_used", "goodput")
+_MAIN = (*_WORK, "facility_power_kw", "capex_usd", "tco_usd")
+_ROWS = (*_MAIN, "interval_s", "overlap", "restore_s", "days_to_train", "racks")
+"""Figures to compare, by name; the main ones are on the first screen."""
+
+
+def audit(found: Audit) -> list[Block]:
+    """The audit of a workbook as blocks: verdict, edits, figures, stale figures."""
+    title = Heading(f"{found.problem}  (audit of {found.workbook})")
+    unread = f"sheets not read: {', '.join(found.added_sheets)}" if found.added_sheets else ""
+    if found.edited is None:
+        verdict = f"nothing to compare: {found.reason}"
+        return [title, Facts((("Verdict", verdict),)), _edits(found), notes_block((unread,))]
+    shown_in = found.edited.shown_in
+    facts = (
+        ("Verdict", _verdict(found, found.edited)),
+        ("Broken", "; ".join(fmt.breach_text(restated(each, shown_in)) for each in found.breaches)),
+        ("Edited", "" if found.edits else "nothing"),
+    )
+    lacking = [
+        f"{each.model}: {each.listed:,} listed, {each.needed:,} needed" for each in found.shortages
+    ]
+    stale = [
+        f"{each.name}: {each.shown:,.9g} in the file, {each.computed:,.9g} computed"
+        for each in found.stale
+    ]
+    several = len(found.solved.jobs[0].gpu_types) > 1
+    why = "approximate with several GPU types" if several else "recalculate the workbook"
+    return [
+        title,
+        Facts(facts),
+        _edits(found),
+        _figures(found),
+        notes_block(lacking, "Counts the edited cluster needs"),
+        notes_block(stale, f"Stale figures ({why})"),
+        notes_block((unread, *(f"interval: {text}" for text in found.remarks))),
+    ]
+
+
+def _edits(found: Audit) -> Table:
+    rows = found.edits
+    before, after = found.solved.shown_in, (found.edited or found.solved).shown_in
+    columns = (
+        words("cell", (f"{each.sheet}!{each.cell}" for each in rows)),
+        words("input", (each.label for each in rows)),
+        figures("solved", (_value(each, each.before, before) for each in rows), str),
+        figures("edited", (_value(each, each.after, after) for each in rows), str),
+    )
+    return Table("Edits", columns, most=40, first=8, rows="edits")
+
+
+def _value(edit: Edit, value: float | str | None, money_: Currency) -> str:
+    """The value of a cell, amounts in the currency of its workbook."""
+    if value is None or isinstance(value, str):
+        return value or "blank"
+    if edit.unit == f"USD/{money_.code}":  # a rate of exchange
+        return f"{value:,.6g} {edit.unit}"
+    return fmt.quantity(money_.of(value) if "USD" in edit.unit else value, edit.unit)
+
+
+def _figure(plan: Plan, name: str) -> float | None:
+    """A figure of a plan's job or totals."""
+    value = getattr(plan.jobs[0], name, None) if plan.jobs else None
+    return getattr(plan.totals, name, None) if value is None else value
+
+
+def _figures(found: Audit) -> Table:
+    """The figures of the solved, the edited and the best plan."""
+    plans = [restated(plan) for plan in (found.solved, found.edited, found.best) if plan]
+    names = [name for name in _ROWS if any(_figure(plan, name) is not None for plan in plans)]
+    shown = (found.edited or found.solved).shown_in
+    columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]
+    for head, plan in zip(("solved", "edited", "best now"), plans, strict=False):
+        texts = (fmt.write_figure(_figure(plan, name), FIGURES[name].unit) for name in names)
+        columns.append(Column(head, tuple(texts)))
+    return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
+
+
+def _verdict(found: Audit, edited: Plan) -> str:
+    """Limits that the edited plan breaks, and its distance from the best."""
+    goal, count, best = edited.objective, len(found.breaches), found.best
+    broken = f"breaks {fmt.counted(count, 'limit')}" if count else "keeps every limit"
+    if best is None and found.reason is None:
+        return f"{broken}; not compared with the best plan"
+    if best is None:
+        return f"{broken}; no plan keeps every limit under the edited inputs: {found.reason}"
+    if found.shortfall is None:
+        return broken
+    proven = f"(proven within {fmt.gap(best.objective.gap)})"
+    if abs(found.shortfall) <= max(best.objective.gap or 0.0, 1e-9):
+        return f"{broken}, as good as the best plan {proven}"
+    is_less = (found.shortfall > 0) == (goal.sense == "maximize")
+    share = f"{fmt.percent(abs(found.shortfall), 3)} {'less' if is_less else 'more'}"
+    return f"{broken}, {share} than the best plan {proven}"
+
+
+# A simulation: goodput beside the formula's, time lost by cause, other intervals.
+
+YEAR_S = 365 * fmt.DAY_S
+_CAUSES = {
+    "stall": "budget.stall",
+    "slowdown": "budget.slowdown",
+    "rework": "loss.rework",
+    "drain": "loss.drain",
+    "restart": "loss.restart",
+    "restore": "loss.restore",
+    "waiting": "loss.waiting",
+    "shrunk": "budget.shrunk",
+    "other": "loss.other",
+}
+_LIMITS = {
+    "max_overlap": "breaks max_overlap",
+    "max_blocking": "breaks max_blocking",
+    "drain": "drain not done by the next checkpoint",
+    "endurance": "exceeds the write endurance of the storage",
+}
+_SPLIT = (
+    "The formula splits the loss by logarithms, the simulation by events: parts may differ "
+    "although the sums agree."
+)
+
+
+def simulation(study: Simulation) -> list[Block]:
+    """A simulation as blocks."""
+    job = study.jobs[0]
+    places, found = _digits(job), job.goodput
+    mean, formula = fmt.percent(found.mean, places), fmt.percent(job.predicted, places)
+    single = f"{fmt.percent(found.p5, places)} to {fmt.percent(found.p95, places)}"
+    facts = (
+        ("Goodput", f"{mean} simulated, {formula} predicted; 90 % of runs {single}"),
+        ("Formula", _agreement(job)),
+        ("Per year", _events(job)),
+        (
+            "Checkpoint",
+            f"{fmt.significant(job.checkpoint_gb, 'GB')} every {fmt.duration(job.interval_s)}",
+        ),
+        ("Failures", _failures(job)),
+        ("Interval", _advice(study)),
+    )
+    within = f"{fmt.percent(found.low, places)} to {fmt.percent(found.high, places)}"
+    name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
+    length = study.length_s / YEAR_S
+    span = f"{length:g} year{'s' if length > 1 else ''}"
+    span = span if round(length, 2) >= 1 else fmt.duration(study.length_s)
+    runs = f"{fmt.counted(study.replications, 'run')} of {span}, seed {study.seed}"
+    return [
+        Heading(f"{name}  (simulated: {runs})"),
+        Facts(facts),
+        _losses(job),
+        _intervals(study),
+        proof_block((f"{job.name}: mean {within} with 95 % confidence. {_SPLIT}",)),
+    ]
+
+
+def _digits(job: JobSimulated) -> int:
+    """The decimals of a percentage that the noise leaves."""
+    room = 100 * (job.goodput.high - job.goodput.mean)
+    return 4 if room <= 0 else min(4, max(2, math.ceil(-math.log10(room))))
+
+
+def _agreement(job: JobSimulated) -> str:
+    """The difference of formula and simulation beside the noise."""
+    apart, room = job.goodput.mean - job.predicted, job.goodput.high - job.goodput.mean
+    places = _digits(job)
+    if abs(apart) <= room:
+        return f"formula and simulation agree ({100 * abs(apart):.{places}f} points, within noise)"
+    side = "high" if apart < 0 else "low"
+    text = f"formula {100 * abs(apart):.{places}f} ± {100 * room:.{places}f} points too {side}"
+    if job.failures.kind != "exponential":
+        text += "; it assumes failures without a memory"
+    return text
+
+
+def _failures(job: JobSimulated) -> str:
+    failures = job.failures
+    law = f"{failures.kind}"
+    if failures.kind == "weibull":
+        law = f"Weibull, shape {failures.shape:g}"
+    elif failures.file is not None:
+        scaled = ", scaled to the plan's mean" if failures.scaled else ""
+        law = f"{fmt.counted(failures.times or 0, 'time')} of {failures.file}{scaled}"
+    return f"interruption every {fmt.duration(failures.mean_s)} ({law})"
+
+
+def _events(job: JobSimulated) -> str:
+    parts = [f"{fmt.number(job.interruptions_per_year, 1)} interruptions"]
+    if (seen := job.repair) is not None:
+        parts.append(f"{fmt.number(seen.taken_per_year, 1)} units out for repair")
+        waited = fmt.duration(job.loss.waiting * YEAR_S)
+        parts.append(f"{fmt.number(seen.waits_per_year, 1)} waits for a repair ({waited})")
+        if seen.shrinks:
+            parts.append(f"{fmt.number(seen.grown_per_year, 1)} restarts with more replicas")
+    if job.local is not None:
+        parts.append(f"{fmt.number(job.local.remote_per_year, 1)} restores from shared storage")
+    return ", ".join(parts)
+
+
+def _advice(study: Simulation) -> str:
+    """The better interval, or that there is none."""
+    if not study.intervals:
+        return ""
+    if study.best is None:
+        return "no interval tried keeps the plan's limits"
+    if not study.better:
+        return "no allowed interval is better by more than the noise"
+    best = study.intervals[study.best]
+    return f"{fmt.duration(best.interval_s)} is better by {_difference(best)} points"
+
+
+def _difference(each: IntervalTried) -> str:
+    return f"{100 * each.difference:+.3f} ± {100 * (each.high - each.difference):.3f}"
+
+
+def _losses(job: JobSimulated) -> Table:
+    places, both = _digits(job), (job.predicted_loss, job.loss)
+    causes = [cause for cause in _CAUSES if any(getattr(each, cause) for each in both)]
+    columns = [words("", ("goodput", *(FIGURES[_CAUSES[cause]].label for cause in causes)))]
+    for head, loss, goodput in (
+        ("predicted", job.predicted_loss, job.predicted),
+        ("simulated", job.loss, job.goodput.mean),
+    ):
+        shares = [goodput, *(getattr(loss, cause) for cause in causes)]
+        columns.append(figures(head, shares, lambda share: fmt.percent(share, places)))
+    return Table("Share of time", tuple(columns))
+
+
+def _intervals(study: Simulation) -> Table:
+    rows = study.intervals
+    columns = (
+        figures("interval", (each.interval_s for each in rows), fmt.duration),
+        figures(
+            "predicted", (each.predicted for each in rows), lambda share: fmt.percent(share, 2)
+        ),
+        figures("simulated", (each.goodput for each in rows), lambda share: fmt.percent(share, 2)),
+        figures("difference, points", map(_difference, rows), str),
+        words("", (_remark(study, each) for each in rows)),
+    )
+    notes = ("± holds for all of them together with 95 % confidence",)
+    return Table("Other intervals under the same failures", columns, notes, detail=True)
+
+
+def _remark(study: Simulation, each: IntervalTried) -> str:
+    best = study.better and study.best is not None and each == study.intervals[study.best]
+    mark = "simulated above" if each.factor == 1.0 else "best" if best else ""
+    return "; ".join(filter(None, (mark, *(_LIMITS[name] for name in each.breaks))))

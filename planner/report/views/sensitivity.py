@@ -1,0 +1,419 @@
+"""Frontier, tornado and uncertainty analysis: a few facts, one table of plans, one chart each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.figures import FIGURES, RATIOS, capital
+from planner.report import words as fmt
+from planner.report.blocks import (
+    ROW_MIDDLE,
+    Axis,
+    Bars,
+    Block,
+    Chart,
+    Column,
+    Facts,
+    Heading,
+    Layer,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Reference,
+    Shape,
+    Table,
+    Text,
+    Tone,
+    figures,
+    proof_block,
+    proven,
+    sized_axis,
+    words,
+)
+from planner.schema.analysis import (
+    PLANNED,
+    CandidatePlan,
+    End,
+    Frontier,
+    FrontierMark,
+    FrontierPoint,
+    Percentiles,
+    Swing,
+    Tornado,
+    Uncertain,
+)
+
+# Frontier: the best work for each amount of storage, money or power; its knee; the rules.
+
+_SHAPES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
+
+
+def frontier(study: Frontier) -> list[Block]:
+    """A frontier as blocks."""
+    title = Heading(f"{fmt.named(study)}  (frontier: {study.y_label} against {study.x_label})")
+    if not study.points:
+        return [title, Text((study.message or "no plan",))]
+    rules = tuple(f"{mark.label}: {_mark_text(study, mark)}" for mark in study.marks)
+    proof = f"Each point is the best plan for its {study.x_label}."
+    gaps = proven([point.gap for point in study.points])
+    return [
+        title,
+        Facts(
+            (
+                ("Best", _point_text(study, study.best)),
+                ("Knee", _point_text(study, study.knee)),
+                ("", study.message or ""),
+            )
+        ),
+        _points(study),
+        Text(rules, "Best plan by each storage rule", points=True),
+        proof_block((proof, gaps, fmt.as_it_stands(study))),
+    ]
+
+
+def _point_text(study: Frontier, place: int | None) -> str:
+    if place is None:
+        return ""
+    point = study.points[place]
+    work = fmt.results([each.y for each in study.points], study.y_unit).with_unit(point.y)
+    at = fmt.results([each.x for each in study.points], study.x_unit).with_unit(point.x)
+    share = ""
+    if study.best not in (None, place) and (best := study.points[study.best or 0].y):
+        share = f", {fmt.percent(point.y / best)} of the best"
+    return f"{at} of {study.x_label}: {work}{share}, {fmt.units(point.counts, study.products)}"
+
+
+def _mark_text(study: Frontier, mark: FrontierMark) -> str:
+    """The best plan by a rule for storage, or the reason for none."""
+    if mark.x is None or mark.y is None:
+        return f"no plan: {mark.reason}" if mark.reason else "no plan"
+    return f"{fmt.quantity(mark.x, study.x_unit)}, {fmt.quantity(mark.y, study.y_unit)}"
+
+
+def _points(study: Frontier) -> Table:
+    points = study.points
+    names = {study.knee: "knee", study.best: "best"}
+    if study.knee == study.best:
+        names[study.best] = "best, knee"
+    power = (point.facility_power_kw for point in points)
+    beside = {
+        "cost": figures("capex", (point.capex_usd for point in points), "USD"),
+        "power": figures(FIGURES["facility_power_kw"].title, power, 0, detail=True),
+    }
+    columns = (
+        words("", (names.get(at, "") for at in range(len(points)))),
+        figures(study.x_label, (point.x for point in points), study.x_unit),
+        figures(study.y_label, (point.y for point in points), study.y_unit),
+        figures("bound", (point.bound for point in points), study.y_unit, detail=True),
+        figures(FIGURES["gpus_used"].label, (each.gpus_in_use for each in points), 0, detail=True),
+        *(column for name, column in beside.items() if name != study.x_name),
+        words("buys", (fmt.units(point.counts, study.products) for point in points)),
+    )
+    kept = tuple(at for at in (study.knee, study.best) if at is not None)
+    return Table(_title(study), columns, most=40, first=6, kept=kept, rows="points")
+
+
+def _title(study: Frontier) -> str:
+    return f"{capital(study.y_label)} against {study.x_label}"
+
+
+def frontier_charts(study: Frontier) -> tuple[Chart, ...]:
+    """The curve with its knee, the best plan, and the plans by vendors' rules."""
+    points, title = study.points, _title(study)
+    if not points:
+        return (Chart("frontier", title, study.message or "No plan."),)
+    log = study.x_name == "storage" and min(point.x for point in points) > 0
+    across, wide = sized_axis(study.x_label, (p.x for p in points), study.x_unit, log=log)
+    up, high = sized_axis(study.y_label, (p.y for p in points), study.y_unit)
+    xs = tuple(point.x / wide for point in points)
+    ys = tuple(point.y / high for point in points)
+    hovers = tuple(_point_hover(study, point) for point in points)
+    marks = [("Knee", study.knee), ("Best", study.best)]
+    if study.best == study.knee:
+        marks = [("Best and knee", study.best)]
+    layers: list[Layer] = [
+        Line(f"best {study.y_label}", xs, ys),
+        Points("a plan", xs, ys, hovers, size=6.0 if len(points) <= 60 else 4.0),
+        *_by_rule(study, wide, high),
+    ]
+    for name, at in marks:
+        if at is not None:
+            text = f"{name}: {fmt.quantity(points[at].y, study.y_unit)}"
+            below = name == "Knee"
+            look: tuple[Shape, Tone] = ("diamond", "third") if below else ("star", "second")
+            layers.append(Mark(text, xs[at], ys[at], *look, above=not below))
+    text = f"{fmt.counted(len(points), 'plan')}, each the best for its {study.x_label}. "
+    text += proven([point.gap for point in points])
+    return (Chart("frontier", title, text, (Panel(across, up, tuple(layers)),)),)
+
+
+def _by_rule(study: Frontier, wide: float, high: float) -> Iterator[Points]:
+    """Yield the plans by storage rules; rules with the same plan share a point."""
+    landed: dict[tuple[float, float], list[str]] = {}
+    for mark in study.marks:
+        if mark.x is not None and mark.y is not None and (mark.x > 0 or study.x_name != "storage"):
+            landed.setdefault((mark.x, mark.y), []).append(mark.label)
+    for shape, ((x, y), labels) in zip(3 * _SHAPES, landed.items(), strict=False):
+        name = f"{fmt.listed(labels)}: {fmt.quantity(y, study.y_unit)}"
+        yield Points(
+            name, (x / wide,), (y / high,), (fmt.short(name, 120),), "bad", shape, True, 10.0
+        )
+
+
+def _point_hover(study: Frontier, point: FrontierPoint) -> str:
+    lines = (
+        fmt.units(point.counts, study.products),
+        f"{study.y_label} {fmt.quantity(point.y, study.y_unit)}, gap {fmt.gap(point.gap)}",
+        f"{study.x_label} {fmt.quantity(point.x, study.x_unit)}",
+        f"binding: {fmt.short(', '.join(point.binding), 60)}",
+    )
+    return "\n".join(lines)
+
+
+# Tornado: each input at its low and its high end, the widest swing first.
+
+_FIRST, _MOST_BARS, _APART = 12, 20, 0.17
+
+
+def tornado(study: Tornado) -> list[Block]:
+    """A tornado as blocks."""
+    title = Heading(f"{fmt.named(study)}  (inputs one at a time, from low to high)")
+    if not study.swings:
+        return [title, Text((study.message or "no input was changed",))]
+    moving = [swing for swing in study.swings if _moves(study, swing)]
+    still = [swing.label for swing in study.swings if swing not in moving]
+    ends = [(swing, end) for swing in study.swings for end in (swing.low, swing.high)]
+    without = tuple(
+        f"{swing.label} {end.text}: {end.reason or fmt.STATUS_WORDS[end.status]}"
+        for swing, end in ends
+        if end.status not in PLANNED
+    )
+    statuses = {name: sum(end.status == name for _, end in ends) for name in fmt.STATUS_WORDS}
+    first = moving[0] if moving else study.swings[0]
+    largest = ", ".join(f"at {end.text} {_change(study, end)}" for end in (first.low, first.high))
+    facts = (
+        ("Largest", f"{first.label}: {largest}" if moving else "no input changes the plan"),
+        (
+            "Now",
+            "no plan"
+            if study.base is None
+            else f"{fmt.goal(study)} {fmt.amount(study, study.base)}",
+        ),
+        ("No effect", fmt.some(still, 6)),
+        ("", study.message or ""),
+    )
+    text = f"Each end is a plan of its own, proven within {fmt.percent(study.gap_asked, 4)}: "
+    return [
+        title,
+        Facts(facts),
+        _swings(study, [*moving, *(each for each in study.swings if each not in moving)]),
+        Text(without, "No plan", points=True, most=8, first=3),
+        proof_block((fmt.as_it_stands(study), f"{text}{fmt.ended(statuses)}.")),
+    ]
+
+
+def _moves(study: Tornado, swing: Swing) -> bool:
+    """Whether an input changes the objective at an end, or leaves no plan there."""
+    ends = (swing.low.objective, swing.high.objective)
+    return None in ends or ends != (study.base, study.base)
+
+
+def _change(study: Tornado, end: End) -> str:
+    """The change at an end; the objective without a base, the status without a plan."""
+    if end.objective is None:
+        return fmt.STATUS_WORDS[end.status]
+    if study.base is None:
+        return fmt.write_figure(end.objective, study.unit)
+    change = end.objective - study.base
+    if study.objective in RATIOS and change:
+        return f"{'+' if change > 0 else '-'}{fmt.ratio(abs(change))}"
+    return fmt.changed_by(change, study.unit)
+
+
+def _swings(study: Tornado, swings: Sequence[Swing]) -> Table:
+    columns = (
+        words("input", (swing.label for swing in swings)),
+        figures("now", (swing.base_text for swing in swings), str, detail=True),
+        figures("low", (swing.low.text for swing in swings), str),
+        figures("at low", (_change(study, swing.low) for swing in swings), str),
+        figures("high", (swing.high.text for swing in swings), str),
+        figures("at high", (_change(study, swing.high) for swing in swings), str),
+    )
+    title = fmt.titled(
+        f"{'Change of ' if study.base is not None else ''}{fmt.goal(study)}", study.unit
+    )
+    return Table(title, columns, first=_FIRST, rows="inputs")
+
+
+def tornado_charts(study: Tornado) -> tuple[Chart, ...]:
+    """Bars from the low to the high end of each input."""
+    title = f"Change of {fmt.goal(study)} by input"
+    moving = [swing for swing in study.swings if _moves(study, swing)][:_MOST_BARS]
+    if study.base is None or not moving:
+        return (Chart("tornado", title, study.message or "No input changes the plan."),)
+    ends = [end.objective for swing in moving for end in (swing.low, swing.high)]
+    axis, size = sized_axis(fmt.goal(study), [study.base, *ends], study.unit)
+    base = study.base / size
+    sides: tuple[tuple[str, Tone], ...] = (("low", "main"), ("high", "second"))
+    layers: list[Layer] = []
+    for side, tone in sides:
+        rows = [
+            (row + ROW_MIDDLE + _offset(study, swing, side), swing, getattr(swing, side))
+            for row, swing in enumerate(moving)
+            if getattr(swing, side).objective is not None
+        ]
+        layers.append(
+            Bars(
+                f"input at its {side} end",
+                tuple(row for row, *_ in rows),
+                (base,) * len(rows),
+                tuple(end.objective / size for *_, end in rows),
+                tuple(_swing_hover(study, swing, end) for _, swing, end in rows),
+                tuple(fmt.short(end.text, 24) for *_, end in rows),
+                tone,
+                side == "high",
+            )
+        )
+    layers.append(Reference(f"now: {fmt.amount(study, study.base)}", base, False))
+    panel = Panel(axis, Axis(""), tuple(layers), rows=tuple(map(_row_name, moving)))
+    text = f"{fmt.counted(len(study.swings), 'input')} changed one at a time, "
+    text += f"{len(moving)} drawn; beside each bar its value there."
+    return (Chart("tornado", title, text, (panel,)),)
+
+
+def _offset(study: Tornado, swing: Swing, side: str) -> float:
+    """The shift of a bar beside another on the same side of the base."""
+    low, high, base = swing.low.objective, swing.high.objective, study.base or 0.0
+    if low is None or high is None or (low - base) * (high - base) <= 0:
+        return 0.0
+    return -_APART if side == "low" else _APART
+
+
+def _row_name(swing: Swing) -> str:
+    ends = [end for end in (swing.low, swing.high) if end.objective is None]
+    without = [f"{fmt.short(end.text, 24)}: {fmt.STATUS_WORDS[end.status]}" for end in ends]
+    return "; ".join([fmt.short(f"{swing.label}, now {swing.base_text}", 52), *without])
+
+
+def _swing_hover(study: Tornado, swing: Swing, end: End) -> str:
+    value = f"{fmt.goal(study)} {fmt.amount(study, end.objective or 0.0)} ({_change(study, end)})"
+    buys = fmt.units(end.counts, study.products)
+    return f"{fmt.short(swing.label, 60)}: {fmt.short(end.text, 60)}\n{value}\n{buys}"
+
+
+# Uncertain inputs: outcomes, candidate plans, sensitivity indices.
+
+_SHARES = {f"p{share}": f"{share} %" for share in (5, 25, 50, 75, 95)}
+_PERCENTILES = {"least": "least", **_SHARES, "most": "most", "mean": "mean"}
+_ON_FIRST = ("p5", "p50", "p95")
+_MAIN = ("objective", "goodput", "capex_usd", "tco_usd", "days_to_train")
+
+
+def uncertain(study: Uncertain) -> list[Block]:
+    """An uncertainty analysis as blocks."""
+    draw = f"{fmt.counted(study.samples, 'sample')}, seed {study.seed}"
+    title = Heading(f"{fmt.named(study)}  (uncertain inputs: {draw})")
+    if not (study.outcomes or study.candidates or study.indices):
+        return [title, Text((study.message or "no scenario has a plan",))]
+    proof = f"Every plan is within {fmt.gap(study.largest_gap)} of its bound."
+    return [
+        title,
+        Facts(tuple(_facts(study))),
+        _outcomes(study),
+        _candidates(study),
+        _indices(study),
+        _inputs(study),
+        proof_block((proof if study.largest_gap is not None else "",)),
+    ]
+
+
+def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
+    main = next((each for each in study.outcomes if each.name == "objective"), None)
+    if main is not None:
+        written = fmt.results([main.p5, main.p50, main.p95], main.unit)
+        text = (
+            f"{fmt.goal(study)} {written.with_unit(main.p50)} (median), {written.text(main.p5)} to "
+        )
+        yield "Best plans", f"{text}{written.with_unit(main.p95)} in 90 % of scenarios"
+    if study.least_regret is not None:
+        regret = study.candidates[study.least_regret]
+        text = f"least for {regret.name} ({fmt.units(regret.counts, study.products)}): "
+        text += f"{fmt.percent(regret.most_regret, 2)} at most, "
+        yield "Regret", f"{text}{fmt.percent(regret.mean_regret, 2)} on average"
+    ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
+    yield "Cause", f"spread by {fmt.listed([each.label for each in ranked])}" if ranked else ""
+    drawn = fmt.some([each.label for each in study.inputs], 5)
+    count = fmt.counted(sum(study.statuses.values()), "scenario")
+    yield "Drawn", f"{drawn}; {count}: {fmt.ended(study.statuses)}"
+    yield "", study.message or ""
+
+
+def _label(study: Uncertain, outcome: Percentiles) -> str:
+    return fmt.goal(study) if outcome.name == "objective" else outcome.label
+
+
+def _outcomes(study: Uncertain) -> Table:
+    """Percentiles of the outcomes; main ones first."""
+    rows = sorted(study.outcomes, key=lambda each: each.name not in _MAIN)
+    scales = [
+        fmt.results([getattr(each, step) for step in _PERCENTILES], each.unit) for each in rows
+    ]
+    pairs = list(zip(rows, scales, strict=True))
+    columns = [words("outcome", (fmt.titled(_label(study, each), s.unit) for each, s in pairs))]
+    for step, label in _PERCENTILES.items():
+        texts = (s.text(getattr(each, step)) for each, s in pairs)
+        columns.append(figures(label, texts, str, detail=step not in _ON_FIRST))
+    main = sum(each.name in _MAIN for each in rows)
+    title = "Best plan of each scenario, percentiles"
+    return Table(title, tuple(columns), first=max(1, main), rows="outcomes")
+
+
+def _candidates(study: Uncertain) -> Table:
+    rows = study.candidates
+    least = None if study.least_regret is None else rows[study.least_regret]
+
+    def name(each: CandidatePlan) -> str:
+        return each.name + (" (least regret)" if each is least else "")
+
+    columns = (
+        words("plan", map(name, rows)),
+        figures("best in", (each.best_in for each in rows), 0),
+        figures("within limits", (each.feasible for each in rows), fmt.percent),
+        figures("mean", (each.mean for each in rows), study.unit),
+        figures("mean regret", (p.mean_regret for p in rows), lambda share: fmt.percent(share, 2)),
+        figures("worst regret", (p.most_regret for p in rows), lambda share: fmt.percent(share, 2)),
+        words("buys", (fmt.units(p.counts, study.products) for p in rows)),
+    )
+    return Table("Candidate plans, each kept in every scenario", columns, detail=True)
+
+
+def _indices(study: Uncertain) -> Block:
+    """The share of the variance that each input explains."""
+    rows = sorted(study.indices, key=lambda each: -each.total)
+    if not rows:
+        return Text((study.indices_note,), "Sensitivity indices", detail=True)
+    columns: tuple[Column, ...] = (
+        words("input", (each.label for each in rows)),
+        figures("first order", (each.first for each in rows), 3),
+        figures("±", (each.first_confidence for each in rows), 3),
+        figures("total", (each.total for each in rows), 3),
+        figures("±", (each.total_confidence for each in rows), 3),
+    )
+    title = "Sensitivity indices: share of the variance, ± 95 % confidence"
+    return Table(title, columns, (study.indices_note,), detail=True)
+
+
+def _inputs(study: Uncertain) -> Table:
+    rows = study.inputs
+    written = [fmt.scale((each.low, each.median, each.high), each.unit) for each in rows]
+    pairs = list(zip(rows, written, strict=True))
+    columns = (
+        words("input", (fmt.titled(each.label, s.unit) for each, s in pairs)),
+        *(
+            figures(name, (s.text(getattr(each, name)) for each, s in pairs), str)
+            for name in ("low", "median", "high")
+        ),
+        words("distribution", (each.distribution for each in rows)),
+    )
+    return Table("Uncertain inputs", columns, detail=True)
