@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,14 +12,12 @@ from planner.case import Way
 from planner.case.job import ROUNDING
 from planner.optimizer.bill import Counts, Numbers, Places
 from planner.optimizer.goodput import MOST_EXPONENT
-from planner.optimizer.stores import Stores
+from planner.optimizer.stores import Stores, staged
 from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Ports, Uses, Work, most_gpus
 from planner.units import DAY_S
 
 TRIED = 4
 """Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
-MOST_TRIED = 2**18
-"""Uses that are tried together at most, for memory."""
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""
 
@@ -75,7 +74,9 @@ class BestUse(Work):
 
         Fewer GPUs are tried, twice as many uses each time, until the bound without waiting is
         no better than the best so far, and falls: useful work without waiting has one peak, so no
-        fewer are better then.
+        fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
+        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
+        is not known, nor where a table of scale is not concave.
 
         Args:
             team: the team that runs each.
@@ -86,11 +87,13 @@ class BestUse(Work):
         """
         best, chosen = np.full(len(team), -np.inf), most.copy()
         step = self.step[team]
-        least = np.maximum(step, self.least[team])
+        least, most = self._served(team, most, stores)
+        least = np.maximum(least, np.maximum(step, self.least[team]))
+        dips = self.concave != self.case.job.scale  # then no peak is known
+        dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
         open_, first = np.flatnonzero(most >= least), 0
         while len(open_):
-            more = max(2, min(first, MOST_TRIED // len(open_)))
-            tried = np.arange(first, max(TRIED, first + more))
+            tried = np.arange(first, max(TRIED, 2 * first))
             first = int(tried[-1]) + 1
             gpus = most[open_, None] - tried * step[open_, None]
             some = gpus > 0
@@ -109,8 +112,65 @@ class BestUse(Work):
                 most_usd = self.affordable(team[open_], patient[:, -1])
                 poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
             done = (falls & poor) | (gpus[:, -1] <= least[open_])
+            up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
+            if first == TRIED and not dips and len(up):
+                cost = None if tco_usd is None else tco_usd[up]
+                of = Uses(team[up], systems[up], most[up], stores.at(up), cost)
+                most[up] -= self._above_the_peak(of, least[up])
             open_ = open_[~done]
         return best, chosen
+
+    def _above_the_peak(self, use: Uses, least: Numbers) -> Counts:
+        """Return how many GPUs fewer than in use leave the most useful work in the second tries.
+
+        None where that may not be, nor where systems are used in part: their ports come in jumps.
+        """
+        step = self.step[use.team]
+        low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
+        high = np.where(step % self.usable[use.team] == 0, np.maximum(high, low), low)
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            tried = use.gpus - middle * step
+            at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
+            low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
+        peak = use.gpus - low * step
+        at, _ = self.worth(replace(use, gpus=peak))
+        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+
+    def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
+        """The fewest and the most GPUs between which all lie that are read for in time.
+
+        Reads, for a restore and every second, rise with the GPUs, and so do the ports through
+        which they come; storage gives the same.
+        """
+        job, asked = self.case.job, []
+        if job.max_restore_s is not None:
+            each_s = job.checkpoint_gb / job.max_restore_s
+            once, each = self.fan_once[team] * each_s, self.fan_each[team] * each_s
+            asked.append((once, each, stores.degraded_read))
+        if job.ingest_per_gpu_gb_per_s > 0:
+            each = np.full(len(team), job.ingest_per_gpu_gb_per_s)
+            asked.append((np.zeros(len(team)), each, stores.read))
+        sides: list[tuple[Numbers, Numbers | float]]
+        low, high = np.zeros(len(team)), np.full(len(team), np.inf)
+        factor = stores.read_factor * (1 + TOLERANCE)
+        port, part = self.client_read[team] * factor, self.more_read[team] * factor
+        for once, each, stored in asked:
+            # once + each * gpus <= gives + more * gpus; a system used in part has its port, too
+            whole = self.case.delivered_read * stored * (1 + TOLERANCE)
+            sides = [(whole, 0.0), (part, port / self.usable[team])]
+            for gives, more in sides:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    end = (gives - once) / (each - more)
+                high = np.where((each > more) & (end < high), end, high)
+                low = np.where((each < more) & (end > low), end, low)
+                high = np.where((each == more) & (gives < once), 0.0, high)
+        if job.bulk_needed_tb and job.ingest_per_gpu_gb_per_s > 0:
+            most_staged = staged(self.case, stores) * (1 + TOLERANCE)
+            high = np.minimum(high, most_staged / job.ingest_per_gpu_gb_per_s)
+        step = self.step[team]
+        over = np.ceil(np.maximum(most - high * (1 + ROUNDING), 0.0) / step)
+        return low * (1 - ROUNDING), most - over.astype(np.int64) * step
 
     # Several types.
 

@@ -79,6 +79,12 @@ class Uses:
     spares: Places | None = None
     every: Places | None = None
 
+    def twice(self, some: Counts, others: Counts) -> Uses:
+        """The purchases with some GPUs in use, and after these with others."""
+        places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
+        cost = None if self.tco_usd is None else self.tco_usd[places]
+        return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
+
 
 class Flow(NamedTuple):
     """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
@@ -327,16 +333,19 @@ class Work:
 
     # Goodput.
 
-    def run(self, use: Uses, *, interval_s: Numbers | None = None) -> JobRun:
+    def run(self, use: Uses, *, waits: bool = True, interval_s: Numbers | None = None) -> JobRun:
         """Operation of purchases at their best interval, or a given one.
 
         Args:
             use: the purchases.
+            waits: whether repairs are waited for.
             interval_s: start of one checkpoint to the start of the next.
         """
         job, team, gpus = self.case.job, use.team, use.gpus.astype(float)
         mtti = DAY_S / (self.rate[team] * gpus)
-        waiting, mends = self.waiting(use, mtti)
+        waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
+        if waits:
+            waiting, mends = self.waiting(use, mtti)
         flow = self.flow(use)
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
         allowed = self._gpus_allowed(use) & mends
@@ -349,8 +358,10 @@ class Work:
             allowed &= t.local.fits
             allowed &= self.drives.longest_s + t.local.drain_s <= mtti * (1 + TOLERANCE)
         if job.repair is not None and job.repair.shrinks and len(team):
-            patient, _ = self._at_most(use, t, mtti)
-            kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
+            patient, runs = self._at_most(use, t, mtti)
+            kept, interval = patient, t.low
+            if waits:
+                kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
         else:
             if interval_s is None:
                 interval, runs = self.interval(t, mtti)
@@ -549,6 +560,10 @@ class Work:
             allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
         return np.where(allowed, score, -np.inf), self._patient(use, ran)
+
+    def without_waiting(self, use: Uses) -> Numbers:
+        """The bound of `worth` for any spares."""
+        return self._patient(use, self.run(use, waits=False))
 
     def _patient(self, use: Uses, ran: JobRun) -> Numbers:
         return self._score(use, ran.patient, ran.most_pflops_per_gpu)
