@@ -16,12 +16,9 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from planner import api, shipped
 from planner.analysis.pool import Progress, ignore
@@ -30,7 +27,6 @@ from planner.atomic_files import write_all
 from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load as load_file
-from planner.loader.places import NoPlaceError
 from planner.loader.prices import today
 from planner.report.plan_json import carrying
 from planner.schema.analysis import (
@@ -38,7 +34,7 @@ from planner.schema.analysis import (
     Comparison,
     Frontier,
     RulesTable,
-    Sweep,
+    SweepTable,
     Tornado,
     Uncertain,
 )
@@ -68,20 +64,6 @@ if TYPE_CHECKING:
 
 Solver = Literal["highs", "cbc"]
 Against = Literal["storage", "cost", "power"]
-
-
-class SweepTable(Sweep):
-    """A sweep with its rows.
-
-    Attributes:
-        table: columns by name, as the files have them.
-        types: "int", "float" or "str" by column.
-        start: inputs of the problem as it is, by path.
-    """
-
-    table: Mapping[str, tuple[Any, ...]] = Field(exclude=True, repr=False)
-    types: Mapping[str, str] = Field({}, exclude=True, repr=False)
-    start: Mapping[str, Any] = Field({}, exclude=True, repr=False)
 
 
 def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
@@ -208,8 +190,9 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, sweep_table, table_rows
+    from planner.analysis.sweep import Row, rows_of, sweep_table
     from planner.analysis.sweep import scenarios as scenarios_of
+    from planner.analysis.variants import solve_variants
 
     request = request_of(problem, **solving)
     if named and request.models:
@@ -224,37 +207,17 @@ def sweep(
     )
     options, rows = request.rows(len(chosen)), dict[int, Row]()
     try:
-        table_rows(chosen.bases, chosen, options, rows, request.progress)
+        solve_variants(chosen.bases, chosen, options, rows_of, rows, request.progress)
     except KeyboardInterrupt:
         if not rows:
             raise
         interrupt_handled()
     base = api.solve_with(request.inputs, api.Options(gap=options.gap, explain=False))
-    found = sweep_table(request.inputs, chosen, options, rows, base)
-    record = SweepTable(
-        **dict(found.record),
-        table={name: tuple(column) for name, column in found.values.items()},
-        types=found.types,
-        start=_start(found.record, request.inputs),
-    )
+    record = sweep_table(request.inputs, chosen, options, rows, base)
     if record.rows < record.asked:
         done = f"interrupted after {record.rows:,} of {record.asked:,} scenarios"
         raise StoppedError(done, record)
     return record
-
-
-def _start(study: Sweep, inputs: Inputs) -> dict[str, Any]:
-    """Varied inputs of a problem as it is, by path."""
-    from planner.analysis.distributions import Field as Input
-
-    found: dict[str, Any] = {}
-    for column in study.columns:
-        if column.kind == "input":
-            with suppress(NoPlaceError):
-                base = Input(inputs, column.path).base
-                paid = base is not None and "USD" in column.unit
-                found[column.path] = study.shown_in.of(base or 0.0) if paid else base
-    return found
 
 
 def frontier(
@@ -270,11 +233,11 @@ def frontier(
         against: the axis.
         points: most points.
     """
-    from planner.analysis.frontier import AGAINST, run
+    from planner.analysis.frontier import AGAINST, study
 
-    axis = one_of("--against", against, tuple(AGAINST))
-    most = whole("--points", points, 3)
-    return run(request_of(problem, **solving), against=axis, points=most)
+    axis, most = one_of("--against", against, tuple(AGAINST)), whole("--points", points, 3)
+    request = request_of(problem, **solving)
+    return study(request.inputs, request.each(), axis, points=most, progress=request.progress)
 
 
 def tornado(
@@ -290,10 +253,11 @@ def tornado(
         vary: ``{"site.pue": "1.1:1.4"}``; by default every number that matters.
         by: step of inputs without ends, as a share.
     """
-    from planner.analysis.tornado import run
+    from planner.analysis.tornado import study
 
-    texts = as_texts(vary, joined=True)
-    return run(request_of(problem, **solving), vary=texts, by=share("--by", by))
+    request, texts = request_of(problem, **solving), as_texts(vary, joined=True)
+    options, to_either_side = request.each(), share("--by", by)
+    return study(request.inputs, texts, options, by=to_either_side, progress=request.progress)
 
 
 def uncertain(
@@ -381,10 +345,11 @@ def alternatives(
     Args:
         within: distance from the optimum, as a share.
     """
-    from planner.analysis.alternatives import run_near
+    from planner.analysis.alternatives import alternatives as near
 
-    within = share("--near", within)
-    return run_near(request_of(problem, **solving), within=within)
+    request, within = request_of(problem, **solving), share("--near", within)
+    options, progress = request.running(), request.progress
+    return near(request.inputs, options, within=within, progress=progress)
 
 
 def bid(
@@ -472,7 +437,7 @@ def simulate(
         scaled=scaled,
         interval_s=None if interval is None else seconds("--interval", interval),
         intervals=True,
-        replications=replications,
+        replications=whole("--replications", replications, 2),
         length_s=seconds("--length", length),
         seed=whole("--seed", seed, 0),
     )

@@ -57,13 +57,13 @@ _HALVINGS = 200
 
 @dataclass(frozen=True)
 class Sizing:
-    """A problem on one number of GPUs; ``read_gb_per_s`` is the delivered read demand, or 0."""
+    """A problem on one number of GPUs; the demand is of delivered reads, or 0."""
 
     inputs: Inputs
     case: Case
     job: JobNumbers
     cluster: Cluster
-    read_gb_per_s: float
+    read_demand_gb_per_s: float
 
 
 def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
@@ -83,7 +83,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
     known_s = stall_s(case.job, system.way(), cluster.gpus)
     job = replace(case.job, stall_s=known_s, derived_stall=False, modes=modes)
     checkpoint = _checkpoint(inputs, job, cluster.gpus)
-    read = max(checkpoint.ingest_gb_per_s, checkpoint.restore_gb_per_s or 0.0)
+    read = max(checkpoint.ingest_demand_gb_per_s, checkpoint.restore_gb_per_s or 0.0)
     sizing = Sizing(inputs, replace(case, job=job), job, cluster, read)
     reports = tuple(_mode_report(sizing, mode) for mode in modes)
     return SizeReport(
@@ -215,7 +215,7 @@ def _checkpoint(inputs: Inputs, numbers: JobNumbers, gpus: int) -> Checkpoint:
         checkpoints_tb=size * kept / 1e3,
         exports_tb=exports_tb(job.parameters, archived * job.checkpoint.exports),
         fill_limit_share=inputs.problem.storage.fill_limit,
-        ingest_gb_per_s=ingest,
+        ingest_demand_gb_per_s=ingest,
         bulk_needed_tb=numbers.bulk_needed_tb,
         bulk_read_gb_per_s=ingest if job.in_bulk else 0.0,
     )
@@ -280,12 +280,12 @@ def _interval_row(sizing: Sizing, mode: Mode, interval_s: float, by_policy: bool
     return IntervalRow(
         interval_s=interval_s,
         by_policy=by_policy,
-        write_gb_per_s=write,
+        write_demand_gb_per_s=write,
         write_mb_per_s_per_gpu=None if write is None else 1000 * write / sizing.cluster.gpus,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),
         running=None
         if write is None
-        else _running(sizing, mode, interval_s, write, sizing.read_gb_per_s or write),
+        else _running(sizing, mode, interval_s, write, sizing.read_demand_gb_per_s or write),
     )
 
 
@@ -330,7 +330,7 @@ def _interval_at(job: JobNumbers, mode: Mode, write_gb_per_s: float, mtti_s: flo
 
 def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
     row = next(row for row in mode.rows if row.by_policy)
-    read, write, case = sizing.read_gb_per_s, row.write_gb_per_s, sizing.case
+    read, write, case = sizing.read_demand_gb_per_s, row.write_demand_gb_per_s, sizing.case
     demand = Demand(
         read / case.delivered_read,
         (write or 0.0) / case.delivered_write,
@@ -342,8 +342,8 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
         group="demand_law",
         chosen=case.rule is None,
         basis="delivered",
-        read_gb_per_s=read,
-        write_gb_per_s=write,
+        read_demand_gb_per_s=read,
+        write_demand_gb_per_s=write,
         mode=mode.mode,
         interval_s=mode.interval_s,
         running=row.running,
@@ -369,14 +369,15 @@ def _nameplate_row(sizing: Sizing, group: RuleGroup, rule: BandwidthRule) -> Rul
     mode, interval_s, runs = _best_run(sizing, delivered_read, delivered_write)
     lasting_s = interval_s or _policy_interval_s(job, job.modes[0], cluster.mtti_s)
     volume = write_volume_tb_per_day(job.checkpoint_gb, lasting_s)
-    demand = Demand(max(read, sizing.read_gb_per_s / case.delivered_read), write, 0.0, volume)
+    reads = max(read, sizing.read_demand_gb_per_s / case.delivered_read)
+    demand = Demand(reads, write, 0.0, volume)
     return RuleRow(
         rule=rule.name,
         group=group,
         chosen=case.rule == rule,
         basis="nameplate",
-        read_gb_per_s=read,
-        write_gb_per_s=write,
+        read_demand_gb_per_s=read,
+        write_demand_gb_per_s=write,
         mode=mode,
         interval_s=interval_s,
         running=runs,
@@ -438,7 +439,7 @@ def _appliance(sizing: Sizing, item: Storage, demand: Demand) -> ApplianceRow:
     write = demand.write_delivered_gb_per_s
     for verb, required, most in (
         ("write", write, cluster.client_write_gb_per_s * family.write_factor),
-        ("read", sizing.read_gb_per_s, cluster.client_read_gb_per_s * family.read_factor),
+        ("read", sizing.read_demand_gb_per_s, cluster.client_read_gb_per_s * family.read_factor),
     ):
         if required > most * (1 + ROUNDING):
             return replace(row, reason=f"the GPU systems {verb} at most {most:,.0f} GB/s")
@@ -508,14 +509,14 @@ def _notes(sizing: Sizing, modes: tuple[ModeReport, ...]) -> Iterator[str]:
         yield f"the problem asks for at least {job.gpus_min:,} GPUs"
     if job.gpus_max is not None and cluster.gpus > job.gpus_max:
         yield f"the problem allows at most {job.gpus_max:,} GPUs in use"
-    if not sizing.read_gb_per_s:
+    if not sizing.read_demand_gb_per_s:
         yield (
             "nothing asks for read bandwidth (no restore.max_time, no ingest); for goodput under "
             "the job's law, reading is taken to be as fast as writing"
         )
-    writes = [mode.rows[0].write_gb_per_s or 0.0 for mode in modes]
+    writes = [mode.rows[0].write_demand_gb_per_s or 0.0 for mode in modes]
     for verb, demand, most in (
-        ("reading", sizing.read_gb_per_s, cluster.client_read_gb_per_s),
+        ("reading", sizing.read_demand_gb_per_s, cluster.client_read_gb_per_s),
         *(("writing", write, cluster.client_write_gb_per_s) for write in writes),
     ):
         if demand > most:

@@ -42,7 +42,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         BEGIN,
         "sized = planner.size(hall, gpus=512)\nsized",
         "Each rule, and the goodput of a job that has just that:",
-        'sized.to_frame("rules")[["rule", "write_gb_per_s", "running.goodput_share"]]',
+        'sized.to_frame("rules")[["rule", "write_demand_gb_per_s", "running.goodput_share"]]',
     ),
     "explain": (
         "# Why this plan\n\nWhat binds, what a step of each limit is worth, why nothing else was bought.",
@@ -59,9 +59,9 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'figures = found.to_frame()\nfigures[~figures["equal"]][["label", "unit", "series.A", "series.B"]]',
     ),
     "alternatives": (
-        "# Nearly as good\n\nPlans within a few percent of the best that differ from it: other vendors, fewer boxes.",
+        "# Nearly as good\n\nPlans within a few percent of the best that differ from it: other vendors, less money or power.",
         BEGIN,
-        'found = planner.alternatives(hall, within="5 %", most=4)\nfound',
+        'found = planner.alternatives(hall, within="5 %")\nfound',
         "Each is a whole plan, verified. How much further from the best than the bound each is at most:",
         "[(way.label, round(each.shortfall, 4)) for each in found.alternatives for way in each.ways]",
     ),

@@ -140,7 +140,7 @@ def test_draws_reach_ingest_both_items_and_no_plan() -> None:
     found = [plan for plan in plans if plan.jobs]
     bought = {line.sku for plan in found for line in plan.lines if line.bulk_tb}
     assert bought == {"disk", "dense"}
-    assert any(plan.jobs[0].ingest_gb_per_s for plan in found)
+    assert any(plan.jobs[0].ingest_demand_gb_per_s for plan in found)
     tight = {limit.name for plan in found for limit in plan.limits if limit.binding}
     assert tight >= {"bulk_capacity", "bulk_read"}
 
@@ -153,7 +153,7 @@ def test_flash_is_not_bought_for_what_is_in_bulk() -> None:
     assert job.bulk.archives_tb == pytest.approx(20.0)
     assert job.bulk.needed_tb == pytest.approx((job.bulk.dataset_tb + 20.0) / FILL)
     assert job.storage_families == ("files",)
-    assert sum(line.read_gb_per_s for line in plan.lines if line.bulk_tb) == 0.0
+    assert sum(line.nameplate_read_gb_per_s for line in plan.lines if line.bulk_tb) == 0.0
 
 
 def test_verifier_refuses_too_little_bulk() -> None:

@@ -136,7 +136,7 @@ def test_the_optimum_with_bursts_is_the_enumerated_one(seed: int) -> None:
 def test_draws_fill_buffers_recover_late_and_mix() -> None:
     plans = [drawn(seed).plan for seed in range(30)]
     bursts = [plan.jobs[0] for plan in plans if plan.jobs and plan.jobs[0].burst is not None]
-    fits = [job.delivered_write_gb_per_s > 0.99 * job.burst.write_gb_per_s  # type: ignore[union-attr]
+    fits = [job.delivered_write_gb_per_s > 0.99 * job.burst.delivered_write_gb_per_s  # type: ignore[union-attr]
             for job in bursts]  # fmt: skip
     assert True in fits and False in fits
     tight = {limit.name for plan in plans for limit in plan.limits if limit.binding}
@@ -150,7 +150,7 @@ def test_a_checkpoint_that_fits_the_window_drains_at_burst_rate() -> None:
     job = draw.plan.jobs[0]
     assert job.burst is not None
     assert job.write_limited_by == "clients" or job.drain_s == pytest.approx(
-        1200.0 / job.burst.write_gb_per_s
+        1200.0 / job.burst.delivered_write_gb_per_s
     )
     assert job.burst.recovery_s <= job.interval_s * (1 + 1e-6)
 

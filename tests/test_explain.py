@@ -104,9 +104,6 @@ def test_worths_are_ordered_and_signed(problem: str) -> None:
             if moved.change is None:
                 assert moved.known in ("no_plan", "at_its_end", "not_decided")
                 continue
-            assert moved.change_least is not None
-            assert moved.change_most is not None
-            assert moved.change_least <= moved.change <= moved.change_most
             assert moved.change * better * way >= -close, (row.path, moved)
             assert moved.setting == f"{row.path}={moved.to_text}"
 

@@ -85,7 +85,7 @@ def test_restore_in_time(seed: Path, fan_out: str, read: float, units: int) -> N
     settings = (LAYOUT, f"jobs.0.restore.fan_out={fan_out}", "jobs.0.checkpoint.interval.every=4 h")
     found = sized(seed, 3072, *settings)
     assert found.cluster.replicas == 6
-    assert rule(found, "demand law").read_gb_per_s == pytest.approx(read)
+    assert rule(found, "demand law").read_demand_gb_per_s == pytest.approx(read)
     row = appliance(found, "demand law")
     assert (row.units, row.decided_by) == (units, "write" if units == 1 else "read")
     assert found.checkpoint.restore_gb_per_s == pytest.approx(read)
@@ -100,7 +100,7 @@ def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
     found = sized(seed, 3072, *settings)
     assert found.cluster.writing_systems == 64
     assert found.cluster.client_write_gb_per_s == 273.0
-    assert rule(found, "demand law").write_gb_per_s == pytest.approx(460.0)
+    assert rule(found, "demand law").write_demand_gb_per_s == pytest.approx(460.0)
     plain = appliance(found, "demand law")
     assert (plain.units, plain.reason) == (None, "the GPU systems write at most 273 GB/s")
     assert any("writing 460 GB/s, more than the 273 GB/s" in note for note in found.notes)
@@ -117,7 +117,7 @@ def test_nvidia_rules_count_whole_units(
 ) -> None:
     found = sized(seed, gpus)
     rows = [rule(found, name) for name in ("good", "better", "best")]
-    assert [(row.read_gb_per_s, row.write_gb_per_s) for row in rows] == asked
+    assert [(row.read_demand_gb_per_s, row.write_demand_gb_per_s) for row in rows] == asked
     assert {row.group for row in rows} == {"nvidia_superpod_h100"}
 
 
@@ -136,7 +136,7 @@ def test_intervals_of_the_main_example() -> None:
     assert z - 1 + math.exp(-z) == pytest.approx(5 / mtti, rel=1e-6)
     assert [row.interval_s for row in mode.rows[1:]] == [600, 1800, 3600, 14_400]
     for row in mode.rows:
-        assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
+        assert row.write_demand_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
         assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4416)
         assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
 
@@ -163,7 +163,7 @@ def test_synchronous_saves_ask_by_the_blocking_law() -> None:
     z = sync.interval_s / mtti
     assert 0.95 * z == pytest.approx(1 - math.exp(-z))
     for row in sync.rows:
-        assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.05 * row.interval_s))
+        assert row.write_demand_gb_per_s == pytest.approx(13_799.52 / (0.05 * row.interval_s))
         assert row.running is not None
         assert row.running.stall_s == pytest.approx(0.05 * row.interval_s)
         assert (row.running.drain_s, row.running.blocking_share) == (0.0, pytest.approx(0.05))

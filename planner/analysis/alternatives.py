@@ -238,16 +238,6 @@ def alternatives(
     )
 
 
-def run_near(request: Request, *, within: float) -> Alternatives:
-    """Plans of a problem that are nearly as good as the best and differ from it.
-
-    Raises:
-        InputError: the problem is wrong.
-    """
-    options, progress = request.running(), request.progress
-    return alternatives(request.inputs, options, within=within, progress=progress)
-
-
 class End(NamedTuple):
     """A direction: changes of the problem, and the vendor or type left."""
 

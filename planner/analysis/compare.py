@@ -302,8 +302,8 @@ _FIGURES: tuple[Compared, ...] = (
     _of("job", "gpus_used"),
     *_each(
         "totals",
-        "it_power_kw facility_power_kw racks weight_kg read_gb_per_s write_gb_per_s usable_tb "
-        "lead_time_days",
+        "it_power_kw facility_power_kw racks weight_kg nameplate_read_gb_per_s "
+        "nameplate_write_gb_per_s usable_tb lead_time_days",
     ),
     *_each(
         "job",

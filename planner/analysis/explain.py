@@ -298,11 +298,9 @@ def _idle(prober: Prober, slack: Sequence[Lever], run: Run | None) -> list[Lever
 def _looser(prober: Prober, lever: Lever, place: float, *, idle: bool) -> Moved:
     if place == lever.value:
         return _moved(lever, place, "at_its_end")
-    return (
-        _unchanged(prober, lever, place, "no_limit_helps")
-        if idle
-        else _solved(prober, lever, place)
-    )
+    if idle:
+        return _to(prober, lever, place, "no_limit_helps", prober.base)
+    return _solved(prober, lever, place)
 
 
 def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
@@ -310,7 +308,7 @@ def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
         return _moved(lever, max(place, 0.0), "at_its_end")
     value = prober.value_of(prober.base.run, lever.to(place))
     if value is not None and abs(value - prober.value) <= SAME * abs(prober.value):
-        return _unchanged(prober, lever, place, "plan_fits")
+        return _to(prober, lever, place, "plan_fits", prober.base)
     return _solved(prober, lever, place)
 
 
@@ -320,32 +318,18 @@ def _moved(lever: Lever, place: float, known: Known, **figures: float | int | No
     return Moved.model_validate(row | figures)
 
 
-def _unchanged(prober: Prober, lever: Lever, place: float, known: Known) -> Moved:
-    """A move after which the best is proven to be the same."""
-    return _moved(lever, place, known, **_change(prober, prober.base))
-
-
 def _solved(prober: Prober, lever: Lever, place: float) -> Moved:
     found = prober.variants.best(lever.to(place))
     if found.value is None:
         return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
-    return _moved(lever, place, "solved", **_change(prober, found))
+    return _to(prober, lever, place, "solved", found)
 
 
-def _change(prober: Prober, found: Best) -> dict[str, float | int | None]:
-    """Value of a best plan, and its change with the range that the bounds leave."""
-    base = prober.base
+def _to(prober: Prober, lever: Lever, place: float, known: Known, found: Best) -> Moved:
+    """A move to a best plan."""
     assert found.value is not None and found.run is not None
-    assert base.value is not None and base.bound is not None
-    figures: dict[str, float | int | None] = {
-        "value": found.value,
-        "change": found.value - base.value,
-        "gpus_used": found.run.gpus,
-    }
-    if found.bound is not None:  # each optimum is between its value and its bound
-        between = [a - b for a in (found.value, found.bound) for b in (base.value, base.bound)]
-        figures |= {"change_least": min(between), "change_most": max(between)}
-    return figures
+    figures = {"value": found.value, "change": found.value - prober.value}
+    return _moved(lever, place, known, **figures, gpus_used=found.run.gpus)
 
 
 def _next_step(prober: Prober, lever: Lever) -> NextStep | None:

@@ -313,7 +313,7 @@ def _storage(record: Characterization, cluster: str, jobs: Sequence[FleetJob]) -
 _INTERVAL_S = 1800.0
 """Interval of the job that stands for a cluster's demand; only size over interval counts."""
 
-_KEPT = {"name", "site", "catalogs", "prices", "consider", "storage", "jobs", "objective"}
+_KEPT = ("name", "catalogs", "prices", "consider", "storage")
 
 
 def add_storage(
@@ -341,53 +341,39 @@ def add_storage(
 def _with_storage(cluster: ClusterStorage, limit: float, inputs: Inputs) -> ClusterStorage:
     rates = (cluster.demand_gb_per_s, max(cluster.seen_gb_per_s, cluster.demand_gb_per_s))
     enough, seen = (_least_power(cluster.gpus, rate, limit, inputs) for rate in rates)
-    enough_kw, seen_kw = _storage_kw(enough), _storage_kw(seen)
-    more = None
-    if enough is not None and enough_kw is not None and seen_kw is not None:
-        gpus = sum(line.gpus or 0 for line in _lines(enough, "Compute"))
-        per_gpu_kw = sum(line.it_power_kw or 0.0 for line in _lines(enough, "Compute")) / gpus
-        more = (seen_kw - enough_kw) / per_gpu_kw
-    stores = [] if enough is None else _lines(enough, "Storage")
-    names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
-    return cluster.model_copy(
-        update={
-            "enough": names or None,
-            "enough_kw": enough_kw,
-            "seen_kw": seen_kw,
-            "gpus_more": more,
-        }
-    )
+    known: dict[str, object] = {"seen_kw": None if seen is None else _power_kw(seen, "Storage")}
+    if enough is not None:
+        stores, systems = _lines(enough, "Storage"), _lines(enough, "Compute")
+        enough_kw = _power_kw(enough, "Storage")
+        names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
+        known |= {"enough": names or None, "enough_kw": enough_kw}
+        if seen is not None:
+            each_kw = _power_kw(enough, "Compute") / sum(line.gpus or 0 for line in systems)
+            known["gpus_more"] = (_power_kw(seen, "Storage") - enough_kw) / each_kw
+    return cluster.model_copy(update=known)
 
 
 def _lines(plan: Plan, section: str) -> list[Line]:
     return [line for line in plan.lines if line.section == section]
 
 
-def _storage_kw(plan: Plan | None) -> float | None:
-    if plan is None:
-        return None
-    return sum(line.it_power_kw or 0.0 for line in _lines(plan, "Storage"))
+def _power_kw(plan: Plan, section: str) -> float:
+    return sum(line.it_power_kw or 0.0 for line in _lines(plan, section))
 
 
 def _least_power(gpus: int, write_gb_per_s: float, limit: float, inputs: Inputs) -> Plan | None:
     """Plan of least power that delivers a write bandwidth to some GPUs; None where the
     catalogs hold none."""
-    size_gb = write_gb_per_s * limit * _INTERVAL_S
-    job = Job.model_validate(
-        {
-            "name": "fleet",
-            "gpus": {"min": gpus},
-            "checkpoint": {
-                "size": f"{size_gb:.9g} GB",
-                "mode": "async",
-                "stall": "0 s",
-                "interval": {"policy": "fixed", "every": f"{_INTERVAL_S:g} s"},
-                "max_overlap": f"{100 * limit:.9g} %",
-            },
-        }
-    )
+    checkpoint = {
+        "size": f"{write_gb_per_s * limit * _INTERVAL_S:.9g} GB",
+        "mode": "async",
+        "stall": "0 s",
+        "interval": {"policy": "fixed", "every": f"{_INTERVAL_S:g} s"},
+        "max_overlap": f"{100 * limit:.9g} %",
+    }
+    job = Job.model_validate({"name": "fleet", "gpus": {"min": gpus}, "checkpoint": checkpoint})
     old = inputs.problem
-    bare = {name: getattr(old, name) for name in _KEPT - {"site", "jobs", "objective"}}
+    bare = {name: getattr(old, name) for name in _KEPT}
     site = type(old.site).model_validate({"pue": old.site.pue})
     objective = type(old.objective).model_validate({"minimize": "power"})
     problem = Problem.model_construct(**bare, site=site, jobs=(job,), objective=objective)

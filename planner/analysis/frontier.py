@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from planner.analysis.pool import Progress, all_results, ignore
-from planner.analysis.request import Request, SweepOptions, head_of
+from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Scenario, answers, case_no_worse, confirmed
 from planner.case import Case, resolve
 from planner.case.figures import needs_power
@@ -287,15 +287,6 @@ def study(
         points=(),
     )
     return head.model_copy(update=_curve(question, against, points, progress))
-
-
-def run(request: Request, *, against: Against, points: int) -> Frontier:
-    """Frontier of a problem.
-
-    Raises:
-        InputError: the problem is wrong.
-    """
-    return study(request.inputs, request.each(), against, points=points, progress=request.progress)
 
 
 def _curve(question: Question, against: Against, most: int, progress: Progress) -> dict[str, Any]:

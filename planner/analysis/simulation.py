@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
 WORN = ("endurance",)
 """Limits on data written a day, which grows as intervals get shorter."""
 _SHAPES = 0.2, 20.0
-_MOST_REPLICATIONS, _LONGEST_S, _MOST_FAILURES = 100_000, 1000 * YEAR_S, 2e6
+_LONGEST_S, _MOST_FAILURES = 1000 * YEAR_S, 2e6
 _COUNTED = ("slowdown", "rework", "drain", "restart", "restore", "other")
 _KINDS = "write exponential, weibull:0.7 (its shape) or the name of a file"
 
@@ -95,7 +96,6 @@ def study(
     Raises:
         InputError: an option or a file is wrong.
     """
-    _require_numbers(options)
     job = _job(plan, options)
     tried = [job, *(_other_intervals(job) if options.intervals else ())]
     found = simulate(tried, options.length_s, options.replications, options.seed, progress)
@@ -129,7 +129,6 @@ def run(request: Request, **given: Any) -> Simulation:
         NoPlanError: there is no plan.
     """
     options = SimulationOptions(**given)
-    _require_numbers(options)  # before a problem is solved
     ((side, plan),) = read_sides(
         [request.path],
         settings=request.settings,
@@ -150,16 +149,6 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
     return InputError(Finding("option", message, place, fix=fix))
 
 
-def _require_numbers(options: SimulationOptions) -> None:
-    count, length_s = options.replications, options.length_s
-    if not 2 <= count <= _MOST_REPLICATIONS:
-        message = f"--replications {count} must lie between 2 and {_MOST_REPLICATIONS:,}"
-        raise _wrong(message, "1000 are usual")
-    if length_s > _LONGEST_S:
-        message = f"--length {length_s / YEAR_S:,.0f} years is longer than 1,000 years"
-        raise _wrong(message, "add replications instead")
-
-
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
     if not all(storage_gb_per_s(plan)):
         fix = "give a plan whose storage is bought or installed"
@@ -174,6 +163,9 @@ def _job(plan: Plan, options: SimulationOptions) -> JobRun:
         what = f"--interval {job.interval_s:g} s is no longer than the {job.stall_s:.3g} s that"
         message = f"{what} the GPUs stand still for each checkpoint"
         raise _wrong(message, "give a longer interval")
+    if options.length_s > _LONGEST_S:
+        message = f"--length {options.length_s / YEAR_S:,.0f} years is longer than 1,000 years"
+        raise _wrong(message, "add replications instead")
     if options.length_s <= job.interval_s:
         message = f"--length {options.length_s:g} s ends before the first checkpoint"
         raise _wrong(message, f"give more than the interval, {job.interval_s:.0f} s")
@@ -197,17 +189,14 @@ def _failures(options: SimulationOptions, mean_s: float) -> Law:
         if getattr(options, name):
             message = f"--{name.replace('_', '-')} is about a file of failures"
             raise _wrong(message, "give the file: --failures FILE.csv")
-    return Law(mean_s, "weibull", _shape(shape)) if kind == "weibull" else Law(mean_s)
-
-
-def _shape(text: str) -> float:
-    low, high = _SHAPES
-    try:
-        if low <= (shape := float(text)) <= high:
-            return shape
-    except ValueError:
-        pass
-    message = f"'{text[:40]}' is no shape of a Weibull distribution"
+    if kind == "exponential":
+        return Law(mean_s)
+    (low, high), number = _SHAPES, math.nan
+    with suppress(ValueError):
+        number = float(shape)
+    if low <= number <= high:
+        return Law(mean_s, "weibull", number)
+    message = f"'{shape[:40]}' is no shape of a Weibull distribution"
     fix = f"write weibull:0.7; it must lie between {low:g} and {high:g}"
     raise _wrong(message, fix, "--failures")
 
@@ -365,7 +354,7 @@ def _simulated(
     share = {name: value / options.length_s for name, value in mean.items()}
     failures, units = job.failures, job.units
     repair = None
-    if units is not None and any(kind.repair is not None for kind in job.classes):
+    if units is not None:
         repair = RepairSeen(
             in_rack=units.racks > 1,
             shrinks=units.shrinks,
@@ -491,30 +480,23 @@ def _column(names: list[str], asked: str | None, path: Path, line: int | None) -
 def _gaps(cells: pd.Series[Any], path: Path) -> Array | None:
     """Times between interruptions, s; None where the cells are dates."""
     unit = _UNIT.search(str(cells.name))
-    named = None if unit is None else unit[1] or unit[2]
-    if not len(cells):
-        return np.zeros(0)
+    named = "" if unit is None else unit[1] or unit[2]
     if any(_DATE.match(str(cell)) for cell in cells):
         return None
     found = np.zeros(len(cells))
-    for place, cell in enumerate(cells):
-        cell = str(cell)
-        bare = _NUMBER.fullmatch(cell) is not None
-        if bare and named is None:
-            message = f"'{cell[:40]}' in column '{cells.name}' has no unit"
-            raise _wrong_cell(message, _UNIT_FIX, cells, place, path)
+    for place, cell in enumerate(map(str, cells)):
+        text = f"{cell} {named}" if _NUMBER.fullmatch(cell) else cell
+        message, fix = "", None
         try:
-            found[place] = units.parse(f"{cell} {named}" if bare else cell, units.TIME)
+            found[place] = units.parse(text, units.TIME)
         except units.QuantityError as error:
-            message = f"column '{cells.name}': {error}"
-            raise _wrong_cell(message, error.fix, cells, place, path) from None
-        if not found[place] > 0:
-            message = f"column '{cells.name}': a time between interruptions must be more than 0"
-            raise _wrong_cell(f"{message}: '{cell}'", None, cells, place, path)
+            message, fix = str(error), error.fix
+        if not message and not found[place] > 0:
+            message = f"a time between interruptions must be more than 0: '{cell}'"
+        if message and text.strip() == cell and _NUMBER.fullmatch(cell):
+            message, fix = f"'{cell[:40]}' has no unit", _UNIT_FIX
+        if message:
+            text = f"column '{cells.name}': {message}"
+            line = int(cells.index[place])
+            raise InputError(Finding("failures", text, str(path), line, fix=fix))
     return found
-
-
-def _wrong_cell(
-    message: str, fix: str | None, cells: pd.Series[Any], place: int, path: Path
-) -> InputError:
-    return InputError(Finding("failures", message, str(path), int(cells.index[place]), fix=fix))

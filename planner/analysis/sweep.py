@@ -11,12 +11,11 @@ from contextlib import suppress
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from planner.analysis.distributions import label, labels
-from planner.analysis.pool import Progress, ignore
+from planner.analysis.distributions import Field, label, labels
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import (
     NO_PLAN,
@@ -24,7 +23,6 @@ from planner.analysis.variants import (
     Prepared,
     Scenario,
     confirmed,
-    solve_variants,
 )
 from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
@@ -39,10 +37,11 @@ from planner.loader.axes import (
     refuse_overlap,
     values,
 )
+from planner.loader.overrides import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
-from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, Sweep
+from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
 from planner.verifier import passed
 
@@ -236,22 +235,7 @@ def _type(column: Column, cells: Sequence[Any]) -> str:
 # Rows
 
 
-def table_rows(
-    bases: Mapping[str, Inputs],
-    scenarios: Sequence[Scenario],
-    options: SweepOptions,
-    found: dict[int, Row],
-    progress: Progress = ignore,
-) -> None:
-    """Solve scenarios as rows by index, without the columns of inputs.
-
-    Args:
-        found: filled with the rows as they come; an interruption keeps them.
-    """
-    solve_variants(bases, scenarios, options, rows, found, progress)
-
-
-def rows(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
+def rows_of(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     """Rows of the answers of a group.
 
     A plan is verified once, under the loosest limits of the group and those of its first scenario;
@@ -351,14 +335,6 @@ def _cells(plan: Plan, run: Run) -> Row:
 # The table and its record
 
 
-class SweepTable(NamedTuple):
-    """Record of a sweep, its values by column, and "int", "float" or "str" by column."""
-
-    record: Sweep
-    values: dict[str, list[Any]]
-    types: Mapping[str, str]
-
-
 def sweep_table(
     inputs: Inputs,
     scenarios: Scenarios,
@@ -402,7 +378,7 @@ def sweep_table(
         exact = options.gap <= EXACT_GAP
         value = base.objective.value if exact else base.objective.best
         head |= {"base": value, "base_bound": base.objective.bound}
-    record = Sweep(
+    return SweepTable(
         **head,
         columns=shown,
         rows=len(places),
@@ -410,8 +386,22 @@ def sweep_table(
         statuses=dict(sorted(Counter(values["status"]).items())),
         solved=proofs["search"],
         reused=proofs["reused"],
+        table={name: tuple(column) for name, column in values.items()},
+        types=kinds,
+        start=_start(inputs, shown),
     )
-    return SweepTable(record, values, kinds)
+
+
+def _start(inputs: Inputs, columns: Sequence[Column]) -> dict[str, Any]:
+    """Varied inputs of a problem as it is, by path."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        if column.kind == "input":
+            with suppress(NoPlaceError):
+                base = Field(inputs, column.path).base
+                paid = base is not None and "USD" in column.unit
+                found[column.path] = inputs.problem.shown_in.of(base or 0.0) if paid else base
+    return found
 
 
 def _objective(inputs: Inputs, scenarios: Scenarios, there: Sequence[Scenario]) -> str:

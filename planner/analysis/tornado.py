@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from planner.analysis.distributions import Field, label, labels
 from planner.analysis.pool import Progress, ignore
-from planner.analysis.request import Request, SweepOptions, head_of
+from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
 from planner.loader.axes import refuse_overlap
-from planner.loader.places import NoPlaceError, short
+from planner.loader.overrides import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status
@@ -92,15 +92,6 @@ def study(
         swings=tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0)))),
         message=None if status in PLANNED else base.reason or MESSAGES[status],
     )
-
-
-def run(request: Request, *, vary: Sequence[str], by: float) -> Tornado:
-    """Tornado of a problem.
-
-    Raises:
-        InputError: the problem or a range is wrong.
-    """
-    return study(request.inputs, vary, request.each(), by=by, progress=request.progress)
 
 
 def _status(base: Answer, ends: set[RowStatus]) -> Status:

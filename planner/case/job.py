@@ -168,7 +168,7 @@ class Repair(NamedTuple):
 class Drives(NamedTuple):
     """Drives of one GPU system for local checkpoints, all of them together."""
 
-    write_gb_per_s: float
+    nameplate_write_gb_per_s: float
     capacity_tb: float
 
 
@@ -379,7 +379,7 @@ def local_part_gb(job: Job, way: Way, gpus: float) -> float:
 def local_drain_s(job: Job, way: Way, gpus: float) -> float:
     """Time until a local checkpoint is safe, s."""
     assert way.drives is not None
-    return local_part_gb(job, way, gpus) / way.drives.write_gb_per_s
+    return local_part_gb(job, way, gpus) / way.drives.nameplate_write_gb_per_s
 
 
 def local_room_tb(job: Job, way: Way, gpus: float) -> float:

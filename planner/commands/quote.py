@@ -386,8 +386,8 @@ def _storage(inputs: Inputs, plan: Plan, job: JobPlan) -> Iterator[str]:
     if most_s is not None:
         read = job.fan_out * job.checkpoint_gb / most_s
         yield f"Reads of {two_figures(read)} GB/s, so that a restore ends in {duration(most_s)}."
-    if job.ingest_gb_per_s:
-        yield f"Reads of {two_figures(job.ingest_gb_per_s)} GB/s of training data, sustained."
+    if data := job.ingest_demand_gb_per_s:
+        yield f"Reads of {two_figures(data)} GB/s of training data, sustained."
     yield f"{two_figures(job.capacity_needed_tb)} TB usable in one namespace."
     if job.tolerate_down:
         yield f"All of it with {job.tolerate_down} of its units down."

@@ -146,7 +146,7 @@ class SingleExplorer(Explorer):
                     go_on(effort)
                     if found.status == "optimal" and found.value is not None:
                         points.append((count, natural(case.objective, found.value)))
-        each = line.write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
+        each = line.nameplate_write_gb_per_s * plan.site.delivered_fraction_write / line.quantity
         figure = OBJECTIVES[plan.objective.name].figure
         return {
             "title": f"{capital(figure.label)} by number of {words.product(line)}",

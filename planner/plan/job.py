@@ -86,7 +86,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         fan_out_kind=job.fan_out,
         restore_s=run.restore_s,
         restart_s=job.restart_s,
-        ingest_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
+        ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
         **_held(stated),
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
@@ -234,7 +234,7 @@ def _local(inputs: Inputs, case: Case, run: Run) -> LocalPlan:
         ),
         copies=levels.copies,
         keep=levels.keep,
-        write_gb_per_s=min(drives.write_gb_per_s for drives, _, _ in types),
+        nameplate_write_gb_per_s=min(drives.nameplate_write_gb_per_s for drives, _, _ in types),
         part_gb=part_gb,
         room_tb=room_tb,
         capacity_tb=full.capacity_tb,
@@ -315,8 +315,8 @@ def _burst(case: Case, run: Run) -> BurstPlan | None:
     counts = [(item, run.units[item.id]) for item in bought]
     rates = (item.burst_gb_per_s * n or nameplate(item, n)[1] for item, n in counts)
     return BurstPlan(
-        write_gb_per_s=share * sum(rates),
-        sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
+        delivered_write_gb_per_s=share * sum(rates),
+        delivered_sustained_gb_per_s=share * bought_nameplate(bought, run.units)[1],
         buffer_gb=share * sum(item.buffer_gb * n for item, n in counts),
         recovery_s=operate.recovery_s(case, run.units),
     )
@@ -331,7 +331,7 @@ def _bulk(stated: Job, case: Case, run: Run) -> BulkPlan:
         staged_tb=stated.tiered.staged_tb,
         needed_tb=case.job.bulk_needed_tb,
         usable_tb=usable_tb,
-        read_gb_per_s=read,
+        delivered_read_gb_per_s=read,
         staging_gb_per_s=operate.staging_gb_per_s(case, run.units),
     )
 

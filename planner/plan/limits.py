@@ -311,12 +311,12 @@ def _storage(plan: _Plan) -> Iterator[_Entry]:
     yield _Entry("restore_time", restore_s, most_s, suffix=plan.down)
     yield _Entry("capacity", plan.totals.usable_tb, job.capacity_needed_tb)
     if fed:
-        yield _Entry("ingest", job.ingest_gb_per_s, run.data_gb_per_s)
+        yield _Entry("ingest", job.ingest_demand_gb_per_s, run.data_gb_per_s)
     if job.bulk is not None:
         yield _Entry("bulk_capacity", job.bulk.usable_tb, job.bulk.needed_tb)
     if job.bulk is not None and fed:
-        yield _Entry("bulk_read", job.ingest_gb_per_s, job.bulk.read_gb_per_s)
-        yield _Entry("staging", job.ingest_gb_per_s, job.bulk.staging_gb_per_s)
+        yield _Entry("bulk_read", job.ingest_demand_gb_per_s, job.bulk.delivered_read_gb_per_s)
+        yield _Entry("staging", job.ingest_demand_gb_per_s, job.bulk.staging_gb_per_s)
     if job.burst is not None:
         yield _Entry("burst_recovery", job.burst.recovery_s, run.remote_interval_s)
     items = [(item, run.units[item.id]) for item in plan.case.storage]
@@ -330,8 +330,8 @@ def _rule(plan: _Plan) -> Iterator[_Entry]:
     rule, totals = plan.case.rule, plan.totals
     if rule is not None:
         read, write = rule_demand(rule, totals.gpus)
-        yield _Entry("rule_read", totals.read_gb_per_s, read, rule.name)
-        yield _Entry("rule_write", totals.write_gb_per_s, write, rule.name)
+        yield _Entry("rule_read", totals.nameplate_read_gb_per_s, read, rule.name)
+        yield _Entry("rule_write", totals.nameplate_write_gb_per_s, write, rule.name)
 
 
 def _gpus(plan: _Plan) -> Iterator[_Entry]:

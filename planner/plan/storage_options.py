@@ -60,7 +60,7 @@ def with_options(
         read = max(read, run.fan_out * job.checkpoint_gb / job.max_restore_s)
     choice = _choice(options)
     report = StorageOptions(
-        read_gb_per_s=read,
+        read_demand_gb_per_s=read,
         usable_tb=job.capacity_needed_tb,
         within=max(WITHIN, case.indifference),
         counted="term" if costs.whole_term else "purchase",
@@ -200,9 +200,9 @@ def _option(
         shortfall=shortfall,
         interval_s=run.interval_s,
         every=run.every if run.mode == "local" else 0,
-        write_needed_gb_per_s=needed,
-        read_gb_per_s=read,
-        write_gb_per_s=write,
+        write_demand_gb_per_s=needed,
+        nameplate_read_gb_per_s=read,
+        nameplate_write_gb_per_s=write,
         usable_tb=sum(item.usable_tb * units for item, units in bought),
         low_usd=low,
         list_usd=listed,

@@ -216,17 +216,7 @@ def _money(line: Line, code: str) -> dict[str, object]:
         value = None if price is None else getattr(price, name)
         return clean(value, limit=None) or None if isinstance(value, str) else value
 
-    def end(name: str) -> Any:
-        """The low or high list price, by default the list price."""
-        return line.unit_list_usd if (found := of_price(f"{name}_usd")) is None else found
-
-    def yearly(name: str) -> float | None:
-        """The low or high of a subscription, less the line's discount."""
-        each = of_price(f"per_year_{name}_usd")
-        each = line.unit_subscription_list_usd if each is None else each
-        return None if each is None else round(each * (1.0 - line.discount), 2) * line.purchased
-
-    return {
+    money: dict[str, object] = {
         "currency": code,
         "unit_list": list_price(line),
         "discount": None if line.unit_list_usd is None else line.discount,
@@ -236,17 +226,17 @@ def _money(line: Line, code: str) -> dict[str, object]:
         "support_per_year": line.support_usd_per_year if bought else 0.0,
         "subscription_per_year": line.subscription_usd_per_year,
         "support_years": line.support_years if supported else None,
-        "price_source": of_price("source"),
-        "price_date": of_price("date"),
-        "price_confidence": of_price("confidence"),
         "support_from_years": line.support_from_years if supported else None,
-        "price_book": of_price("book"),
-        "price_valid_until": of_price("valid_until"),
-        "unit_list_low": end("low"),
-        "unit_list_high": end("high"),
-        "subscription_per_year_low": yearly("low"),
-        "subscription_per_year_high": yearly("high"),
     }
+    for name in ("source", "date", "confidence", "book", "valid_until"):
+        money[f"price_{name}"] = of_price(name)
+    for end in ("low", "high"):  # by default the list price
+        price_end, yearly = of_price(f"{end}_usd"), of_price(f"per_year_{end}_usd")
+        money[f"unit_list_{end}"] = line.unit_list_usd if price_end is None else price_end
+        yearly = line.unit_subscription_list_usd if yearly is None else yearly
+        net = None if yearly is None else round(yearly * (1.0 - line.discount), 2) * line.purchased
+        money[f"subscription_per_year_{end}"] = net
+    return money
 
 
 def _in_cents(amount: float | None) -> float | None:

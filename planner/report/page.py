@@ -102,7 +102,7 @@ def _template() -> Any:
 
 
 def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]:
-    found = [_study(at, each, plan) for at, each in enumerate(studies, 1)]
+    found = [_study(at, each) for at, each in enumerate(studies, 1)]
     if plan is None:
         return found
     first, *rest = (
@@ -112,39 +112,16 @@ def _sections(plan: Plan | None, studies: Sequence[ShownStudy]) -> list[Section]
     return [first, *rest[:-2], *found, *rest[-2:]]
 
 
-def _study(number: int, shown: ShownStudy, plan: Plan | None) -> Section:
-    """A study: its finding, its charts, then its blocks."""
-    study, place = restated(shown.record), f"study-{number}"
+def _study(number: int, shown: ShownStudy) -> Section:
+    """A study: its facts, its charts, then its tables."""
+    place = f"study-{number}"
     title = next((each.text for each in shown.blocks if isinstance(each, Heading)), "Study")
     title = shown.charts[0].title if shown.charts else title
     parts = list(_parts(shown.blocks))
-    finding = Text((_finding(parts),), style="note")
-    remark = Text((_about(study, plan),), style="muted")
     several = len(shown.charts) > 1
     drawn = [_chart(f"{place}-{chart.name}", chart, several) for chart in shown.charts]
-    found = (*_parts([finding, remark]), *drawn, *parts)
+    found = (*parts[:1], *drawn, *parts[1:])
     return Section(place, title, found, of=f"study {number}")
-
-
-def _finding(parts: Sequence[Part]) -> str:
-    """The first fact or paragraph, taken out of the parts."""
-    for part in parts:
-        if part["kind"] == "facts" and part["rows"]:
-            label, text = part["rows"].pop(0)
-            return f"{label}: {text}" if label else str(text)
-        if part["kind"] == "text" and not part["block"].points and part["texts"]:
-            return str(part["texts"].pop(0))
-    return ""
-
-
-def _about(study: AnyStudy, plan: Plan | None) -> str:
-    """The problem of a study, and whether the plan beside it has other inputs."""
-    if not isinstance(study, AnyStudy):
-        return ""
-    text = fmt.named(study) + "".join(f", --set {setting}" for setting in study.overrides) + "."
-    if study.input_sha256 and plan and study.input_sha256 != plan.provenance.input_sha256:
-        text += " Made from other inputs than the plan."
-    return text
 
 
 def _chart(place: str, chart: Chart, titled: bool) -> Part:

@@ -380,9 +380,6 @@ BARE = ("", "1", "number", "parameters")
 
 _EXACT_DIGITS, _MOST_DIGITS = 4, 9
 _RESULT_DIGITS = 5
-_SHORT_DIGITS = 2
-"""Decimals of a time in a larger unit: one that needs more is told in a smaller unit."""
-
 _EXACT, _NEAR = 1e-12, 2e-4
 
 
@@ -417,15 +414,10 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
         per = unit.removeprefix("USD")
         sizes = tuple((size, size, f"{name}{per}") for size, name in shown.sizes)
     largest = max((abs(value) for value in there), default=0.0)
-    suited = [
-        Scale(size, shown.named(name), decimals([value / size for value in there]))
-        for least, size, name in (*sizes, (0.0, 1.0, _named(unit)))
-        if largest >= least
-    ]
-    if unit != "s":
-        return suited[0]
-    short = [each for each in suited if each.digits <= _SHORT_DIGITS]
-    return short[0] if short else min(suited, key=lambda each: each.digits)
+    size, name = next(
+        ((size, name) for least, size, name in sizes if largest >= least), (1.0, _named(unit))
+    )
+    return Scale(size, shown.named(name), decimals([value / size for value in there]))
 
 
 def results(values: Iterable[float | None], unit: str) -> Scale:
@@ -438,6 +430,7 @@ def results(values: Iterable[float | None], unit: str) -> Scale:
     written = scale(there, unit)
     largest = max((abs(value) / written.size for value in there), default=0.0)
     most = max(0, _RESULT_DIGITS - len(f"{largest:.0f}"))
+    most = min(most, 2) if unit.startswith("USD") and largest >= 1.0 else most
     return written._replace(digits=min(most, written.digits))
 
 

@@ -3,12 +3,14 @@
 Rows of a sweep are a table (Parquet, CSV); ``Sweep`` describes its columns.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Plan, Status
 from planner.schema.prices import InCurrency
-from planner.schema.problem import Minimized
 
 COMPARISON_SCHEMA_VERSION = 1
 SideKind = Literal["plan", "problem", "workbook"]
@@ -19,7 +21,7 @@ InMeasure = Annotated[float, InUnit("measure.unit")]
 class Measure(Record):
     """Measure of the rows of a table, and whether more of it is better."""
 
-    name: Literal["useful_pflops", "useful_gpus", Minimized]
+    name: str
     label: str
     unit: str
     sense: Literal["maximize", "minimize"]
@@ -231,6 +233,20 @@ class Sweep(Study):
     def exact(self) -> bool:
         """True if rows are the plans of `solve`."""
         return self.gap_asked <= EXACT_GAP
+
+
+class SweepTable(Sweep):
+    """A sweep with its rows.
+
+    Attributes:
+        table: columns by name, as the files have them.
+        types: "int", "float" or "str" by column.
+        start: inputs of the problem as it is, by path.
+    """
+
+    table: Mapping[str, tuple[Any, ...]] = Field(exclude=True, repr=False)
+    types: Mapping[str, str] = Field({}, exclude=True, repr=False)
+    start: Mapping[str, Any] = Field({}, exclude=True, repr=False)
 
 
 class FrontierPoint(Record):

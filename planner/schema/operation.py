@@ -47,7 +47,7 @@ class LocalPlan(PlanModel):
     classes: Customer[tuple[FailureClass, ...]]
     copies: Customer[int]
     keep: Customer[int]
-    write_gb_per_s: Customer[float]
+    nameplate_write_gb_per_s: Customer[float]
     part_gb: Customer[float]
     room_tb: Customer[float]
     capacity_tb: Customer[float]
@@ -132,8 +132,8 @@ class WayPlan(PlanModel):
 class BurstPlan(PlanModel):
     """Delivered write bursts: the rate until ``buffer_gb`` are held; time to empty them."""
 
-    write_gb_per_s: Customer[float]
-    sustained_gb_per_s: Customer[float]
+    delivered_write_gb_per_s: Customer[float]
+    delivered_sustained_gb_per_s: Customer[float]
     buffer_gb: Customer[float]
     recovery_s: Customer[float]
 
@@ -146,7 +146,7 @@ class BulkPlan(PlanModel):
     staged_tb: Customer[float]
     needed_tb: Customer[float]
     usable_tb: Customer[float]
-    read_gb_per_s: Customer[float]
+    delivered_read_gb_per_s: Customer[float]
     staging_gb_per_s: Customer[float]
 
 
@@ -196,7 +196,7 @@ class JobPlan(PlanModel):
     useful_gpus: Customer[float]
     useful_pflops: Customer[float | None]
     days_to_train: Customer[float | None]
-    ingest_gb_per_s: Customer[float]
+    ingest_demand_gb_per_s: Customer[float]
     capacity_needed_tb: Customer[float]
     write_volume_tb_per_day: Customer[float]
     hot_spare_systems: Customer[int] = 0
@@ -296,7 +296,7 @@ class Checkpoint:
     checkpoints_tb: float
     exports_tb: float
     fill_limit_share: float
-    ingest_gb_per_s: float
+    ingest_demand_gb_per_s: float
     bulk_needed_tb: float = 0.0
     bulk_read_gb_per_s: float = 0.0
 
@@ -319,7 +319,7 @@ class IntervalRow:
 
     interval_s: float
     by_policy: bool
-    write_gb_per_s: float | None
+    write_demand_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
     write_volume_tb_per_day: float
     running: Running | None
@@ -363,8 +363,8 @@ class RuleRow:
     group: RuleGroup
     chosen: bool
     basis: Literal["delivered", "nameplate"]
-    read_gb_per_s: float
-    write_gb_per_s: float | None
+    read_demand_gb_per_s: float
+    write_demand_gb_per_s: float | None
     mode: Mode | None
     interval_s: float | None
     running: Running | None

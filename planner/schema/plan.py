@@ -263,9 +263,9 @@ class StorageOption(PlanModel):
     shortfall: float
     interval_s: float
     every: int
-    write_needed_gb_per_s: float
-    read_gb_per_s: float
-    write_gb_per_s: float
+    write_demand_gb_per_s: float
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
     usable_tb: float
     low_usd: float
     list_usd: float
@@ -281,7 +281,7 @@ class StorageOptions(PlanModel):
     ``choice``: the cheapest whatever is quoted; ``settled_by``: items whose quote could settle it.
     """
 
-    read_gb_per_s: float
+    read_demand_gb_per_s: float
     usable_tb: float
     within: float
     counted: Literal["purchase", "term"]
@@ -344,8 +344,8 @@ class Line(PlanModel):
     unit_weight_kg: Customer[float | None]
     weight_kg: Customer[float | None]
     gpus: Customer[int] = 0
-    read_gb_per_s: Customer[float] = 0.0
-    write_gb_per_s: Customer[float] = 0.0
+    nameplate_read_gb_per_s: Customer[float] = 0.0
+    nameplate_write_gb_per_s: Customer[float] = 0.0
     usable_tb: Customer[float | None] = None
     bulk_tb: Customer[float] = Field(default=0.0, exclude_if=is_empty)
     notes: tuple[str, ...] = ()
@@ -397,8 +397,8 @@ class Totals(PlanModel):
     energy_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    read_gb_per_s: Customer[float]
-    write_gb_per_s: Customer[float]
+    nameplate_read_gb_per_s: Customer[float]
+    nameplate_write_gb_per_s: Customer[float]
     usable_tb: Customer[float | None]
     typical_power_kw: Customer[float | None] = None
     heat_air_kw: Customer[float | None] = None

@@ -49,38 +49,10 @@ class Law:
         """The law with another mean, s."""
         return replace(self, mean_s=mean_s)
 
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        if self.kind == "weibull":
-            first, second = (math.gamma(1.0 + power / self.shape) for power in (1.0, 2.0))
-            return math.sqrt(max(0.0, second / first**2 - 1.0))
-        if self.kind == "empirical":
-            measured = np.array(self.measured_s)
-            return float(measured.std() / measured.mean())
-        return 1.0
-
 
 def empirical(measured_s: tuple[float, ...]) -> Law:
     """Law of measured times with their own mean."""
     return Law(math.fsum(measured_s) / len(measured_s), "empirical", measured_s=measured_s)
-
-
-@dataclass(frozen=True)
-class FailureClass:
-    """Interruptions of one kind.
-
-    Attributes:
-        share: share of all interruptions of the job.
-        out: share of them that take a unit out for repair.
-        repair: time of repair; None where no unit goes out.
-        local: whether local checkpoints survive.
-    """
-
-    share: float
-    out: float = 0.0
-    repair: Law | None = None
-    local: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,14 +84,9 @@ class RepairUnits:
 
 @dataclass(frozen=True)
 class LocalCopies:
-    """A local level of checkpoints: every capture is kept there.
-
-    Attributes:
-        settle_s: from the end of a capture until the local copy can be used.
-        every: each so many-th copy is drained to the shared storage.
-        restart_s: from a failure that local copies survive until the job computes; a drain then
-            begins anew.
-    """
+    """A local level of checkpoints: every capture is kept there, usable ``settle_s`` after its end;
+    each ``every``-th is drained to the shared storage, anew after a failure; ``restart_s``: from a
+    failure that copies survive until the job computes."""
 
     settle_s: float
     every: int
@@ -128,21 +95,19 @@ class LocalCopies:
 
 @dataclass(frozen=True)
 class JobRun:
-    """A job.
+    """A job; times in s.
 
     Attributes:
-        name: its name.
         interval_s: start of one checkpoint to the start of the next.
-        stall_s: the GPUs stand still for each, s; if synchronous, until it is written.
+        stall_s: the GPUs stand still for each; if synchronous, until it is written.
         drain_s: from the end of a capture until the checkpoint is on the shared storage; 0 if
             synchronous.
         restart_s: from a failure until the restore begins.
         restore_s: reading a checkpoint back.
         failures: times from one interruption to the next, all GPUs running.
         drain_slowdown: share of speed lost while a checkpoint drains.
-        sync: whether checkpoints are synchronous.
-        checkpoint_gb: size of a checkpoint.
-        classes: kinds of failures; their shares add up to 1. Empty: none takes a unit out.
+        hardware_share: share of interruptions that take a unit out, for a time of ``repair``.
+        remote_share: share of interruptions that local copies do not survive.
         units: units that are repaired; None without repair.
         local: local level of checkpoints, None without one.
         lost_time: share of the time between restarts without progress.
@@ -158,7 +123,9 @@ class JobRun:
     drain_slowdown: float = 0.0
     sync: bool = False
     checkpoint_gb: float = 0.0
-    classes: tuple[FailureClass, ...] = ()
+    hardware_share: float = 0.0
+    repair: Law | None = None
+    remote_share: float = 1.0
     units: RepairUnits | None = None
     local: LocalCopies | None = None
     lost_time: float = 0.0
@@ -174,20 +141,11 @@ class JobRun:
         return self.interval_s - self.stall_s
 
     @property
-    def hardware_share(self) -> float:
-        """Share of interruptions that take a unit out."""
-        return math.fsum(each.share * each.out for each in self.classes)
-
-    @property
-    def remote_share(self) -> float:
-        """Share of interruptions that local copies do not survive."""
-        return math.fsum(each.share for each in self.classes if not each.local)
-
-    @property
     def repair_load(self) -> float:
         """Mean number of units out if the job never stood still."""
-        out = (each.share * each.out * each.repair.mean_s for each in self.classes if each.repair)
-        return math.fsum(out) / self.failures.mean_s
+        if self.repair is None:
+            return 0.0
+        return self.hardware_share * self.repair.mean_s / self.failures.mean_s
 
 
 def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
@@ -195,10 +153,11 @@ def storage_gb_per_s(plan: Plan) -> tuple[float, float]:
     stores = [line for line in plan.lines if line.section == "Storage" and line.working]
     job = plan.jobs[0]
     site = plan.site
-    write = site.delivered_fraction_write * math.fsum(line.write_gb_per_s for line in stores)
+    nameplate = math.fsum(line.nameplate_write_gb_per_s for line in stores)
+    write = site.delivered_fraction_write * nameplate
     return (
         write if job.burst is None else job.delivered_write_gb_per_s,
-        site.delivered_fraction_read * math.fsum(line.read_gb_per_s for line in stores),
+        site.delivered_fraction_read * math.fsum(line.nameplate_read_gb_per_s for line in stores),
     )
 
 
@@ -228,7 +187,9 @@ def job_of(plan: Plan, *, failures: Law | None = None, interval_s: float | None 
         drain_slowdown=0.0 if sync else job.drain_slowdown,
         sync=sync,
         checkpoint_gb=job.checkpoint_gb,
-        classes=_classes(job),
+        hardware_share=0.0 if job.repair is None else job.repair.hardware_share,
+        repair=None if job.repair is None else Law(job.repair.repair_s),
+        remote_share=1.0 if job.local is None else job.local.remote_share,
         units=_repair_units(job),
         local=_local_copies(job, every_s),
         lost_time=job.lost_time,
@@ -239,17 +200,6 @@ def full_mtti_s(job: JobPlan) -> float:
     """Mean time between interruptions with all replicas running, s."""
     shrunk = None if job.repair is None else job.repair.shrunk
     return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
-
-
-def _classes(job: JobPlan) -> tuple[FailureClass, ...]:
-    out, law = 0.0, None
-    if job.repair is not None:
-        out, law = job.repair.hardware_share, Law(job.repair.repair_s)
-    if job.local is None:
-        return () if law is None else (FailureClass(1.0, out, law),)
-    remote = job.local.remote_share
-    kinds = (FailureClass(1.0 - remote, out, law, True), FailureClass(remote, out, law))
-    return tuple(kind for kind in kinds if kind.share > 0)
 
 
 def _local_copies(job: JobPlan, interval_s: float) -> LocalCopies | None:

@@ -83,7 +83,7 @@ def draw_failures(job: JobRun, length_s: float, seed: int, runs: int, block: int
         for each in range(2)
     )
     count = length_s / job.failures.mean_s
-    width = math.ceil(count + _SPARE * job.failures.variation * math.sqrt(count) + 8.0)
+    width = math.ceil(count + _SPARE * math.sqrt(count) + 8.0)
     times = np.cumsum(job.failures.draw(times_of, (runs, width)), 1)
     while times[:, -1].min() < length_s:
         more = job.failures.draw(times_of, (runs, max(8, times.shape[1] // 4)))
@@ -95,27 +95,20 @@ def draw_failures(job: JobRun, length_s: float, seed: int, runs: int, block: int
 
 def mark_failures(job: JobRun, times: Array, generator: np.random.Generator) -> Failures:
     """Failures at given times, with their effects drawn."""
-    shape, classes = times.shape, job.classes
+    shape = times.shape
     out_s, rack = np.zeros(shape), np.zeros(shape, np.intp)
-    if not classes:
-        return Failures(times, np.zeros(shape, np.bool_), out_s, rack, np.zeros(shape))
-    edges = np.cumsum([each.share for each in classes])
-    kind = np.searchsorted(edges[:-1], generator.random(shape), side="right")
-    taken = generator.random(shape) < np.array([each.out for each in classes])[kind]
-    for number, each in enumerate(classes):
-        if each.repair is not None:
-            chosen = taken & (kind == number)
-            out_s = np.where(chosen, each.repair.draw(generator, shape), out_s)
+    local = generator.random(shape) < 1.0 - job.remote_share
+    if job.repair is not None:
+        taken = generator.random(shape) < job.hardware_share
+        out_s = np.where(taken, job.repair.draw(generator, shape), 0.0)
     if job.units is not None and job.units.racks > 1:
         rack = generator.integers(0, job.units.racks, shape)
-    local = np.array([each.local for each in classes])[kind]
     return Failures(times, local, out_s, rack, generator.random(shape))
 
 
 def warm_s(job: JobRun) -> float:
     """Time until as many units are out as usual, s; 0 without repair."""
-    repairs = (each.repair.mean_s for each in job.classes if each.repair is not None)
-    return _WARM * max(repairs, default=0.0)
+    return 0.0 if job.repair is None else _WARM * job.repair.mean_s
 
 
 def simulate(

@@ -280,8 +280,8 @@ def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, 
         "spares": basis.spares(item, working),
         "purchased": basis.bought(item, working),
         "gpus": gpus_of(item) * working if item.category == "gpu_system" else 0,
-        "read_gb_per_s": read,
-        "write_gb_per_s": write,
+        "nameplate_read_gb_per_s": read,
+        "nameplate_write_gb_per_s": write,
         "usable_tb": (0.0 if item.is_bulk else capacity) if stored else None,
         "bulk_tb": capacity if item.is_bulk else 0.0,
         "rack_class": None,
@@ -341,7 +341,7 @@ def check_totals(found: Findings, basis: Basis, plan: Plan, room: Room) -> None:
     totals, lines = plan.totals, [line for line in plan.lines if line.parent is None]
     names = ("it_power_kw", "facility_power_kw", "typical_power_kw", *STATED)
     own: dict[str, Any] = {n: total(getattr(line, n) for line in lines) for n in names}
-    for name in ("gpus", "read_gb_per_s", "write_gb_per_s"):
+    for name in ("gpus", "nameplate_read_gb_per_s", "nameplate_write_gb_per_s"):
         own[name] = sum(getattr(line, name) for line in lines)
     own["usable_tb"] = total(line.usable_tb for line in lines if line.category == "storage")
     own["gpus_used"], own["racks"] = plan.jobs[0].gpus_used, room.racks if room.complete else None

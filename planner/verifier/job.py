@@ -336,7 +336,7 @@ def _burst(run: Run) -> dict[str, float] | None:
     if not buffers or asked.tolerate_down:
         return None
     share, rate = asked.delivered_fraction.write, sustained(run)[1]
-    own = {"write_gb_per_s": share * rates, "sustained_gb_per_s": rate}
+    own = {"delivered_write_gb_per_s": share * rates, "delivered_sustained_gb_per_s": rate}
     return own | {"buffer_gb": share * sum(buffers), "recovery_s": run.j.checkpoint_gb / rate}
 
 
@@ -346,12 +346,12 @@ def _check_storage(found: Findings, run: Run) -> None:
     saved, data, (read, write), burst = job.checkpoint, job.tiered, sustained(run), _burst(run)
     if burst is not None:
         late_s = (j.checkpoint_gb - burst["buffer_gb"]) / write
-        write = j.checkpoint_gb / max(j.checkpoint_gb / burst["write_gb_per_s"], late_s)
+        write = j.checkpoint_gb / max(j.checkpoint_gb / burst["delivered_write_gb_per_s"], late_s)
     exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12  # two bytes per parameter
     archives_tb = exports_tb + saved.milestones * j.checkpoint_gb / 1000
     needed_tb = j.checkpoints_held * j.checkpoint_gb / 1000 + j.other_data_tb
     own: dict[str, Any] = {
-        "ingest_gb_per_s": j.gpus_used * job.ingest_per_gpu_gb_per_s,
+        "ingest_demand_gb_per_s": j.gpus_used * job.ingest_per_gpu_gb_per_s,
         "checkpoints_held": saved.keep_last + 1 + (0 if job.in_bulk else saved.milestones),
         "other_data_tb": data.staged_tb if job.in_bulk else data.size_tb + exports_tb,
         "capacity_needed_tb": needed_tb / storage.fill_limit,
@@ -377,7 +377,7 @@ def _check_storage(found: Findings, run: Run) -> None:
             "staged_tb": data.staged_tb,
             "needed_tb": (data.size_tb + archives_tb) / storage.fill_limit,
             "usable_tb": sum((value(each.usable) or 0.0) * count for each, count in bulk),
-            "read_gb_per_s": storage.delivered_fraction.read * most,
+            "delivered_read_gb_per_s": storage.delivered_fraction.read * most,
             "staging_gb_per_s": (1.0 - saved.max_overlap) * sustained(run)[1],
         }
     found.expect("jobs", j, own)
@@ -501,7 +501,7 @@ def _check_local(found: Findings, run: Run) -> None:
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
         "copies": asked.copies,
         "keep": asked.keep,
-        "write_gb_per_s": min(value(item.local.write) for _, item in drives),
+        "nameplate_write_gb_per_s": min(value(item.local.write) for _, item in drives),
         "part_gb": max(gb for gb, _ in drives),
         "room_tb": asked.keep * part_gb / 1000,
         "capacity_tb": value(fullest.local.capacity),

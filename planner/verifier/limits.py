@@ -151,7 +151,7 @@ class Reaching(NamedTuple):
         j, totals, rule = self.run.j, self.plan.totals, self.run.basis.problem.storage.rule
         needed, ingest, endured = (
             j.capacity_needed_tb,
-            j.ingest_gb_per_s,
+            j.ingest_demand_gb_per_s,
             self.run.endurance_tb_per_day,
         )
         assert totals is not None
@@ -161,7 +161,7 @@ class Reaching(NamedTuple):
         if j.bulk is not None:
             yield Reached("bulk_capacity", j.bulk.usable_tb, j.bulk.needed_tb)
         if j.bulk is not None and ingest > 0:
-            yield Reached("bulk_read", ingest, j.bulk.read_gb_per_s)
+            yield Reached("bulk_read", ingest, j.bulk.delivered_read_gb_per_s)
             yield Reached("staging", ingest, j.bulk.staging_gb_per_s)
         if j.burst is not None:
             yield Reached("burst_recovery", j.burst.recovery_s, j.to_storage_s)
@@ -172,7 +172,8 @@ class Reaching(NamedTuple):
         of = (rule.read, rule.write, 1) if isinstance(rule, CustomRule) else RULES[rule]
         for side, each in zip(("read", "write"), of, strict=False):
             asked = -(-totals.gpus // of[2]) * each
-            yield Reached(f"rule_{side}", getattr(totals, f"{side}_gb_per_s"), asked, asked > 0)
+            bought = getattr(totals, f"nameplate_{side}_gb_per_s")
+            yield Reached(f"rule_{side}", bought, asked, asked > 0)
 
     def _counts(self) -> Iterator[Reached]:
         basis, bill, policy = self.run.basis, self.bill, self.run.basis.problem.policy

@@ -152,14 +152,14 @@ class Performance(dict[str, V]):
     def _bandwidth(self) -> Facts:
         job, gain = self.job, 1.0
         if job.burst is not None:
-            gain = job.delivered_write_gb_per_s / job.burst.sustained_gb_per_s
+            gain = job.delivered_write_gb_per_s / job.burst.delivered_sustained_gb_per_s
         for kind, acting, role, limited in (
             ("write", job.writing_systems, job.writers, job.write_limited_by),
             ("read", job.reading_systems, "all", job.read_limited_by),
         ):
-            nameplate = self._per_unit(f"{kind}_gb_per_s")
-            yield Fact(f"{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
-            reached = self[f"{kind}_gb_per_s"] * self[f"delivered_fraction_{kind}"]
+            nameplate = self._per_unit(f"nameplate_{kind}_gb_per_s")
+            yield Fact(f"nameplate_{kind}_gb_per_s", nameplate, "storage units x nameplate of one")
+            reached = self[f"nameplate_{kind}_gb_per_s"] * self[f"delivered_fraction_{kind}"]
             how = "nameplate x delivered share"
             if kind == "write" and gain != 1.0:
                 reached, how = reached * constant(gain), f"{how}, and bursts as planned"

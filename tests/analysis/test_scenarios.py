@@ -125,7 +125,6 @@ def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) ->
 def test_one_value_that_contradicts_another_refuses_no_other(
     problem: Path, setting: str, vary: list[str], refused: str
 ) -> None:
-    """A repair of 400 days had a plan where it stood beside one of 12 hours."""
     inputs = load(problem, settings=[setting])
     found = scenarios(inputs, vary=vary)
     rows = rows_of(inputs, [*found], SweepOptions(1e-3))

@@ -18,22 +18,21 @@ MEASURED = empirical((10.0, 20.0, 30.0, 100.0))
 
 
 @pytest.mark.parametrize(
-    "law",
+    ("law", "variation"),
     [
-        Law(40.0),
-        Law(40.0, "weibull", 0.7),
-        Law(40.0, "weibull", 3.0),
-        MEASURED,
+        (Law(40.0), 1.0),
+        (Law(40.0, "weibull", 0.7), 1.462),
+        (Law(40.0, "weibull", 3.0), 0.3634),
+        (MEASURED, 0.883),
     ],
 )
-def test_times_have_the_mean_and_variation_they_state(law: Law) -> None:
+def test_times_have_the_mean_and_variation_of_their_law(law: Law, variation: float) -> None:
     gaps = law.draw(np.random.default_rng(1), (400, 500))
     assert gaps.mean() == pytest.approx(40.0, rel=0.01)
-    assert gaps.std() / gaps.mean() == pytest.approx(law.variation, rel=0.03, abs=1e-12)
+    assert gaps.std() / gaps.mean() == pytest.approx(variation, rel=0.03)
     assert law.scaled(80.0).draw(np.random.default_rng(1), (400, 500)).mean() == pytest.approx(
         2 * gaps.mean()
     )
-    assert law.scaled(80.0).variation == pytest.approx(law.variation)
 
 
 def test_measured_times_of_an_exponential_give_its_goodput() -> None:
@@ -78,7 +77,7 @@ BAD = {
     ("", None): "the file is empty",
     ("a_h,b_h\n1,2\n", None): "several columns: a_h, b_h; choose one: --failures FILE=COLUMN",
     ("gap_h\n1\n2\n", "gap_s"): "there is no column 'gap_s'; did you mean 'gap_h'?",
-    ("gap\n1\n2\n", None): "failures.csv:2: '1' in column 'gap' has no unit; name the column",
+    ("gap\n1\n2\n", None): "failures.csv:2: column 'gap': '1' has no unit; name the column",
     ("gap_h\n1\n-2\n", None): "failures.csv:3: column 'gap_h': a time between interruptions must",
     ("gap_h\n1\n0\n", None): "must be more than 0: '0'",
     ("gap_h\n1\nten\n", None): "failures.csv:3: column 'gap_h': cannot read 'ten' as time",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.simulation.job import Array, FailureClass, JobRun, Law, LocalCopies, RepairUnits
+from planner.simulation.job import Array, JobRun, Law, LocalCopies, RepairUnits
 from planner.simulation.run import Runs, draw_failures, warm_s
 
 HOUR = 3600.0
@@ -28,7 +28,7 @@ def run(jobs: list[JobRun], failures: int, lanes: int = 300, seed: int = 1) -> d
     shares = {name: values.mean(1) / length_s for name, values in found.items()}
     for number, job in enumerate(jobs):
         seen = {name: values[number] for name, values in found.items()}
-        out = sum(kind.share * kind.out for kind in job.classes)
+        out = job.hardware_share
         used = (length_s - seen["repair"]) / mean_s
         surplus = np.stack([seen["failures"] - used, seen["taken"] - out * used], 1) / failures
         if job.units is not None and job.units.shrinks:  # fewer fail while fewer run
@@ -50,8 +50,8 @@ def plain(mean_s: float = HOUR, **changes: object) -> JobRun:
 
 def test_spares_inside_racks_are_bounded_from_below() -> None:
     for spares, load, racks in ((2, 0.3, 8), (3, 0.5, 20), (1, 0.1, 6)):
-        kinds = (FailureClass(1.0, out=1.0, repair=Law(load * racks * HOUR)),)
-        job = plain(classes=kinds, units=RepairUnits((1.0,) * (spares + 1), racks=racks))
+        repair, units = Law(load * racks * HOUR), RepairUnits((1.0,) * (spares + 1), racks=racks)
+        job = plain(hardware_share=1.0, repair=repair, units=units)
         waits = run([job], 300)["repair"][0]
         lost = 1.0
         for places in range(1, spares + 2):  # a loss system (Erlang) with one place more
@@ -72,8 +72,7 @@ def local_job(case: tuple[float, ...]) -> JobRun:
     rate, remote, interval_s, stall_s, every, settle_s, drain_s, near_s, far_s = case
     return plain(
         1 / rate, interval_s=interval_s, stall_s=stall_s, drain_s=drain_s, restart_s=far_s,
-        classes=(FailureClass(1.0 - remote, local=True), FailureClass(remote)),
-        local=LocalCopies(settle_s, int(every), near_s),
+        remote_share=remote, local=LocalCopies(settle_s, int(every), near_s),
     )  # fmt: skip
 
 

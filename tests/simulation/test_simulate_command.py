@@ -141,7 +141,7 @@ WRONG = {
     ("--failures", "none.csv"): "none.csv: there is no such file",
     ("--failures", "weibull:1=gap_h"): "--column is about a file of failures",
     ("--scaled",): "--scaled is about a file of failures",
-    ("--replications", "1"): "--replications 1 must lie between 2 and 100,000",
+    ("--replications", "1"): "--replications 1 must be 2 or more",
     ("--length", "1 min"): "ends before the first checkpoint",
     ("--length", "2000 years"): "is longer than 1,000 years",
     ("--length", "soon"): "--length: cannot read 'soon' as time",

@@ -155,12 +155,6 @@ _CAUSES = {
     "shrunk": "budget.shrunk",
     "other": "loss.other",
 }
-_LIMITS = {
-    "max_overlap": "breaks max_overlap",
-    "max_blocking": "breaks max_blocking",
-    "drain": "drain not done by the next checkpoint",
-    "endurance": "exceeds the write endurance of the storage",
-}
 _SPLIT = (
     "The formula splits the loss by logarithms, the simulation by events: parts may differ "
     "although the sums agree."
@@ -289,4 +283,4 @@ def _intervals(study: Simulation) -> Table:
 def _remark(study: Simulation, each: IntervalTried) -> str:
     best = study.better and study.best is not None and each == study.intervals[study.best]
     mark = "simulated above" if each.factor == 1.0 else "best" if best else ""
-    return "; ".join(filter(None, (mark, *(_LIMITS[name] for name in each.breaks))))
+    return "; ".join(filter(None, (mark, *(f"breaks {name}" for name in each.breaks))))

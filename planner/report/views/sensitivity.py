@@ -323,7 +323,6 @@ def uncertain(study: Uncertain) -> list[Block]:
         _outcomes(study),
         _candidates(study),
         _indices(study),
-        _inputs(study),
         proof_block((proof if study.largest_gap is not None else "",)),
     ]
 
@@ -343,7 +342,7 @@ def _facts(study: Uncertain) -> Iterator[tuple[str, str]]:
         yield "Regret", f"{text}{fmt.percent(regret.mean_regret, 2)} on average"
     ranked = sorted(study.indices, key=lambda each: -each.total)[:3]
     yield "Cause", f"spread by {fmt.listed([each.label for each in ranked])}" if ranked else ""
-    drawn = fmt.some([each.label for each in study.inputs], 5)
+    drawn = fmt.some([f"{each.label}: {each.distribution}" for each in study.inputs], 5)
     count = fmt.counted(sum(study.statuses.values()), "scenario")
     yield "Drawn", f"{drawn}; {count}: {fmt.ended(study.statuses)}"
     yield "", study.message or ""
@@ -402,18 +401,3 @@ def _indices(study: Uncertain) -> Block:
     )
     title = "Sensitivity indices: share of the variance, ± 95 % confidence"
     return Table(title, columns, (study.indices_note,), detail=True)
-
-
-def _inputs(study: Uncertain) -> Table:
-    rows = study.inputs
-    written = [fmt.scale((each.low, each.median, each.high), each.unit) for each in rows]
-    pairs = list(zip(rows, written, strict=True))
-    columns = (
-        words("input", (fmt.titled(each.label, s.unit) for each, s in pairs)),
-        *(
-            figures(name, (s.text(getattr(each, name)) for each, s in pairs), str)
-            for name in ("low", "median", "high")
-        ),
-        words("distribution", (each.distribution for each in rows)),
-    )
-    return Table("Uncertain inputs", columns, detail=True)

@@ -64,15 +64,15 @@ def _facts(report: SizeReport) -> Iterator[tuple[str, str]]:
         each = "" if per_gpu is None else f" ({_rate(per_gpu)} MB/s per GPU)"
         busy = "drain" if mode.mode == "async" else "stall"
         limit = f"{busy} {100 * mode.limit_share:g} % of the interval at most"
-        yield "Write", f"{_rate(row.write_gb_per_s)} GB/s{each}, {limit}"
+        yield "Write", f"{_rate(row.write_demand_gb_per_s)} GB/s{each}, {limit}"
         read = "no limit on the restore time"
         if saved.max_restore_s is not None:
             within = duration(saved.max_restore_s)
             read = f"{_rate(saved.restore_gb_per_s)} GB/s to restore within {within}"
         yield "Read", read
     else:
-        yield "Write", f"{_rate(own.write_gb_per_s)} GB/s nameplate by the {own.rule} rule"
-        yield "Read", f"{_rate(own.read_gb_per_s)} GB/s nameplate by the {own.rule} rule"
+        yield "Write", f"{_rate(own.write_demand_gb_per_s)} GB/s nameplate by the {own.rule} rule"
+        yield "Read", f"{_rate(own.read_demand_gb_per_s)} GB/s nameplate by the {own.rule} rule"
     if saved.bulk_needed_tb:
         text = f"read {_rate(saved.bulk_read_gb_per_s)} GB/s delivered for training data"
         if not saved.bulk_read_gb_per_s:
@@ -102,7 +102,8 @@ def _details(report: SizeReport) -> Iterator[tuple[str, str]]:
     parts += f", exports {number(saved.exports_tb)}" if saved.exports_tb else ""
     needed, fill = number(saved.capacity_needed_tb), percent(saved.fill_limit_share, 0)
     yield "Capacity", f"{needed} TB: {parts}, at {fill} fill"
-    yield "Ingest", f"{number(saved.ingest_gb_per_s, 1)} GB/s" if saved.ingest_gb_per_s else ""
+    reads = saved.ingest_demand_gb_per_s
+    yield "Ingest", f"{number(reads, 1)} GB/s" if reads else ""
 
 
 def _intervals(mode: ModeReport) -> Table:
@@ -112,7 +113,7 @@ def _intervals(mode: ModeReport) -> Table:
     names = (f"{duration(row.interval_s)}{' *' if row.by_policy else ''}" for row in rows)
     columns = (
         words("interval", names),
-        figures("write GB/s", (_rate(row.write_gb_per_s) for row in rows), str),
+        figures("write GB/s", (_rate(row.write_demand_gb_per_s) for row in rows), str),
         figures("MB/s per GPU", (row.write_mb_per_s_per_gpu for row in rows), _rate),
         figures("TB a day", (row.write_volume_tb_per_day for row in rows), 0),
         figures("drain", values_of(runs, lambda r: r.drain_s), duration),
@@ -133,8 +134,8 @@ def _rules(report: SizeReport) -> Table:
     best = [next(iter(_fitting(rule)), None) for rule in rows]
     columns = (
         words("rule", (name.strip() for name in names)),
-        figures("read GB/s", (_rate(rule.read_gb_per_s) for rule in rows), str),
-        figures("write GB/s", (_rate(rule.write_gb_per_s) for rule in rows), str),
+        figures("read GB/s", (_rate(rule.read_demand_gb_per_s) for rule in rows), str),
+        figures("write GB/s", (_rate(rule.write_demand_gb_per_s) for rule in rows), str),
         figures("goodput", values_of(runs, lambda r: r.goodput_share), lambda v: percent(v, 2)),
         words("least power", (f"{b.units:,} {b.name}" if b else "not possible" for b in best)),
     )

@@ -25,7 +25,6 @@ from planner.report.blocks import (
     Panel,
     Points,
     Reference,
-    ShadedRange,
     Shape,
     Table,
     Text,
@@ -347,7 +346,7 @@ def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) ->
 
 # A stretch of one cluster's trace: writes and reads, checkpoints marked.
 
-_MOST_BINS, _MOST_POINTS, _MOST_HOLES, _MOST_JOBS = 1_500, 2_000, 60, 20
+_MOST_BINS, _MOST_POINTS, _MOST_JOBS = 1_500, 2_000, 20
 _LATE = 1.5
 """Samples apart beyond which a hole lies between two samples."""
 
@@ -388,10 +387,6 @@ def trace_chart(record: Characterization, window: Window) -> Chart:
     layers: list[Layer] = [
         Line("write", *outline(hours, window.write_gb_per_s, sample), "quiet"),
         *_marks(record, window, jobs[:_MOST_JOBS], start),
-        *(
-            ShadedRange("samples missing", *hole)
-            for hole in holes(hours, window.write_gb_per_s, sample)
-        ),
         Reference(f"background {fmt.significant(level, 'GB/s')}", level),
     ]
     panels = [Panel(axis, Axis("write", "GB/s"), tuple(layers))]
@@ -451,12 +446,3 @@ def outline(
         xs += np.repeat(part_times[starts], 2).tolist()
         ys += np.stack([least, greatest], axis=1).ravel().tolist()
     return tuple(xs), tuple(ys)
-
-
-def holes(times: NDArray[Any], values: NDArray[Any], sample: float) -> list[tuple[float, float]]:
-    """The longest stretches without samples, in order of time."""
-    times = np.asarray(times)[np.isfinite(values)]
-    steps = np.diff(times)
-    late = np.flatnonzero(steps > _LATE * sample)
-    longest = np.sort(late[np.argsort(-steps[late], kind="stable")][:_MOST_HOLES])
-    return [(float(times[place]), float(times[place + 1])) for place in longest]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from planner.report import picture
-from planner.report.blocks import Chart, Line, Points, Reference, ShadedRange
-from planner.report.views.telemetry import holes, outline, trace_chart
+from planner.report.blocks import Chart, Line, Points, Reference
+from planner.report.views.telemetry import outline, trace_chart
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
 
@@ -31,8 +31,6 @@ def test_a_trace_marks_each_checkpoint_at_its_peak() -> None:
     middles = window.checkpoints["start_s"][own] + window.checkpoints["duration_s"][own] / 2
     assert drawn["job 1"].x == pytest.approx((middles - window.time_s[0]) / 3600)
     assert drawn["job 1"].y == pytest.approx(window.checkpoints["peak_gb_per_s"][own])
-    (hole,) = (each for each in chart.panels[0].layers if isinstance(each, ShadedRange))
-    assert 3600 * (hole.end - hole.start) == pytest.approx(520.0)
     assert None in lines(chart)["write"].x
     (level,) = (each for each in chart.panels[0].layers if isinstance(each, Reference))
     assert level.value == 1.3
@@ -46,7 +44,6 @@ def test_a_long_series_keeps_its_peaks_in_few_points() -> None:
     x, y = outline(times, values, 10.0)
     assert len(x) == len(y) < 3_100
     assert 7.0 in y and x.count(None) == 1
-    assert holes(times, values, 10.0) == [(990.0, 1_030.0)]
     assert outline(times[:3], values[:3], 10.0) == ((0.0, 10.0, 20.0), (0.0, 0.0, 0.0))
 
 
