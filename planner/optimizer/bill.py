@@ -162,17 +162,6 @@ class _Sizes:
         self.outputs = rows.reshape(len(self.capacities), len(quantity.outputs)).T
         self.least = np.minimum.accumulate(self.outputs[:, ::-1], axis=1)[:, ::-1]
 
-    @cached_property
-    def least_of_runs(self) -> Numbers:
-        """For each output the least of runs of 1, 2, 4, ... sizes, a row each, from each size."""
-        rows, length = [self.outputs], 1
-        while 2 * length <= rows[0].shape[1]:
-            half = rows[-1]
-            after = np.concatenate((half[:, length:], half[:, -1:].repeat(length, 1)), axis=1)
-            rows.append(np.minimum(half, after))
-            length *= 2
-        return np.stack(rows, axis=1)
-
 
 @lru_cache(maxsize=16)
 def _layout(case: Case) -> Layout:
@@ -196,7 +185,6 @@ class Kernel:
         ways: Places | None = None,
         *,
         least: bool = False,
-        most: Counts | None = None,
     ) -> Bills:
         """The bills of purchases.
 
@@ -206,8 +194,6 @@ class Kernel:
                 several (-1 for none); without, at full power.
             least: lower bounds of the counts, monotone in the units: fabrics count as the least of
                 any that is no smaller, shared racks by the prices of their contents.
-            most: with ``least``, bounds for purchases of up to these units: a fabric counts as the
-                least of the sizes in between.
         """
         layout, counts = self.layout, np.zeros((len(self.index), units.shape[1]))
         counts[: len(units)] = units
@@ -218,8 +204,6 @@ class Kernel:
         for quantity, terms in dependents.quantities:
             if isinstance(quantity, Steps):
                 known &= self._size(quantity, terms, counts, least=least)
-                if most is not None and quantity.name in self._falling:
-                    self._least_size_within(quantity, most, ways, counts)
             elif isinstance(quantity, Packed):
                 kinds = np.rint(counts[[place for _, place in terms]])
                 packed = self._least_racks if least else self._racks
@@ -284,33 +268,6 @@ class Kernel:
             counts[self.index[name]] = np.where(whole > 0, some, 0.0)
         return np.asarray((size < len(sizes.capacities)) | (amount <= 0))
 
-    @cached_property
-    def _falling(self) -> frozenset[str]:
-        """Fabrics of decided counts alone of which a larger size has less of something."""
-        decided = self.layout.decided
-        return frozenset(
-            q.name
-            for q, terms in self.layout.quantities
-            if isinstance(q, Steps) and q.falls and all(place < decided for _, place in terms)
-        )
-
-    def _least_size_within(
-        self, quantity: Steps, most: Counts, ways: Places | None, counts: Numbers
-    ) -> None:
-        """Raise the least outputs of a fabric to those of sizes up to what ``most`` needs."""
-        terms, sizes = self.layout.placed(quantity.terms), self.layout.sizes[quantity.name]
-        tops = np.zeros((self.layout.decided, most.shape[1]))
-        tops[: len(most)] = most
-        self._join_fabrics(tops, ways)
-        end = len(sizes.capacities) - 1
-        amounts = [np.rint(summed(terms, of)) for of in (counts, tops)]
-        first, last = (np.minimum(np.searchsorted(sizes.capacities, n), end) for n in amounts)
-        level = np.log2(last - first + 1).astype(np.int64)
-        from_end = last - (1 << level) + 1
-        for name, table in zip(quantity.outputs, sizes.least_of_runs, strict=True):
-            some = np.minimum(table[level, first], table[level, from_end])
-            counts[self.index[name]] = np.where(amounts[0] > 0, some, 0.0)
-
     def _racks(self, quantity: Packed, kinds: Numbers) -> Numbers:
         """The least racks of each column of devices; equal columns are packed once."""
         if not kinds.shape[1]:
@@ -365,23 +322,6 @@ class Kernel:
             if item.stock is not None:
                 fine &= bills.purchased[row] <= item.stock
         return fine
-
-    def within_limits(self, units: Counts, ways: Places) -> Flags:
-        """Purchases within the limits of the case, as flags; arguments as of `bills`.
-
-        Shared racks are packed only where their lower bound fits.
-        """
-        fits = np.zeros(units.shape[1], dtype=bool)
-        open_ = np.arange(units.shape[1])
-        supplies = limited(self.case.limits)
-        most = allowed(supplies, self.case.limits)[:, None] * (1 + TOLERANCE)
-        scale = np.array([each.scale for each in supplies])[:, None]
-        for least in (True, False):
-            bills = self.bills(units[:, open_], ways[open_], least=least)
-            taken = self.sums(bills, [each.figure for each in supplies]) / scale
-            open_ = open_[(taken <= most).all(axis=0) & self.available(bills)]
-        fits[open_] = True
-        return fits
 
 
 def _of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:

@@ -119,11 +119,7 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
-RAISES = 4
-"""So often the range of GPU systems is halved for the fewest that the job needs."""
 ROUNDING = 1e-9
-MISSING = 5
-"""So often the room is halved for the least that what is missing costs."""
 
 
 class Worth(NamedTuple):
@@ -359,7 +355,7 @@ class Search:
         """Boxes cut to what fits, with their bounds, without those that hold nothing."""
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
-        taken, bills = space.taken(boxes, boxes.low, least=True, most=boxes.high)
+        taken, bills = space.taken(boxes, boxes.low, least=True)
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
             row = self.worth.column
@@ -368,10 +364,6 @@ class Search:
         begun = space.rounded_up(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
-        if boxes.size and self._is_least_of_storage(space):
-            boxes = space.cut_systems(space.cut(boxes, room), most)
-        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind == "bought_write"):
-            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -384,90 +376,7 @@ class Search:
             if less is None:
                 break
             room = less
-        if boxes.size and self.worth.kind == "ratio" and space.work.has_peak:
-            bound = self._rate_of_money(space, boxes, room, taken, begun)
-            boxes = boxes._replace(bound=np.minimum(boxes.bound, bound))
-        if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
-            boxes = self._with_missing(space, boxes, room, taken - begun)
         return self._left(space, boxes)
-
-    def _rate_of_money(
-        self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers, begun: Numbers
-    ) -> Numbers:
-        """The most work for money by the rate of one more GPU system; infinite where it is
-        not known.
-
-        Where work still rises at the GPUs of the lowest count n0, no n systems do more than n times
-        what one does at the goodput of n0 and the ports of the top corner, and they take c (n - n0)
-        more than the lowest corner less its rounding up. That share is most at an end, or where
-        rounding up is used up.
-        """
-        work, row, column = space.work, space.work.rows_padded[0, boxes.team], self.worth.column
-        here, alone = np.arange(boxes.size), ~space.work.several[boxes.team]
-        stores, low, high = (
-            space.top_stores(boxes, room),
-            boxes.low[row, here],
-            boxes.high[row, here],
-        )
-        _, few = work.of_systems(boxes.team, boxes.low[: space.first_store])
-        _, many = work.of_systems(boxes.team, boxes.high[: space.first_store])
-        step = work.step[boxes.team]
-        least = (np.ceil(np.maximum(work.least[boxes.team], 1.0) / step) * step).astype(np.int64)
-        rises, few = few <= least, np.maximum(few, least)
-        many = np.maximum(many, few)
-        fewer = Uses(boxes.team, low, np.maximum(few - step, step), stores)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            at, before = work.without_waiting(fewer.twice(few, fewer.gpus)).reshape(2, -1)
-            each = work.most_goodput(boxes.team, few, many, stores)
-            each = each * work.usable[boxes.team]
-            if space.case.objective == "goodput":
-                each = each * work.most_pflops(boxes.team, few.astype(float))
-            more = space.takes[row, column]
-            used_up = np.nan_to_num(low + begun[column] / more, nan=np.inf, posinf=np.inf)
-            most = np.full(boxes.size, -np.inf)
-            for count in (low.astype(float), np.clip(used_up, low, high), high.astype(float)):
-                paid = taken[column] - begun[column] + more * (count - low)
-                paid = np.maximum(np.maximum(paid, taken[column]), LEAST_TCO_MUSD)
-                most = np.maximum(most, np.log(count * each / paid))
-            rises |= np.isfinite(at) & (at >= before)
-        known = alone & rises & np.isfinite(most)
-        return np.where(known, most + ROUNDING, np.inf)
-
-    def _with_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Boxes bounded by what is still missing at their lowest corners, too: with less
-        room than that costs at the best rates, the job does not reach what is held.
-
-        Args:
-            room: what may be taken beside the lowest corners, a row for each column.
-            taken: what lowest corners take without rounding up.
-        """
-        row = self.worth.column
-        each = space.takes[:, row] @ (boxes.high - boxes.low)
-        few, many = np.zeros(boxes.size), np.minimum(room[row], each)
-        for _ in range(MISSING):
-            less = room.copy()
-            less[row] = middle = (few + many) / 2
-            corner = space.top(space.cut(boxes, less), less, taken)
-            fine = self._reached(corner, boxes.owner)
-            few, many = np.where(fine, few, middle), np.where(fine, middle, many)
-        bound = -(taken[row] + few * (1 - ROUNDING))
-        return boxes._replace(bound=np.minimum(boxes.bound, bound))
-
-    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
-        """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
-        asks for storage for all of them."""
-        alone = np.flatnonzero(~space.work.several[boxes.team])
-        rows = space.work.rows_padded[0, boxes.team[alone]]
-        low = boxes.low.copy()
-        few, enough = low[rows, alone], boxes.high[rows, alone]
-        for _ in range(RAISES):
-            high = boxes.high[:, alone]
-            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
-            some = boxes.at(alone)._replace(high=high)
-            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
-            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
-        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
-        return boxes._replace(low=low)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Say where the job can run and what is held may be reached."""

@@ -51,10 +51,6 @@ MOST_GROUPS = 40
 """So many groups of storage families are told apart; beyond these all are one."""
 NEAR, MANY_SYSTEMS = 0.97, 1_000
 """Of more GPU systems than these, counts that differ by less are not told apart before storage."""
-WIDE = 3
-"""Ranges from few GPU systems to many, more than so many times as many, are halved by logarithm."""
-PROBES = 4
-"""So many bills are looked at for the most GPU systems that fit a box."""
 ENDLESS = 1e30
 """The endurance of drives that are not rated, TB per day."""
 GOODS = (
@@ -335,18 +331,15 @@ class Space:
 
     # Bounds.
 
-    def taken(
-        self, boxes: Boxes, counts: Counts, *, least: bool, most: Counts | None = None
-    ) -> tuple[Numbers, Bills]:
+    def taken(self, boxes: Boxes, counts: Counts, *, least: bool) -> tuple[Numbers, Bills]:
         """Consumption of purchases by column, a row each, and their bills.
 
         Args:
             counts: a row for each offer, a column for each box.
             least: no more than that, and never less with more bought; see `Kernel.bills`.
-            most: no more than purchases of up to so many take.
         """
         columns, ways = self.columns, self.work.ways_of[:, boxes.team]
-        bills = self.kernel.bills(counts, ways, least=least, most=most)
+        bills = self.kernel.bills(counts, ways, least=least)
         found = np.empty((len(columns.names), boxes.size))
         split = len(columns.figures)
         found[:split] = self.kernel.sums(bills, columns.figures)
@@ -400,51 +393,6 @@ class Space:
         few = (boxes.low == 0) & (high < self.first[:, None])
         return boxes._replace(high=np.where(few, 0, high))
 
-    def cut_systems(self, boxes: Boxes, most: Numbers) -> Boxes:
-        """Boxes with no more of a GPU system than fits by the least bill, which never falls
-        where more is bought, and knows what comes with systems.
-
-        Args:
-            boxes: such that lowest corners fit.
-            most: what may be taken, a row for each column.
-        """
-        high = boxes.high.copy()
-        for members in self.work.rows_padded:
-            row = members[boxes.team]
-            here = np.flatnonzero(row >= 0)
-            here = here[boxes.low[row[here], here] < high[row[here], here]]
-            if len(here):
-                some = boxes.at(here)
-                high[row[here], here] = self._most_that_fit(some, row[here], most[:, here])
-        return boxes._replace(high=high)
-
-    def _most_that_fit(self, boxes: Boxes, row: Places, most: Numbers) -> Counts:
-        """For each box a count of one system that no purchase in it passes: some steps of regula
-        falsi from its highest, halves where no sum is short."""
-        here = np.arange(boxes.size)
-        few, many = boxes.low[row, here], boxes.high[row, here] + 1
-        tried, left = many - 1, here
-        below, _ = self.taken(boxes, boxes.low, least=True)
-        above = np.full_like(below, np.inf)
-        for _ in range(PROBES):
-            some = boxes.at(left)
-            counts = some.low.copy()
-            counts[row[left], np.arange(len(left))] = tried[left]
-            taken, bills = self.taken(some, counts, least=True)
-            fine = self.kernel.available(bills) & (taken <= most[:, left]).all(axis=0)
-            few[left[fine]], many[left[~fine]] = tried[left[fine]], tried[left[~fine]]
-            below[:, left[fine]], above[:, left[~fine]] = taken[:, fine], taken[:, ~fine]
-            left = left[few[left] + 1 < many[left]]
-            if not len(left):
-                break
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = (most[:, left] - below[:, left]) / (above[:, left] - below[:, left])
-            share = np.nan_to_num(share, nan=1.0).min(axis=0, initial=1.0)
-            share = np.where(share < 1.0, share, 0.5)  # a fabric or stock refuses more
-            guess = few[left] + ((many - few)[left] * share).astype(np.int64) + 1
-            tried[left] = np.minimum(guess, many[left] - 1)
-        return np.asarray(many - 1)
-
     def top(self, boxes: Boxes, room: Numbers, taken: Numbers) -> Corner:
         """The top corners of boxes, with the consumption of their lowest corners."""
         goods = self._top_goods(boxes, room)
@@ -454,10 +402,6 @@ class Space:
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         return Corner(score, gpus, taken, goods)
-
-    def top_stores(self, boxes: Boxes, room: Numbers) -> Stores:
-        """The most that the storage of boxes provides."""
-        return self._stores_of(boxes, self._top_goods(boxes, room))
 
     def _top_goods(self, boxes: Boxes, room: Numbers) -> Numbers:
         low, high = boxes.low[self.first_store :], boxes.high[self.first_store :]
@@ -607,10 +551,6 @@ class Space:
         low, high = boxes.low[which, here], boxes.high[which, here]
         first = self.first[which]
         middle = np.where((low == 0) & (first > 1), 0, (low + high) // 2)
-        wide = (
-            (which < self.first_store) & (low > 0) & (high > np.maximum(WIDE * low, MANY_SYSTEMS))
-        )
-        middle = np.where(wide, np.sqrt(low.astype(float) * high).astype(np.int64), middle)
         below, above = boxes.high.copy(), boxes.low.copy()
         below[which, here], above[which, here] = middle, np.maximum(middle + 1, first)
         halves = Boxes.joined(boxes._replace(high=below), boxes._replace(low=above))

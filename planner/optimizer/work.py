@@ -381,27 +381,6 @@ class Work:
             *(waiting, mtti, flow, t),
         )
 
-    def most_goodput(self, team: Places, few: Counts, many: Counts, stores: Stores) -> Numbers:
-        """A bound on goodput with GPUs in use in a range, repairs not waited for: by the
-        failures and reads of the fewest, the ports and stalls of the most."""
-        job, none = self.case.job, np.zeros(len(team), dtype=np.int64)
-        flow = self.flow(Uses(team, none, many, stores))
-        times = self.times(team, many.astype(float), flow, stores.worn_s)
-        fan = self.fan_once[team] + self.fan_each[team] * few
-        restore = fan * job.checkpoint_gb / flow.read
-        times = replace(times, restore=restore, recovery=job.restart_s + restore)
-        mtti = DAY_S / (self.rate[team] * few)
-        interval, there = self.interval(times, mtti)
-        kept = np.exp(times.log_kept(interval, mtti)) * self.kept_by_swaps(mtti) * job.progress
-        return np.where(there, kept, np.inf)
-
-    @property
-    def has_peak(self) -> bool:
-        """Whether useful work without waiting has one peak in the GPUs in use."""
-        job, steady = self.case.job, self.concave == self.case.job.scale
-        shrinks = job.repair is not None and job.repair.shrinks
-        return steady and not shrinks and job.interval.policy == "optimal"
-
     def kept_by_swaps(self, mtti: Numbers) -> Numbers:
         """The share that swaps leave; with two levels they are in the restarts."""
         return kept_by_swaps(None if self.drives is not None else self.case.job.repair, mtti)
@@ -422,10 +401,6 @@ class Work:
     def _shares(gpus: Numbers, law: ScaleLaw) -> Numbers:
         each, places = np.unique(gpus, return_inverse=True)
         return np.array([law.share(n) for n in each.tolist()], dtype=float)[np.ravel(places)]
-
-    def most_pflops(self, team: Places, gpus: Numbers) -> Numbers:
-        """The most that each GPU does in jobs of these sizes or larger, PFLOP/s."""
-        return self.rates(team, gpus, self.concave) * self.pflops_each
 
     def _gpus_allowed(self, use: Uses) -> Flags:
         job, used = self.case.job, np.ceil(use.gpus / self.usable[use.team] - ROUNDING)

@@ -16,10 +16,8 @@ from planner.case import Case, resolve
 from planner.case.figures import weights
 from planner.case.items import nameplate
 from planner.case.job import Mode
-from planner.case.model import Steps
 from planner.errors import InputError
 from planner.limits import SUPPLIES
-from planner.loader import load
 from planner.optimizer.bill import Kernel, bill
 from planner.optimizer.gpus_in_use import BestUse
 from planner.optimizer.operate import Run, on_two_levels, operate, restarts, run_at, shrunk_of
@@ -33,7 +31,6 @@ from tests.test_ways import with_levers
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_repair import repaired_case, shrinking
-from tests.world.solved import FILES
 
 SEEDS = range(1, 41)
 COUNT = 24
@@ -124,29 +121,6 @@ def test_bill_lies_between_its_monotone_bounds(seed: int) -> None:
             both = least.known & bigger.known
             assert (bigger.counts >= least.counts - 1e-9)[:, both].all()
             assert (bigger.purchased >= least.purchased - 1e-9)[:, both].all()
-
-
-def test_a_fabric_in_a_range_is_the_least_of_that_range() -> None:
-    """A larger fabric of three tiers may have fewer switches: beyond the range that is no help."""
-    settings = ("site.facility_power='500 MW'", "budget={}", "site.racks=null")
-    case = resolve(load(FILES["hall_10MW"], settings=settings))
-    kernel, row = Kernel(case), [o.id for o in case.offers()].index("nvidia_gb300_nvl72")
-    fabric = next(q for q in case.companions.quantities if isinstance(q, Steps) and q.falls)
-    assert any("nvidia_gb300_nvl72" in name for _, name in fabric.terms)
-    few = np.arange(1, fabric.sizes[-1].capacity - 41, dtype=np.int64)
-
-    def switches(low: NDArray[np.int64], high: NDArray[np.int64] | None) -> NDArray[np.float64]:
-        units = np.zeros((2, len(case.offers()), len(few)), dtype=np.int64)
-        units[:, row] = low, low if high is None else high
-        bills = kernel.bills(
-            units[0], least=high is not None, most=None if high is None else units[1]
-        )
-        return bills.counts[kernel.index[fabric.outputs[0]]]
-
-    exact = [switches(few + more, None) for more in range(41)]
-    assert (switches(few, few) == exact[0]).all()
-    assert (switches(few, few + 40) == np.min(exact, axis=0)).all()
-    assert (np.min(exact, axis=0) < exact[0]).any()
 
 
 @pytest.mark.exhaustive(keep=6)

@@ -31,4 +31,4 @@ def test_least_write_bandwidth_counts_switches_and_systems() -> None:
     least = replace(case.under(limits), objective="least_write").billed_as(case)
     answer = optimise(least, gap=1e-3, ties=False)
     assert answer.status == "optimal"
-    assert answer.iterations < 1_000
+    assert answer.iterations < 10_000
