@@ -139,7 +139,9 @@ class Book:
         self.title = clean(" ".join(title.split()), 120)
         self.created, self.currency = created, currency
         font = {"font_name": "Arial", "font_size": 10}
-        self.file = xlsxwriter.Workbook(stream, {"default_format_properties": font})
+        # No temporary files, which a full or closed TMPDIR refuses.
+        options = {"default_format_properties": font, "in_memory": True}
+        self.file = xlsxwriter.Workbook(stream, options)
         self.file.set_properties({"title": self.title, "created": created})
         self.inputs: list[Input] = []
         self.cells: dict[Place, Scalar] = {}
