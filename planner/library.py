@@ -190,8 +190,9 @@ def sweep(
     Raises:
         StoppedError: interrupted; its ``record`` is the table of the scenarios solved.
     """
-    from planner.analysis.sweep import Row, sweep_table, table_rows
+    from planner.analysis.sweep import Row, rows_of, sweep_table
     from planner.analysis.sweep import scenarios as scenarios_of
+    from planner.analysis.variants import solve_variants
 
     request = request_of(problem, **solving)
     if named and request.models:
@@ -206,7 +207,7 @@ def sweep(
     )
     options, rows = request.rows(len(chosen)), dict[int, Row]()
     try:
-        table_rows(chosen.bases, chosen, options, rows, request.progress)
+        solve_variants(chosen.bases, chosen, options, rows_of, rows, request.progress)
     except KeyboardInterrupt:
         if not rows:
             raise

@@ -59,9 +59,9 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         'figures = found.to_frame()\nfigures[~figures["equal"]][["label", "unit", "series.A", "series.B"]]',
     ),
     "alternatives": (
-        "# Nearly as good\n\nPlans within a few percent of the best that differ from it: other vendors, fewer boxes.",
+        "# Nearly as good\n\nPlans within a few percent of the best that differ from it: other vendors, less money or power.",
         BEGIN,
-        'found = planner.alternatives(hall, within="5 %", most=4)\nfound',
+        'found = planner.alternatives(hall, within="5 %")\nfound',
         "Each is a whole plan, verified. How much further from the best than the bound each is at most:",
         "[(way.label, round(each.shortfall, 4)) for each in found.alternatives for way in each.ways]",
     ),

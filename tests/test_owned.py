@@ -109,7 +109,7 @@ def test_less_than_is_owned_is_refused_with_its_line(tmp_path: Path, key: str) -
         "storage: {delivered_fraction: {read: 1.0, write: 1.0}}\n"
         "jobs: [{name: j, parameters: 70 B}]\nobjective: {maximize: gpus}\n"
     )
-    wanted = rf"problem.yaml:4: .*{key} 4 is fewer than the 8 installed, which stay; .*retire: true"
+    wanted = r"problem.yaml:4: .*the 8 installed stay; .*retire: true"
     with pytest.raises(InputError, match=wanted):
         solve(path)
 

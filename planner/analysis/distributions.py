@@ -16,7 +16,7 @@ from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
 from planner.inputs import Change, Inputs
 from planner.levers import levers
 from planner.loader.axes import FACTOR, Reading, Variable, factor, refuse_overlap
-from planner.loader.places import NoPlaceError, number_of
+from planner.loader.overrides import NoPlaceError, number_of
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
 from planner.schema.job import DEFAULT_FAILURES
@@ -211,7 +211,8 @@ def _read(
     field, (name, given) = Field(inputs, path), _parts(text)
     called, words = label(inputs, field.path, known), f"{text}: {reason}" if reason else text
     if name == "discrete":
-        return Unknown(field, *_discrete(field, given, words, called))
+        distribution, choices = _discrete(field, given)
+        return Unknown(field, distribution, words, called, choices)
     if not field.slot.numeric:
         message = f"'{field.path}' takes no numbers"
         raise DistributionError(message, "write discrete(A: 0.3, B: 0.7) with its values")
@@ -264,10 +265,8 @@ def _continuous(field: Field, name: str, given: Sequence[str]) -> Any:
     return stats.loguniform(first, last)
 
 
-def _discrete(
-    field: Field, given: Sequence[str], words: str, called: str
-) -> tuple[Any, str, str, tuple[str, ...]]:
-    """Distribution over the places of texts with their probabilities."""
+def _discrete(field: Field, given: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
+    """Distribution over the places of texts with their probabilities, and the texts."""
     from scipy import stats
 
     texts, shares = list[str](), list[float]()
@@ -289,7 +288,7 @@ def _discrete(
         message = f"the probabilities add up to {sum(shares):.6g}"
         raise DistributionError(message, "they must add up to 1")
     whole = np.array(shares) / sum(shares)
-    return stats.rv_discrete(values=(range(len(texts)), whole)), words, called, tuple(texts)
+    return stats.rv_discrete(values=(range(len(texts)), whole)), tuple(texts)
 
 
 def _value(field: Field, text: str) -> float:

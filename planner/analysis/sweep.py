@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from planner.analysis.distributions import Field, label, labels
-from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import SweepOptions, head_of
 from planner.analysis.variants import (
     NO_PLAN,
@@ -24,7 +23,6 @@ from planner.analysis.variants import (
     Prepared,
     Scenario,
     confirmed,
-    solve_variants,
 )
 from planner.case import Case
 from planner.errors import Finding, InputError, VerificationError, did_you_mean
@@ -39,7 +37,7 @@ from planner.loader.axes import (
     refuse_overlap,
     values,
 )
-from planner.loader.places import NoPlaceError
+from planner.loader.overrides import NoPlaceError
 from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.plan.limits import systems_of_a_step
@@ -237,22 +235,7 @@ def _type(column: Column, cells: Sequence[Any]) -> str:
 # Rows
 
 
-def table_rows(
-    bases: Mapping[str, Inputs],
-    scenarios: Sequence[Scenario],
-    options: SweepOptions,
-    found: dict[int, Row],
-    progress: Progress = ignore,
-) -> None:
-    """Solve scenarios as rows by index, without the columns of inputs.
-
-    Args:
-        found: filled with the rows as they come; an interruption keeps them.
-    """
-    solve_variants(bases, scenarios, options, rows, found, progress)
-
-
-def rows(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
+def rows_of(asked: Prepared | None, answers: Sequence[Answer]) -> list[Row]:
     """Rows of the answers of a group.
 
     A plan is verified once, under the loosest limits of the group and those of its first scenario;

@@ -17,7 +17,7 @@ from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
 from planner.loader.axes import refuse_overlap
-from planner.loader.places import NoPlaceError, short
+from planner.loader.overrides import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
 from planner.schema.plan import Status

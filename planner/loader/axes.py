@@ -22,7 +22,7 @@ from planner import units
 from planner.errors import Finding, FixableError, InputError, clip
 from planner.inputs import Change, Document, Inputs
 from planner.loader import documents, yaml12
-from planner.loader.places import ALL, Cell, NoPlaceError, Place, number_of, places, plain, short
+from planner.loader.overrides import ALL, Cell, NoPlaceError, Place, number_of, places, plain, short
 from planner.units import QuantityError
 
 MOST = 100_000

@@ -1,23 +1,29 @@
-"""Overrides: ``--set`` and scenarios over a file, and checked changes of validated inputs."""
+"""Changes by paths: ``--set`` and scenarios over a file, checked changes of validated inputs, and
+places of paths in the problem, a catalog or prices, with the type of their values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
-from planner.errors import Finding, InputError, clip, did_you_mean
+from planner import units
+from planner.errors import Finding, FixableError, InputError, clip, did_you_mean, suggest
 from planner.inputs import Change, Document, Inputs, applied, root_of
 from planner.loader import documents, yaml12
 from planner.loader.catalogs import check_family, check_item
 from planner.loader.checks import check_problem
-from planner.loader.places import NoPlaceError, list_position
 from planner.paths import CATALOG, PRICES, DataPath
-from planner.schema.base import CANONICAL
+from planner.removed import setting_successor
+from planner.schema.base import CANONICAL, Model, Unit
+from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 
 CHOICES = {"policy", "maximize", "minimize"}
@@ -197,3 +203,290 @@ def _blamed(finding: Finding, changes: tuple[Change, ...]) -> Finding:
         return finding
     text = clip(", ".join(change.setting for change in about), 160)
     return replace(finding, file=f"with {text}", line=None)
+
+
+# Places of paths in validated inputs.
+
+Cell = float | int | str | bool | None
+"""A cell in an input column of a table."""
+
+ALL = "*"
+_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
+
+
+# The type of a place.
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A type of the schema as a place of a file has it.
+
+    ``model``: with it as the field ``value``; ``unit``: that of its numbers, if any; ``whole``:
+    they are counts; ``models``: those that a mapping here may be of.
+    """
+
+    annotation: Any
+    model: type[BaseModel]
+    unit: Unit | None
+    whole: bool
+    models: tuple[type[BaseModel], ...]
+
+    @property
+    def numeric(self) -> bool:
+        """True if the place takes numbers."""
+        return self.unit is not None or self.whole
+
+    @property
+    def symbol(self) -> str:
+        """The canonical unit of the numbers; empty for shares, counts and plain numbers."""
+        return "" if self.unit is None or self.unit.dimension.bare else self.unit.dimension.unit
+
+    @property
+    def column_unit(self) -> str:
+        """The unit as a table names it, "share" of a share."""
+        share = self.unit is not None and self.unit.dimension is units.SHARE
+        return "share" if share else self.symbol
+
+    def read(self, raw: Any, rates: units.Rates) -> Any:
+        """The value of a part of a file; raises pydantic's ValidationError where it is refused."""
+        read: Any = self.model.model_validate({"value": raw}, context={"rates": rates})
+        return read.value
+
+    def inside(self) -> tuple[Any, Slot]:
+        """The type of the keys and the slot of the entries of a mapping or list."""
+        kinds = [(get_origin(kind), get_args(kind)) for kind, _ in _kinds(self.annotation)]
+        origin, parts = next(each for each in kinds if each[0] in (dict, Mapping, tuple))
+        return (int, slot_for(parts[0])) if origin is tuple else (parts[0], slot_for(parts[1]))
+
+    def text_of(self, number: Decimal) -> str:
+        """A number in the canonical unit as a file has it."""
+        if self.unit is not None and 0 < number < self.unit.dimension.least_bare:
+            return f"{plain(number / 1000)} k"
+        return f"{plain(number)} {self.symbol}".rstrip()
+
+
+@lru_cache(maxsize=4096)
+def slot_of(model: type[BaseModel], name: str) -> Slot:
+    """The slot of a field."""
+    field = model.model_fields[name]
+    marks: tuple[Any, ...] = tuple(field.metadata)
+    if field.discriminator is not None:
+        marks = (Field(discriminator=field.discriminator), *marks)
+    annotation: Any = field.annotation
+    return slot_for(Annotated[(annotation, *marks)] if marks else annotation)
+
+
+def slot_for(annotation: Any) -> Slot:
+    """The slot of a type."""
+    kinds = list(_kinds(annotation))
+    marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
+    whole = not marks and any(kind is int for kind, _ in kinds)
+    models = tuple(k for k, _ in kinds if isinstance(k, type) and issubclass(k, BaseModel))
+    model = create_model("Value", __base__=Model, value=(annotation, ...))
+    return Slot(annotation, model, marks[0] if marks else None, whole, models)
+
+
+def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the types that a value may be of, each with its marks."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        yield from _kinds(inner, (*more, *marks))
+    elif origin in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from _kinds(part, marks)
+    else:
+        yield annotation, marks
+
+
+def number_of(value: Any) -> float | int | None:
+    """The number that a value is, in its canonical unit, or None."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if known else None
+
+
+def plain(number: Decimal) -> str:
+    """A number without exponent and trailing zeros."""
+    return format(number.normalize(), "f") if number else "0"
+
+
+def short(value: Any, most: int = 80) -> str:
+    """A value that is no number as one short text, as a file would have it."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_unset=True, by_alias=True)
+    return clip(yaml12.in_line(value), most)
+
+
+# Places of a path.
+
+
+def field_of(model: type[BaseModel], key: str) -> str | None:
+    """The field that a key of a file fills, None where there is none."""
+    return next((name for name in model.model_fields if _key(model, name) == key), None)
+
+
+def _key(model: type[BaseModel], name: str) -> str:
+    return model.model_fields[name].alias or name
+
+
+class NoPlaceError(FixableError):
+    """A path that leads nowhere."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place that can be varied, the type of its value, and the value.
+
+    A place inside a part that is not given (``jobs.0.failures.per_gpu_day`` where a preset is
+    named) is filled by giving that part whole: ``parent`` is its path, ``made`` its model and the
+    field of the value.
+    """
+
+    path: str
+    slot: Slot
+    value: Any
+    parent: str = ""
+    made: tuple[type[BaseModel], str] | None = None
+
+    def change(self, value: Any, text: str) -> Change:
+        """The change that puts a validated value here."""
+        if self.made is None:
+            return Change(self.path, value, text)
+        model, name = self.made
+        key = _key(model, name)
+        whole = model.model_validate({key: value}, context=CANONICAL)
+        return Change(self.parent, whole, f"{{{key}: {text}}}")
+
+
+def places(inputs: Inputs, path: str) -> tuple[Place, ...]:
+    """The places of a path; several where a step of it is ``*``: every entry that has the value.
+
+    Raises:
+        NoPlaceError: there is none.
+    """
+    steps = [step.strip() for step in path.strip().split(".")]
+    if not all(steps):
+        raise NoPlaceError(f"'{path[:80]}' is not a path", "write for example site.facility_power")
+    several = ALL in steps
+    found, rest = _roots(inputs, steps)
+    for step in rest:
+        found = [below for place in found for below in _below(inputs, place, step, several)]
+    found = [place for place in found if not several or place.value is not None]
+    if not found:
+        raise NoPlaceError(f"nothing states '{path[:80]}'")
+    return tuple(map(_ended, found))
+
+
+def list_position(entries: Sequence[object], step: str, path: str) -> int:
+    """The position of an entry of a list: a number, or the name of the entry.
+
+    Raises:
+        NoPlaceError: there is none.
+    """
+    names = [e.get("name") if isinstance(e, dict) else getattr(e, "name", None) for e in entries]
+    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(entries):
+        return int(step)
+    if step in names:
+        return names.index(step)
+    known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
+    fix = "its entries: " + (", ".join(known) or "none")
+    raise NoPlaceError(f"'{path}': the list has no entry '{step[:60]}'", fix)
+
+
+def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
+    """The first places of a path, and the steps from there on."""
+    root, name = steps[0], steps[1] if len(steps) > 1 else ""
+    if root in _READ_ONCE and not (root == PRICES and name and not name.isdigit()):
+        fix = "name them in a scenario of the problem file, and give --scenarios"
+        raise NoPlaceError(f"which {_READ_ONCE[root]} are read cannot be varied", fix)
+    if root not in (CATALOG, PRICES):
+        return [Place("", slot_for(Problem), inputs.problem)], steps
+    priced = root == PRICES
+    known: Mapping[str, Any] = inputs.prices
+    if not priced:
+        known = {**{family.id: family for family in inputs.families}, **inputs.by_id}
+    if name not in (ALL, *known):
+        kind = "price for" if priced else "item"
+        message = f"no {kind} '{name[:60]}' in the {'price books' if priced else 'catalogs'} in use"
+        raise NoPlaceError(message, suggest(name, list(known)))
+    if len(steps) < 3:
+        example = "list" if priced else "consumes.it_power"
+        raise NoPlaceError(
+            f"'{root}.{name}' is no single value", f"such as {root}.{name}.{example}"
+        )
+    having = [each for each, value in known.items() if field_of(type(value), steps[2])]
+    names = (having or list(known)[:1]) if name == ALL else [name]
+    return [Place(f"{root}.{n}", slot_for(type(known[n])), known[n]) for n in names], steps[2:]
+
+
+def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
+    value = place.value
+    if isinstance(value, BaseModel):
+        yield _in_model(place, value, step)
+    elif isinstance(value, (Mapping, tuple)):
+        keys, slot = place.slot.inside()
+        for key, entry in _entries(inputs, place, step, keys):
+            yield Place(f"{place.path}.{key}", slot, entry)
+    elif not several:
+        yield _in_nothing(place, step)
+
+
+def _in_model(place: Place, model: BaseModel, step: str) -> Place:
+    kind, path = type(model), f"{place.path}.{step}".lstrip(".")
+    name = field_of(kind, step)
+    if name is None:
+        keys = [_key(kind, field) for field in kind.model_fields]
+        if isinstance(model, Problem):
+            keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
+        where = f"'{place.path}'" if place.path else "the problem"
+        fix = setting_successor(path.split(".")) or suggest(step, keys)
+        raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
+    return Place(path, slot_of(kind, name), getattr(model, name))
+
+
+def _entries(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tuple[object, Any]]:
+    """The entries of a list or mapping that a step leads to; of a mapping also absent ones."""
+    entries = place.value
+    pairs = enumerate(entries) if isinstance(entries, tuple) else entries.items()
+    if step == ALL:
+        return list(pairs)
+    if isinstance(entries, tuple):
+        index = list_position(entries, step, place.path)
+        return [(index, entries[index])]
+    known = list(entries)
+    if get_origin(keys) is Literal:
+        known = list(get_args(keys))
+    elif place.path in {"items", "extras"}:
+        known = [item.id for item in inputs.items]
+    if step not in known:
+        raise NoPlaceError(f"'{place.path}' has no '{step[:60]}'", suggest(step, known))
+    return [(step, entries.get(step))]
+
+
+def _in_nothing(place: Place, step: str) -> Place:
+    """A place inside a part that is not given, where that value alone gives the part."""
+    for model in place.slot.models:
+        name = field_of(model, step)
+        if name is None:
+            continue
+        needed = [key for key, field in model.model_fields.items() if field.is_required()]
+        if place.made is not None or needed not in ([], [name]):
+            is_now = "not given" if place.value is None else f"'{place.value}'"
+            fix = "give the whole part in the file, where it can be varied then"
+            raise NoPlaceError(f"'{place.path}' is {is_now}, so it has no '{step}'", fix)
+        path, slot = f"{place.path}.{_key(model, name)}", slot_of(model, name)
+        if path.startswith("items."):  # laid over the other counts of the item
+            return Place(path, slot, None)
+        return Place(path, slot, None, place.path, (model, name))
+    raise NoPlaceError(f"'{place.path}' is a single value and has no '{step[:60]}'")
+
+
+def _ended(place: Place) -> Place:
+    """The place at the end of a path; a figure is its value."""
+    value = place.value
+    if isinstance(value, Figure):
+        return Place(place.path, slot_of(type(value), "value"), value.value)
+    if value is None and any(issubclass(model, Figure) for model in place.slot.models):
+        fix = "add the figure and its source to a catalog"
+        raise NoPlaceError(f"no catalog states '{place.path}'", fix)
+    return place

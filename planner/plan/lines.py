@@ -340,69 +340,43 @@ def _money(inputs: Inputs, billed: BillItem, item: Item, purchased: int) -> dict
 
 # Installed units that a plan leaves idle.
 
-Why = tuple[str, str]
-"""Reason why units are idle, and the change that would use them ('' for none)."""
-
 
 def idle_units(inputs: Inputs, case: Case, run: Run) -> tuple[IdleUnits, ...]:
     """The owned units that the plan keeps in place and does not use."""
     counts = bill(case, run.units, run.ways).counts
     result = []
     for offer in case.offers():
-        used = run.units[offer.id]
-        units = round(counts[offer.place]) - used
-        if units == 0:
-            continue
-        reason, change = _why_idle(inputs, case, run, offer)
-        retire = f"items.{offer.id}.retire: true {_freed(offer, used, units)}"
-        fix = f"{change}; {retire}" if change else retire
-        result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
+        units = round(counts[offer.place]) - run.units[offer.id]
+        if units:
+            reason, change = _why_idle(inputs, case, run, offer)
+            fix = f"items.{offer.id}.retire: true takes them out"
+            fix = f"{change}; {fix}" if change else fix
+            result.append(IdleUnits(sku=offer.id, units=units, reason=reason, fix=fix))
     return tuple(result)
 
 
-def _freed(offer: Offer, working: int, idle: int) -> str:
-    """Power and racks that retiring idle units frees, in words."""
-    parts = [f"{offer.it_power_kw * idle:,.1f} kW"] if offer.it_power_kw else []
-    if offer.rack_use is not None:
-        racks = offer.rack_use.racks(working + idle) - offer.rack_use.racks(working)
-        parts += [f"{racks:,} rack{'' if racks == 1 else 's'}"] if racks else []
-    return f"frees {' and '.join(parts)}" if parts else "takes them out"
-
-
-def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> Why:
+def _why_idle(inputs: Inputs, case: Case, run: Run, offer: Offer) -> tuple[str, str]:
+    """Reason why units are idle, and the change that would use them ('' for none)."""
     job, used = case.job, run.used
+    if not isinstance(offer, (System, Storage)):
+        item = inputs.item(offer.id)
+        return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
     if isinstance(offer, System) and offer.id in used:
-        way = offer.way(run.ways)
-        if job.gpus_max is not None and run.gpus + way.step_gpus > job.gpus_max:
+        if job.gpus_max is not None and run.gpus + offer.way(run.ways).step_gpus > job.gpus_max:
             place = of_job("gpus.max", job.name)
             return f"{place} is {job.gpus_max:,}", f"a larger {place}"
-        if way.step_gpus > way.usable_gpus:
-            return f"they do not make up another replica of {way.step_gpus:,} GPUs", ""
         return "the plan is no better with more of them in use", ""
-    if isinstance(offer, System):
-        names = " and ".join(inputs.item(name).model for name in used)
-        alone = f"consider.gpu_systems: [{offer.id}] plans the job on them alone"
-        if len(used) >= job.max_types:
-            place = of_job("gpus.max_types", job.name)
-            more = f"max_types: {job.max_types + 1} lets the job use them too"
-            return f"{place} is {job.max_types} and the job runs on {names}", f"{more}; {alone}"
-        if not {way.fabric for _, way in case.in_use(used, run.ways)} <= {*offer.fabrics, None}:
-            return f"they do not fit into the compute fabric of {names}", alone
-        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
-    if isinstance(offer, Storage):
-        serving = [other for other in case.flash if run.units[other.id]]
-        families = {other.family for other in serving}
-        if offer.family in families or offer.is_bulk:
-            return "the job needs no more of them", ""
-        names = " and ".join(inputs.item(other.id).model for other in serving)
-        if len(families) < case.max_families:
-            return f"the plan is no better with them beside {names}", ""
-        most = case.max_families
-        reason = f"storage.max_families is {most} and the job is served by {names}"
-        alone = f"consider.storage_families: [{offer.family}] plans with them alone"
-        return reason, f"storage.max_families: {most + 1} lets the job use both; {alone}"
-    item = inputs.item(offer.id)
-    return dict(case.not_considered)[offer.id], change_to_include(item, inputs.problem) or ""
+    if isinstance(offer, System) and len(used) >= job.max_types:
+        place = of_job("gpus.max_types", job.name)
+        change = f"max_types: {job.max_types + 1}, or consider.gpu_systems: [{offer.id}]"
+        return f"{place} is {job.max_types}", change
+    families = {other.family for other in case.flash if run.units[other.id]}
+    if isinstance(offer, Storage) and not {offer.family, ""} & families:
+        if len(families) >= case.max_families and not offer.is_bulk:
+            most = case.max_families
+            change = f"max_families: {most + 1}, or consider.storage_families: [{offer.family}]"
+            return f"storage.max_families is {most}", change
+    return "the plan is no better with them", ""
 
 
 # Totals; a sum over a line whose figure is not known is not known.

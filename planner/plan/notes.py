@@ -12,12 +12,11 @@ from planner.case.fabrics import WORDS
 from planner.case.items import total
 from planner.case.job import write_needed_gb_per_s
 from planner.case.model import Fabric
-from planner.case.resolve import missing_price_or_figure, why_excluded
-from planner.case.ways import ASSUMED, FULL
+from planner.case.ways import ASSUMED
 from planner.figures import FIGURES, STATED
 from planner.inputs import Inputs, needs
 from planner.limits import SUPPLIES
-from planner.loader.prices import OLD_MONTHS, is_old, is_to_come, latest_day, today
+from planner.loader.prices import OLD_MONTHS, is_old, latest_day, today
 from planner.optimizer.bill import bill
 from planner.optimizer.operate import Run
 from planner.paths import of_job
@@ -67,7 +66,6 @@ def notes(facts: Facts) -> tuple[str, ...]:
     groups = (
         _term,
         _fabrics,
-        _named_but_unavailable,
         _prices,
         _price_dates,
         _rates,
@@ -79,7 +77,6 @@ def notes(facts: Facts) -> tuple[str, ...]:
         _endurance,
         _missing_figures,
         _liquid,
-        _price_notes,
     )
     return (*facts.inputs.warnings, *(text for group in groups for text in group(facts)))
 
@@ -88,12 +85,7 @@ def notes(facts: Facts) -> tuple[str, ...]:
 
 
 def _term(facts: Facts) -> Iterator[str]:
-    types, term, days = len(facts.case.systems), facts.inputs.problem.term, facts.job.days_to_train
-    if facts.case.objective == "usd_per_useful_gpu_hour" and types > 1:
-        yield (
-            f"GPU-hours of different types are not comparable, and {types} types are "
-            "on offer: minimize usd_per_million_tokens compares them by useful work"
-        )
+    term, days = facts.inputs.problem.term, facts.job.days_to_train
     if term is not None and days is not None and days * 24.0 > term.years * HOURS_PER_YEAR:
         share = term.years * HOURS_PER_YEAR / (days * 24.0)
         yield (
@@ -124,8 +116,6 @@ def _rates(facts: Facts) -> Iterator[str]:
                 f"{run.gpus:,} as it is; {of_job('training.scale', job.name)} takes off what "
                 "scale costs"
             )
-        if choice.point is not FULL and choice.point.confidence == "low":
-            yield f"the power curve of {model} has low confidence: see its range and source"
     if plan.lost_time and "lost_time" not in job.model_fields_set:
         lost = plan.lost_time / (1.0 - plan.lost_time)
         work = f"{plan.useful_gpus * lost:,.0f} useful GPUs"
@@ -177,17 +167,6 @@ def _fabrics(facts: Facts) -> Iterator[str]:
             f"whatever power, racks and money allow; more take a switch with more ports ({place})"
         )
     network, known = facts.inputs.problem.network, facts.inputs.by_id
-    manager = None if network.compute is None else network.compute.manager
-    for report in facts.fabrics if manager is not None and manager.ports else ():
-        switch = known[report.switch_sku].switch
-        groups = switch.ports if switch is not None and report.network == "compute" else ()
-        lowest = [g.slowest_gbit_per_s for g in groups if g.count == report.radix]
-        if manager is not None and lowest and all(lowest):
-            yield (
-                f"ports of {known[report.switch_sku].model} link none below "
-                f"{max(speed or 0.0 for speed in lowest):g} Gb/s: ask the vendor which modules "
-                f"connect the {manager.ports} links of the fabric manager"
-            )
     chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
     for name in ("storage", "in_band", "out_of_band"):
         silent = [item.model for item in chosen if getattr(item.ports, name) is None]
@@ -284,37 +263,26 @@ def _prices(facts: Facts) -> Iterator[str]:
 
 
 def _price_dates(facts: Facts) -> Iterator[str]:
-    """Stale, future and expired prices on the day of the plan; unknown lead times."""
+    """Stale and expired prices on the day of the plan; unknown lead times."""
     day, stale = today(), dict[str, list[str]]()
-    future, expired = [], []
+    expired = []
     for line in facts.lines:
         price = line.price
         if not line.purchased or price is None:
             continue
         if is_old(price.date, day):
             stale.setdefault(price.date, []).append(line.model)
-        if is_to_come(price.date, day):
-            future.append(f"{line.model} ({price.date})")
         if price.valid_until is not None and latest_day(price.valid_until) < day:
             expired.append(f"{line.model} (until {price.valid_until})")
     if stale:
         parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(stale.items()))
         yield f"stale prices (over {OLD_MONTHS} months), request new quotes: {parts}"
-    if future:
-        yield f"prices with a future date, to be checked: {', '.join(future)}"
     if expired:
         yield f"expired quotes: {', '.join(expired)}"
     unknown = [line.model for line in facts.lines if line.purchased and line.lead_time_days is None]
     if unknown and any(line.lead_time_days is not None for line in facts.lines):
         shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
         yield f"no lead time is stated for {shown}; the longest one leaves them out"
-
-
-def _price_notes(facts: Facts) -> Iterator[str]:
-    for line in facts.lines:
-        price = line.price
-        if price is not None and price.confidence != "high" and price.note and line.purchased:
-            yield f"price of {line.model}: {price.note}"
 
 
 def _support(facts: Facts) -> Iterator[str]:
@@ -361,16 +329,6 @@ def _rent(facts: Facts) -> Iterator[str]:
 
 
 # Catalog items.
-
-
-def _named_but_unavailable(facts: Facts) -> Iterator[str]:
-    """GPU systems that the problem names and cannot have, figures not missing."""
-    named = facts.inputs.problem.consider.gpu_systems or ()
-    for item in facts.inputs.items:
-        if item.id in named and missing_price_or_figure(item, facts.inputs) is None:
-            reason = why_excluded(item, facts.inputs)
-            if reason is not None:
-                yield f"{item.model} is to be considered and was not: {reason}"
 
 
 def _missing_figures(facts: Facts) -> Iterator[str]:

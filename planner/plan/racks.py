@@ -15,7 +15,7 @@ from planner.optimizer.bill import Bill, bill
 from planner.optimizer.operate import Run
 from planner.schema.catalog import Item
 from planner.schema.plan import Device, FabricReport, RackClassName, RackGroup
-from planner.sizing.fabric import Tree, smallest
+from planner.sizing.fabric import FabricSize, Tree, smallest
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 
@@ -118,47 +118,17 @@ def fabric_reports(case: Case, bill: Bill) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
     for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, bill.counts))
-        if amount == 0:
-            continue
-        if fabric.network == "out_of_band":
-            yield _management(fabric, amount, bill)
-        else:
-            yield _tree(fabric, amount, bill)
+        if amount and fabric.network == "out_of_band":
+            switches = round(bill.counts["out_of_band.switches"])
+            size = FabricSize(switches, 0, Tree(tiers=1, leaves=switches))
+            yield _report(fabric, bill, size, amount)
+        elif (held := smallest(fabric.sizes, amount)) is not None:
+            yield _report(fabric, bill, held, amount * fabric.ports_per_amount)
 
 
-def _tree(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
-    size = smallest(fabric.sizes, amount)
-    assert size is not None
-    return _report(
-        fabric,
-        bill,
-        size.tree,
-        units=size.units,
-        leaf_switches=fabric.planes * size.tree.leaves,
-        endpoints=amount * fabric.ports_per_amount,
-        capacity=size.capacity * fabric.ports_per_amount,
-        uplinks_per_leaf=size.tree.uplinks_per_leaf,
-    )
-
-
-def _management(fabric: Fabric, amount: int, bill: Bill) -> FabricReport:
-    switches = round(bill.counts["out_of_band.switches"])
-    return _report(
-        fabric,
-        bill,
-        Tree(tiers=1, leaves=switches),
-        units=0,
-        leaf_switches=switches,
-        endpoints=amount,
-        capacity=switches * fabric.ports_per_amount,
-        uplinks_per_leaf=0,
-    )
-
-
-def _report(fabric: Fabric, bill: Bill, tree: Tree, **more: int) -> FabricReport:
-    """The report of a fabric whose spines and cores are those of a tree, in each plane."""
-    counts, planes = bill.counts, fabric.planes
-    serves = fabric.serves
+def _report(fabric: Fabric, bill: Bill, size: FabricSize, endpoints: int) -> FabricReport:
+    """The report of a fabric of a size, its tree in each plane."""
+    counts, planes, serves, tree = bill.counts, fabric.planes, fabric.serves, size.tree
     if fabric.design is not None:
         joined = zip(serves, fabric.amount, strict=True)
         serves = tuple(name for name, (_, count) in joined if counts[count])
@@ -169,14 +139,18 @@ def _report(fabric: Fabric, bill: Bill, tree: Tree, **more: int) -> FabricReport
         planes=planes,
         tiers=tree.tiers,
         radix=fabric.radix,
+        units=size.units,
+        endpoints=endpoints,
+        capacity=size.capacity * fabric.ports_per_amount,
+        leaf_switches=planes * tree.leaves,
         spine_switches=planes * tree.spines,
         core_switches=planes * tree.cores,
+        uplinks_per_leaf=tree.uplinks_per_leaf,
         parts_per_port=fabric.parts_per_port,
         oversubscription=fabric.oversubscription,
         system_links=round(total(fabric.links, counts)),
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
-        **more,
     )
 
 

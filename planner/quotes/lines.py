@@ -182,11 +182,11 @@ def read_lines(
     """
     lines = list(_rows(grid, tables, decimal))
     _scale_discounts(lines)
-    superseded = _choose_price_breaks(lines, quantities)
+    _choose_price_breaks(lines, quantities)
     for line in lines:
         _complete_figures(line)
-        line.kind = "option" if line.row.number in superseded.get(line.row.sheet, ()) else (
-            _kind(line))  # fmt: skip
+        if line.kind != "option":  # another price break
+            line.kind = _kind(line)
     _mark_services_by_term(lines)
     _include_bundle_parts(lines)
     return lines
@@ -286,10 +286,8 @@ def _scale_discounts(lines: Sequence[Line]) -> None:
                 line.figures["discount"] /= 100.0
 
 
-def _choose_price_breaks(
-    lines: Sequence[Line], quantities: Mapping[str, int]
-) -> dict[str, set[int]]:
-    """Give prices without a quantity the mapped one, or a remark; return rows of other breaks."""
+def _choose_price_breaks(lines: Sequence[Line], quantities: Mapping[str, int]) -> None:
+    """Give prices without a quantity the mapped one, or a remark; other breaks are options."""
     priced: dict[str, list[tuple[float, Line]]] = {}
     for line in lines:
         known, first = line.figures, line.texts.get("from_quantity", "")
@@ -300,7 +298,6 @@ def _choose_price_breaks(
         digits = re.search(r"\d+", first)
         tiers = priced.setdefault(line.part or line.label, [])
         tiers.append((float(digits[0]) if digits else 0.0, line))
-    superseded: dict[str, set[int]] = {}
     for key, tiers in priced.items():
         many = quantities.get(key, quantities.get(tiers[0][1].label))
         fitting = [each for each in tiers if many is not None and each[0] <= many]
@@ -313,9 +310,8 @@ def _choose_price_breaks(
                 line.figures["quantity"] = float(many)
                 line.remarks.append("its quantity is that of the mapping")
             else:
-                superseded.setdefault(line.row.sheet, set()).add(line.row.number)
+                line.kind = "option"
                 line.remarks.append(f"the price from {first_unit:g} units on, not of {many:,}")
-    return superseded
 
 
 def _complete_figures(line: Line) -> None:

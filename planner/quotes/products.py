@@ -169,7 +169,8 @@ def item_prices(
     support: dict[str, list[Line]] = defaultdict(list)
     last: str | None = None
     for line in lines:
-        if line.kind == "item" and line.item is not None and line.amount is not None:
+        priced = line.amount is not None and line.figures.get("quantity")
+        if line.kind == "item" and line.item is not None and priced:
             bought[line.item].append(line)
             last = line.item
         elif line.kind == "support" or (line.kind == "included" and line.term_years is not None):

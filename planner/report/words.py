@@ -430,6 +430,7 @@ def results(values: Iterable[float | None], unit: str) -> Scale:
     written = scale(there, unit)
     largest = max((abs(value) / written.size for value in there), default=0.0)
     most = max(0, _RESULT_DIGITS - len(f"{largest:.0f}"))
+    most = min(most, 2) if unit.startswith("USD") and largest >= 1.0 else most
     return written._replace(digits=min(most, written.digits))
 
 

@@ -11,7 +11,6 @@ from pydantic import Field
 from planner.schema.base import InItsUnit, InUnit, Record, Shown
 from planner.schema.plan import Plan, Status
 from planner.schema.prices import InCurrency
-from planner.schema.problem import Minimized
 
 COMPARISON_SCHEMA_VERSION = 1
 SideKind = Literal["plan", "problem", "workbook"]
@@ -22,7 +21,7 @@ InMeasure = Annotated[float, InUnit("measure.unit")]
 class Measure(Record):
     """Measure of the rows of a table, and whether more of it is better."""
 
-    name: Literal["useful_pflops", "useful_gpus", Minimized]
+    name: str
     label: str
     unit: str
     sense: Literal["maximize", "minimize"]

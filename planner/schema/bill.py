@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from planner.schema.analysis import InMeasure, Study
+from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
 from planner.schema.explanation import Breach
 from planner.schema.plan import Section
@@ -136,14 +136,10 @@ class BillLine(Record):
     """One line; power, height, weight and money of a ``parent_line`` include its parts."""
 
     line: str = _column("number, 3.0 (3 on the sheet Quote), its components 3.1, 3.2, …; text")
-    section: Section = _column(
-        "Compute, Storage, Network, Optics & cables, Racks & power, Software, …"
-    )
+    section: Section = _column("Compute, Storage, Network, Racks & power, Software, …")
     site: str = _column("where; `site` where the problem has one")
     period: int = _column("when; 0 where the problem has one")
-    parent_line: str | None = _column(
-        "line of the bundle of this part, or that counts what is ordered here"
-    )
+    parent_line: str | None = _column("line of the bundle, or that counts what is ordered")
     sku: str = _column("id in the catalogs")
     manufacturer: str = _column("as in the catalog; text")
     part_number: str | None = _column("as in the catalog; text")
@@ -154,9 +150,7 @@ class BillLine(Record):
     spares: int = _column("cold spares on the shelf")
     installed: int = _column("units that are there already")
     pack: int = _column("units in a pack")
-    purchased: int = _column(
-        "units to buy: quantity and spares less what is installed, in whole packs"
-    )
+    purchased: int = _column("units to buy: quantity and spares less installed, in packs")
     currency: str | None = _price("of all money: that of the problem, USD by default")
     unit_list: float | None = _price("list price")
     discount: float | None = _price("share of the list price, from 0 to 1")
@@ -165,9 +159,7 @@ class BillLine(Record):
     extended_net: float | None = _price("for what is purchased, to the cent")
     support_per_year: float | None = _price("for what is purchased")
     subscription_per_year: float | None = _price("for what is purchased")
-    support_years: float | None = _price(
-        "years of the term for which support is paid, where there is any"
-    )
+    support_years: float | None = _price("years of the term for which support is paid")
     price_source: str | None = _price("of the list price")
     price_date: str | None = _price("of the list price")
     price_confidence: str | None = _price("of the list price")
@@ -178,21 +170,15 @@ class BillLine(Record):
     heat_btu_per_h: float | None = _column("heat of all in place")
     unit_rack_units: float | None = _column("height of one")
     rack_units: float | None = _column("height of all in place")
-    racks: int | None = _column(
-        "racks that the line fills; shared ones are in the grand total alone"
-    )
+    racks: int | None = _column("racks that it fills; shared ones: grand total alone")
     unit_weight_kg: float | None = _column("weight of one")
     weight_kg: float | None = _column("weight of all in place")
     role: str | None = _column("purpose of a companion")
     notes: tuple[str, ...] = _column("remarks of catalog and price book")
     unit_list_low: float | None = _price("least it is expected to be")
     unit_list_high: float | None = _price("most it is expected to be")
-    subscription_per_year_low: float | None = _price(
-        "least it is expected to be, for what is purchased"
-    )
-    subscription_per_year_high: float | None = _price(
-        "most it is expected to be, for what is purchased"
-    )
+    subscription_per_year_low: float | None = _price("least expected, of the purchase")
+    subscription_per_year_high: float | None = _price("most expected, of the purchase")
     support_from_years: float | None = _price("begin of paid support, in years of the term")
     price_book: str | None = _price("title of the price book")
     price_valid_until: str | None = _price("last day of a quote")
@@ -243,15 +229,6 @@ BidState = Literal["meets", "breaks", "open"]
 LackKind = Literal["units", "more_units", "support", "subscription"]
 ChargeKind = Literal["service", "support", "freight", "other", "unknown", "surplus"]
 BidLot = Literal["gpu_system", "storage", "others"]
-
-
-class BidMeasure(Record):
-    """Ranking criterion of bids; ``sense`` is maximize or minimize."""
-
-    name: str
-    label: str
-    unit: str
-    sense: Literal["maximize", "minimize"]
 
 
 class BidFigures(Record):
@@ -345,7 +322,7 @@ class Bids(Study):
     """Bids evaluated on one problem, ranked."""
 
     kind: Literal["bids"] = "bids"
-    measure: BidMeasure
+    measure: Measure
     money: Literal["tco", "capex"]
     bids: tuple[Bid, ...]
     mix: Mix | None = None

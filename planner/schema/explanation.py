@@ -68,18 +68,11 @@ class Breach(Record):
 
 def breaches_of(limits: Iterable[LimitReport], names: Collection[str]) -> tuple[Breach, ...]:
     """The broken limits of a plan, by their names."""
+    same = ("name", "label", "value", "sense", "limit", "unit")
     return tuple(
-        Breach(
-            name=limit.name,
-            label=limit.label,
-            value=limit.value,
-            sense=limit.sense,
-            limit=limit.limit,
-            unit=limit.unit,
-            over=abs(limit.value - limit.limit),
-        )
-        for limit in limits
-        if limit.name in names
+        Breach(**{f: getattr(each, f) for f in same}, over=abs(each.value - each.limit))
+        for each in limits
+        if each.name in names
     )
 
 

@@ -333,10 +333,6 @@ class OptimalInterval(Model):
 
 def _with_policy(value: Any) -> Any:
     """Given values; bounds alone belong to the default interval."""
-    if isinstance(value, dict) and value.get("policy") == "lost_work":
-        raise ValueError(
-            "policy lost_work is gone; write policy: fixed with every, or policy: optimal"
-        )
     bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
     return {"policy": "optimal", **value} if bounds else value
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from planner import units
 from planner.currency import USD, Currency
@@ -78,15 +78,6 @@ class RackClasses(Model):
     network: RackClass = RackClass.model_construct()
 
 
-def _no_groups(value: object) -> object:
-    if isinstance(value, (list, tuple)):
-        raise ValueError(
-            "groups of rack positions are gone; give the number of racks, and the power of dense "
-            "ones as rack_classes.gpu.power or rack.whole_rack_power"
-        )
-    return value
-
-
 class Pue(Model):
     """Power usage effectiveness by where the heat goes."""
 
@@ -146,7 +137,7 @@ class Site(Model):
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
     feeds: Feeds | None = None
-    racks: Annotated[Whole, BeforeValidator(_no_groups)] | None = None
+    racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()

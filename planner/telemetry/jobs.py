@@ -384,7 +384,7 @@ def _failures(found: JobFound, gpus: int | None) -> Override | str:
     low, high = (None if end is None else rate / end for end in (mtti.high, mtti.low))
     measured = Measured(value=rate / mtti.value, low=low, high=high)
     path, label = f"{_JOB}.failures.per_gpu_day", "failures per GPU and day"
-    return _override(path, label, "", measured, f"telemetry, {found.restarts:,} restarts", None)
+    return _override(path, label, "", measured, f"telemetry, restarts: {found.restarts:,}", None)
 
 
 def _delivered(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.analysis.request import SweepOptions
-from planner.analysis.sweep import Row, table_rows
-from planner.analysis.variants import Answer, Scenario, answers
+from planner.analysis.sweep import Row
+from planner.analysis.sweep import rows_of as made
+from planner.analysis.variants import Answer, Scenario, answers, solve_variants
 from planner.inputs import Inputs
 
 
@@ -16,7 +17,8 @@ def rows_of(
 ) -> list[Row]:
     """Return the row of each scenario of a problem, solved in this process."""
     found: dict[int, Row] = {}
-    table_rows({"": inputs}, scenarios, replace(options or SweepOptions(), jobs=1), found)
+    how = replace(options or SweepOptions(), jobs=1)
+    solve_variants({"": inputs}, scenarios, how, made, found)
     return [found[scenario.index] for scenario in scenarios]
 
 

@@ -11,9 +11,9 @@ from planner.analysis import frontier, tornado, uncertain
 from planner.analysis.alternatives import rules_table
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
-from planner.analysis.sweep import COUNT_PREFIX, Row, table_rows
+from planner.analysis.sweep import COUNT_PREFIX, Row, rows_of
 from planner.analysis.uncertain import Draw
-from planner.analysis.variants import Scenario
+from planner.analysis.variants import Scenario, solve_variants
 from planner.case import resolve
 from planner.loader import load
 from planner.optimizer.objective import natural
@@ -31,7 +31,8 @@ def test_commands_state_one_value_of_the_best_plan() -> None:
     assert value is not None
 
     found: dict[int, Row] = {}
-    table_rows({"": inputs}, [Scenario(0, ())], Request(paths=(), jobs=1).rows(EXACT_ROWS), found)
+    how = Request(paths=(), jobs=1).rows(EXACT_ROWS)
+    solve_variants({"": inputs}, [Scenario(0, ())], how, rows_of, found)
     (row,) = found.values()
     assert row["objective"] == pytest.approx(value, rel=SAME)
     bought = {line.sku: line.quantity for line in plan.lines if f"{COUNT_PREFIX}{line.sku}" in row}

@@ -141,11 +141,11 @@ def test_a_plan_keeps_the_limits_of_each_of_its_scenarios() -> None:
     )
     asked = solving.prepare(inputs, group, SweepOptions(GAP))
     answers = solving.solve(asked)
-    assert [row["status"] for row in sweep.rows(asked, answers)] == ["optimal"] * 3
+    assert [row["status"] for row in sweep.rows_of(asked, answers)] == ["optimal"] * 3
     forged = [answers[0]._replace(scenario=each.scenario) for each in answers]
-    first, second, third = sweep.rows(asked, forged)
+    first, second, third = sweep.rows_of(asked, forged)
     assert second["status"] == "failed" and "facility_power" in second["reason"]
     assert first["status"] == third["status"] == "optimal"
     forged = [answers[2]._replace(scenario=each.scenario) for each in answers]
-    first, *_ = sweep.rows(asked, forged)  # the verifier reads the first one's limits itself
+    first, *_ = sweep.rows_of(asked, forged)  # the verifier reads the first one's limits itself
     assert first["status"] == "failed" and "facility_power: broken limit" in first["reason"]

@@ -14,7 +14,6 @@ from planner.loader.catalogs import load_catalogs
 from planner.loader.prices import load_prices
 from planner.schema.prices import Price
 from tests.world.files import FILES
-from tests.world.solved import solve
 
 STORE = "    family: quick_fs\n"
 MEDIA = (
@@ -111,12 +110,9 @@ def test_prices_of_a_day_to_come_are_warned_of(
 ) -> None:
     """They would never grow old."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1785456000")  # 2026-07-31
-    problem = write(tmp_path, STATED.replace("60000", "80000"))
-    assert not [text for text in solve(problem).warnings if "a future date" in text]
+    write(tmp_path, STATED.replace("60000", "80000"))
     book = tmp_path / "book.yaml"
     book.write_text(book.read_text().replace('date: "2026-01"', 'date: "2026-08"'))
-    (said,) = [text for text in solve(problem).warnings if "a future date" in text]
-    assert "(2026-08)" in said
     text, faulty = check((tmp_path / "own.yaml",), (tmp_path / "book.yaml",), as_json=False)
     assert not faulty and "is of 2026-08, a day to come" in text
 

@@ -53,11 +53,3 @@ def test_a_removed_setting_is_refused_with_its_successor(path: str, tmp_path: Pa
     with pytest.raises(InputError) as refused:
         load(tmp_path / "problem.yaml")
     assert SETTINGS[path] in [each.fix for each in refused.value.findings if each.line]
-
-
-def test_an_interval_by_lost_work_is_refused(tmp_path: Path) -> None:
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    setting = "jobs.0.checkpoint.interval={policy: lost_work, kappa: 5 %}"
-    with pytest.raises(InputError, match="policy lost_work is gone; write policy: fixed"):
-        load(tmp_path / "problem.yaml", settings=(setting,))

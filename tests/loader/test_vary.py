@@ -17,8 +17,7 @@ from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, overrides, yaml12
 from planner.loader.axes import MOST, Variable, values
-from planner.loader.overrides import checked
-from planner.loader.places import number_of
+from planner.loader.overrides import checked, number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed

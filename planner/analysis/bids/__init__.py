@@ -42,12 +42,12 @@ from planner.optimizer.optimise import optimise
 from planner.paths import job_path
 from planner.plan import assemble
 from planner.quotes.lines import is_total
+from planner.schema.analysis import Measure
 from planner.schema.bill import (
     Award,
     Bid,
     BidCharge,
     BidFigures,
-    BidMeasure,
     Bids,
     BidState,
     BreakEven,
@@ -184,7 +184,7 @@ class Evaluator:
         return money_of(self.inputs)
 
     @property
-    def measure(self) -> BidMeasure:
+    def measure(self) -> Measure:
         """The measure of the ranking: the problem's objective.
 
         Most work is ranked by money per work: a larger bid is no better.
@@ -192,11 +192,11 @@ class Evaluator:
         goal = self.inputs.problem.objective
         if goal.maximize is None:
             row = OBJECTIVES[goal.name]
-            return BidMeasure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
+            return Measure(name=goal.name, label=row.label, unit=row.unit, sense=goal.sense)
         money = "TCO" if self.money == "tco" else "capex"
         flops = goal.maximize == "goodput"
         work = "useful PFLOP/s" if flops else "useful GPU"
-        return BidMeasure(
+        return Measure(
             name=f"{self.money}_per_useful_{'pflops' if flops else 'gpu'}",
             label=f"{money} per {work}",
             unit=f"USD per {work}",

@@ -215,15 +215,13 @@ def _how(found: Bids) -> Iterator[str]:
         rate = ""
         if bid.currency != "USD":
             rate = f", 1 {bid.currency} = {bid.usd_per_unit:.6g} USD as given"
-        dated = f" of {bid.date}" if bid.date else ", not dated"
-        yield f"{bid.key}: {bid.vendor}, {bid.file}{dated}{rate}"
+        yield f"{bid.key}: {bid.vendor}, {bid.file}, {bid.date or 'not dated'}{rate}"
     term = "support over the whole term at the yearly rate"
     yield (
         f"Ranked by {found.measure.label}, without taxes and options; "
         f"{term if found.money == 'tco' else 'capex alone, without support and subscriptions'}. "
         "Items without a quote are at the price book's prices. In a mix, lots are at the prices "
-        "of whole bids (ask whether they hold in part), none is split between two bids, and "
-        "charges of each chosen bid count in full."
+        "of whole bids (ask whether they hold in part), and charges of each count in full."
     )
 
 

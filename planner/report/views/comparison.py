@@ -247,7 +247,7 @@ def _plans(found: Alternatives) -> Table:
         figures("GPUs in use", (job.gpus_used for job in jobs), 0, detail=True),
         figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
         figures("TCO", values_of(totals, lambda t: t.tco_usd), "USD", detail=True),
-        figures(FIGURES["it_power_kw"].title, values_of(totals, lambda t: t.it_power_kw), 1),
+        figures("IT kW", values_of(totals, lambda t: t.it_power_kw), 0, detail=True),
         words("extreme in", ways),
     )
     return Table("Plans, that of solve first", columns, rows="plans", first=8)

@@ -234,14 +234,12 @@ def verdict(why: WhyNot, item: Item) -> str:
 
 
 def _tied(item: Item) -> str:
-    extra, why = item.extra_capex_usd, item.reason
+    extra, why = item.extra_capex_usd, item.reason or "chosen by order"
     if extra is None:
-        return f"tied; {why or 'its cost is not computed'}"
-    if abs(extra) < 1.0:
-        return f"tied; {why or 'chosen by order'}"
-    if extra < 0:
-        return f"tied, {fmt.money(-extra)} cheaper; {why or 'chosen by order'}"
-    return f"tied, {fmt.money(extra)} dearer"
+        return f"tied; {item.reason or 'its cost is not computed'}"
+    if extra >= 1.0:
+        return f"tied, {fmt.money(extra)} dearer"
+    return f"tied; {why}" if extra > -1.0 else f"tied, {fmt.money(-extra)} cheaper; {why}"
 
 
 def _break_even(item: Item) -> str:

@@ -128,23 +128,20 @@ def _reasons(found: Infeasibility) -> Iterator[Block]:
     """Yield conflicting constraints, and the changes that give a plan."""
     yield Text(found.reasons)
     for conflict in found.conflicts:
-        count = len(conflict.limits)
-        rest = "either is feasible alone" if count == 2 else "each is feasible without the others"
-        title = f"Conflicting constraints (minimal set; {rest})"
-        title = "Infeasible constraint, whatever is bought" if count == 1 else title
+        title = "Conflicting constraints (minimal set; each is feasible without the others)"
+        title = title if len(conflict.limits) > 1 else "Infeasible constraint, whatever is bought"
         yield Text(tuple(limit.in_words for limit in conflict.limits), title, points=True)
-    each = "Each of these changes gives a plan"
-    title = each if len(found.changes) > 1 else "This change gives a plan"
+    title = "Each of these changes gives a plan"
+    title = title if len(found.changes) > 1 else "This change gives a plan"
     yield Text(tuple(map(_change, found.changes)), title, points=True)
     both = found.combined
     if both is not None:
         title = "Smallest combined change that gives a plan"
         yield Text(tuple(map(_change, both.steps)), title, points=True)
-        text = "each change is the smallest beside the others; another choice may be smaller in sum"
         if both.weighted is not None and both.bound is not None:
-            text = f"sum of changes, each as a share of its limit: {fmt.percent(both.weighted)}; "
-            text += f"proven lower bound {fmt.percent(both.bound)}"
-        yield Text((text,))
+            text = "sum of changes, each as a share of its limit: "
+            bound = f"proven lower bound {fmt.percent(both.bound)}"
+            yield Text((f"{text}{fmt.percent(both.weighted)}; {bound}",))
     if found.undecided:
         yield Text((f"{UNDECIDED}: {', '.join(found.undecided)}",))
 
@@ -209,7 +206,6 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
     """The bill: every line, or a line for each section beyond GPUs and storage."""
     lines = own_lines(plan)
     shown = fmt.results([line.extended_net_usd for line in lines] + [totals.capex_usd], "USD")
-    shown = shown._replace(digits=min(2, shown.digits))
     rows: list[tuple[str, ...]] = []
     for section in dict.fromkeys(line.section for line in lines):
         there = [line for line in lines if line.section == section]
@@ -237,17 +233,14 @@ def _purchase(plan: Plan, totals: Totals, *, every: bool = False) -> Table:
 
 def _line(line: Line, price: str) -> tuple[str, ...]:
     """Units, product with its installed and idle units, price, power and lead time."""
-    remarks = []
-    if line.section == "Components":
-        remarks.append("in store")
-    elif not line.working:
-        remarks.append("idle")
-    if line.bulk_tb:
-        remarks.append(f"{fmt.about(line.bulk_tb)} TB of bulk data")
-    if line.installed:
-        remarks.append(f"{min(line.installed, line.quantity):,} installed")
-    if line.idle and line.working:
-        remarks.append(f"{line.idle:,} idle")
+    marks = {
+        "in store": line.section == "Components",
+        "idle": not line.working and line.section != "Components",
+        f"{fmt.about(line.bulk_tb)} TB of bulk data": line.bulk_tb,
+        f"{min(line.installed, line.quantity):,} installed": line.installed,
+        f"{line.idle:,} idle": line.idle and line.working,
+    }
+    remarks = [text for text, holds in marks.items() if holds]
     units = "" if line.section == "Services" else f"{line.quantity or line.spares:,}"
     name = fmt.product(line) + (f" ({', '.join(remarks)})" if remarks else "")
     paid = price if line.purchased or line.section == "Components" else "-"
@@ -352,7 +345,7 @@ def _cost(plan: Plan, totals: Totals) -> str:
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
     ratios = [
-        f"{usd:.3g} {plan.shown_in.code} per {unit}"
+        f"{usd:{'.2f' if usd >= 1 else '.3g'}} {plan.shown_in.code} per {unit}"
         for name, usd, unit in each
         if usd is not None and tells_ratio(plan, name)
     ]
@@ -534,28 +527,24 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
 
 
 def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
-    """Yield shares of capex, power, heat, running cost and lead time."""
+    """Yield shares of capex, heat, running cost and lead time."""
     if complete(plan) and totals.capex_usd:
-        shares = [
+        shares = (
             f"{section.lower()} {fmt.percent(usd / totals.capex_usd)}"
             for section, usd in totals.capex_by_section_usd.items()
             if usd / totals.capex_usd >= _LEAST_SHARE
-        ]
+        )
         yield "Capex", ", ".join(shares)
     if totals.heat_liquid_kw and totals.heat_air_kw is not None:
         yield "Heat", f"{totals.heat_air_kw:,.0f} kW to air, {totals.heat_liquid_kw:,.0f} to liquid"
-    if totals.tco_usd is not None and plan.site.years is not None:
-        parts = [
-            ("energy", totals.energy_usd_per_year),
-            ("support", totals.support_usd_per_year),
-            ("subscriptions", totals.subscriptions_usd_per_year),
-            ("colocation", totals.colocation_usd_per_year),
-        ]
+    if totals.tco_usd is not None:
+        names = ("energy", "support", "subscriptions", "colocation")
+        parts = [(name, getattr(totals, f"{name}_usd_per_year")) for name in names]
         text = ", ".join(f"{name} {fmt.money(usd)}" for name, usd in parts if usd)
         yield "Opex", f"{fmt.money(totals.opex_usd_per_year)}/year ({text or 'nothing counted'})"
     if totals.lead_time_days:
-        names = {line.sku: fmt.product(line) for line in plan.lines}
-        text = fmt.some([names.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
+        models = {line.sku: fmt.product(line) for line in plan.lines}
+        text = fmt.some([models.get(sku, sku) for sku in totals.critical_skus], _MOST_CRITICAL)
         yield "Lead time", f"{fmt.days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
@@ -570,17 +559,13 @@ def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
             text += f", {fmt.percent(way.throughput)} of the rate ({way.curve})"
         if way.tensor is not None:
             text += f", tensor {way.tensor} x pipeline {way.pipeline}"
-        yield "Set point", text
         if way.rate_tflops is not None:
             source = way.rate_note if way.rate_source == "assumed" else way.rate_source
-            yield "Rate", f"{way.rate_tflops:,.0f} TFLOP/s per GPU at full power ({source})"
+            text += f", {way.rate_tflops:,.0f} TFLOP/s per GPU ({source})"
+        yield "Set point", text
     if (local := job.local) is not None:
-        every = "each" if local.every == 1 else f"one in {local.every}"
-        text = (
-            f"on local drives after {fmt.duration(local.drain_s)}; {every} checkpoint to storage, "
-        )
-        text += f"for {fmt.percent(local.remote_share)} of interruptions"
-        yield "Local level", text
+        text = f"one in {local.every} checkpoints to storage, "
+        yield "Local level", f"{text}for {fmt.percent(local.remote_share)} of interruptions"
 
 
 _UNTOLD = {"goodput_understated", "tokens"}

@@ -59,13 +59,14 @@ def test_a_frontier_without_points_says_so(message: str | None) -> None:
 
 
 def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
-    study = tornado()
+    study = tornado().model_copy(update={"products": {"wekapod_nitro_155": "WEKApod Nitro 155"}})
     (panel,) = one(study).panels
     low, high = layers(panel, Bars)
     assert low.ends[0] == 3218.4 and low.texts[0] == "8 MW"
     assert high.ends[0] == 4873.9 and high.texts[0] == "12 MW"
     assert set(low.starts) == {study.base} == {layers(panel, Reference)[0].value}
     assert low.hatched != high.hatched
+    assert "8 × WEKApod Nitro 155" in low.hovers[0]  # products by their names, not ids
     assert panel.rows[0] == "facility power, now 10 MW"
 
 

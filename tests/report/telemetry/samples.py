@@ -102,21 +102,6 @@ def three() -> Characterization:
     return record([job(**RESTARTS), job("wide", 2_450.0, 900.0, 21.0), unresolved()])
 
 
-def many(count: int = 40, clusters: int = 18) -> Characterization:
-    """Many jobs of sizes, intervals and bandwidths that vary without chance."""
-    jobs = [
-        job(
-            f"job {place + 1}",
-            800.0 * 1.12 ** (place % 29),
-            300.0 + 97.0 * (place % 17),
-            30.0 + 13.0 * (place % 13),
-            f"cluster-{place % clusters + 1:02d}",
-        )
-        for place in range(count)
-    ]
-    return record(jobs, notes=("clocks of two clusters differ by 3 s",))
-
-
 def calibration() -> Calibration:
     size, rate = near(13_800.0, 0.003), near(5.9e-4, 0.2)
     return Calibration(
