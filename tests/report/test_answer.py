@@ -7,7 +7,7 @@ import pytest
 from planner.case.resolve import resolve
 from planner.inputs import Inputs
 from planner.report.views.plan import binding_text, reached, render
-from planner.report.words import duration, significant, years
+from planner.report.words import duration, significant, write_row, years
 from planner.schema.plan import LimitReport, NextStep, Plan
 from planner.terminal import STANDARD
 from tests.world.random_cases import inputs_of
@@ -106,3 +106,10 @@ def test_large_power_is_in_megawatts() -> None:
     assert reached(limit(282_612.0, 1e6, "kW")) == "282.6 of 1,000 MW"
     assert reached(limit(9_000.0, 12_000.0, "kW")) == "9 of 12 MW"
     assert reached(limit(9_972.2, 10_000.0, "kW")) == "9,972.2 of 10,000 kW"
+
+
+def test_figures_side_by_side_have_equally_many_decimals() -> None:
+    assert write_row([774.0, 975.3, None], "PFLOP/s") == ["774.0", "975.3", "-"]
+    assert write_row([24.97, 25, "none"], "days") == ["24.97", "25.00", "none"]
+    assert write_row([46, 1920], "") == ["46", "1,920"]
+    assert write_row([1e-5, 25.5], "") == ["1e-05", "25.5"]
