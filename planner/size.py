@@ -26,14 +26,13 @@ from planner.schema.operation import (
     Cluster,
     IntervalRow,
     ModeReport,
-    RuleGroup,
     RuleRow,
     Running,
     SizeReport,
 )
-from planner.schema.problem import CustomRule, Quantity
-from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.demand import (
+from planner.schema.problem import Quantity
+from planner.sizing.checkpoint import (
+    BYTES_PER_PARAMETER,
     VENDOR_RULES,
     BandwidthRule,
     appliances_needed,
@@ -352,16 +351,13 @@ def _law_row(sizing: Sizing, mode: ModeReport) -> RuleRow:
 
 
 def _vendor_rows(sizing: Sizing) -> Iterator[RuleRow]:
-    for vendor in VENDOR_RULES.values():
-        sides = vendor.nameplate_read_gb_per_s, vendor.nameplate_write_gb_per_s
-        rule = BandwidthRule(vendor.name, *sides, vendor.per_gpus)
-        yield _nameplate_row(sizing, vendor.family, rule)
     own = sizing.case.rule
-    if own is not None and isinstance(sizing.inputs.problem.storage.rule, CustomRule):
-        yield _nameplate_row(sizing, "custom", own)
+    custom = (own,) if own is not None and own.family == "custom" else ()
+    for rule in (*VENDOR_RULES.values(), *custom):
+        yield _nameplate_row(sizing, rule)
 
 
-def _nameplate_row(sizing: Sizing, group: RuleGroup, rule: BandwidthRule) -> RuleRow:
+def _nameplate_row(sizing: Sizing, rule: BandwidthRule) -> RuleRow:
     case, job, cluster = sizing.case, sizing.job, sizing.cluster
     read, write = rule_demand(rule, cluster.gpus_bought)
     delivered_read = min(case.delivered_read * read, cluster.client_read_gb_per_s)
@@ -373,7 +369,7 @@ def _nameplate_row(sizing: Sizing, group: RuleGroup, rule: BandwidthRule) -> Rul
     demand = Demand(reads, write, 0.0, volume)
     return RuleRow(
         rule=rule.name,
-        group=group,
+        group=rule.family,
         chosen=case.rule == rule,
         basis="nameplate",
         read_demand_gb_per_s=read,

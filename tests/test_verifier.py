@@ -18,7 +18,7 @@ from planner.schema.catalog import Figure
 from planner.schema.job import FixedInterval
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.prices import ExchangeRate
-from planner.sizing import demand, goodput
+from planner.sizing import checkpoint, goodput
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verifier import job, limits, recheck, unit_faults, verify
 from planner.verifier.fabric import Plug, compute_leaves
@@ -323,7 +323,7 @@ def test_a_preset_that_was_not_published_is_named() -> None:
     assert rates == job.FAILURES_PER_GPU_DAY
     sizes = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
     assert sizes == job.BYTES_PER_PARAMETER
-    for name, rule in demand.VENDOR_RULES.items():
+    for name, rule in checkpoint.VENDOR_RULES.items():
         ours = limits.RULES[name]
         assert (
             rule.nameplate_read_gb_per_s,

@@ -32,7 +32,7 @@ from planner.plan import assemble
 from planner.schema.analysis import Alternative, Alternatives, Measure, RuleRow, RulesTable, Way
 from planner.schema.plan import ObjectiveReport, Plan
 from planner.schema.problem import CustomRule, Objective
-from planner.sizing.demand import VENDOR_RULES
+from planner.sizing.checkpoint import VENDOR_RULES
 from planner.verifier import verify
 
 LATE = "not decided, as it takes too long"

@@ -27,7 +27,7 @@ from planner.optimizer.optimise import Certificate, optimise, share
 from planner.optimizer.search import END_WORK
 from planner.schema.analysis import EXACT_GAP, Frontier, FrontierMark, FrontierPoint
 from planner.schema.problem import Objective
-from planner.sizing.demand import VENDOR_RULES
+from planner.sizing.checkpoint import VENDOR_RULES
 
 Against = Literal["storage", "cost", "power"]
 AGAINST: tuple[Against, ...] = get_args(Against)

@@ -98,14 +98,10 @@ class Variants:
     inputs: Inputs
     options: Options
 
-    def inputs_of(self, changes: Sequence[Change]) -> Inputs:
-        """The problem with changes, which its plans record."""
-        return applied(self.inputs, changes, recorded=True)
-
     def best(self, changes: Sequence[Change] = (), *, ties: bool = False) -> Best:
         """Best plan of the changed problem; with ``ties`` the plan that `solve` takes."""
         try:
-            case = resolve(self.inputs_of(changes))
+            case = resolve(applied(self.inputs, changes, recorded=True))
         except InputError as error:
             return Best(None, None, error_text(error))
         return self.best_of(case, ties=ties)
@@ -300,7 +296,7 @@ class Group(NamedTuple):
     base: str
     shared: tuple[Change, ...]
     paths: tuple[str, ...]
-    scenarios: tuple[Scenario, ...]
+    scenarios: list[Scenario]
 
     @property
     def values(self) -> Numbers:
@@ -314,8 +310,7 @@ class Group(NamedTuple):
 
 def groups(scenarios: Iterable[Scenario]) -> list[Group]:
     """Group scenarios, without those refused, in the order of the first of each group."""
-    members: dict[tuple[object, ...], list[Scenario]] = {}
-    parts: dict[tuple[object, ...], tuple[tuple[Change, ...], tuple[str, ...]]] = {}
+    found: dict[tuple[object, ...], Group] = {}
     for scenario in scenarios:
         if scenario.refused:
             continue
@@ -323,9 +318,9 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
         paths = tuple(sorted({change.path for change in supplies}))
         shared = tuple(c for c in scenario.changes if c not in supplies)
         key = (scenario.base, tuple((c.path, repr(c.value)) for c in shared), paths)
-        members.setdefault(key, []).append(scenario)
-        parts.setdefault(key, (shared, paths))
-    return [Group(some[0].base, *parts[key], tuple(some)) for key, some in members.items()]
+        group = found.setdefault(key, Group(scenario.base, shared, paths, []))
+        group.scenarios.append(scenario)
+    return list(found.values())
 
 
 def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:

@@ -46,14 +46,14 @@ def stated(item: Item, inputs: Inputs, row: Stated) -> float | None:
         return 0.0
     total = 0.0
     for part, quantity in parts(item, inputs):
-        each = _product(part, inputs, row)
+        each = _product(part, row)
         if each is None:
             return None
         total += each * quantity
     return total
 
 
-def _product(part: Item, inputs: Inputs, row: Stated) -> float | None:
+def _product(part: Item, row: Stated) -> float | None:
     """A figure of an item without parts: 0 where a factor is 0, whatever the others."""
     product: float | None = 1.0
     for path in row.paths:

@@ -19,8 +19,7 @@ from planner.sizing.availability import (
     waiting,
     waiting_odds,
 )
-from planner.sizing.checkpoint import FanOut, fan_out_terms
-from planner.sizing.demand import write_demand_gb_per_s
+from planner.sizing.checkpoint import FanOut, fan_out_terms, write_demand_gb_per_s
 from planner.sizing.throughput import ScaleLaw
 
 ROUNDING = 1e-9

@@ -17,7 +17,7 @@ from planner.case.job import Job, Way
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
-from planner.sizing.demand import BandwidthRule
+from planner.sizing.checkpoint import BandwidthRule
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.goodput import FLOP_PER_PARAMETER_TOKEN, days_to_train

@@ -33,7 +33,7 @@ from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.job import FixedInterval, Interval, Job
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.demand import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
+from planner.sizing.checkpoint import VENDOR_RULES, BandwidthRule, capacity_tb, exports_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share
 
@@ -287,16 +287,10 @@ def limit_at(problem: Problem, path: str, value: float) -> float:
 def _rule(problem: Problem) -> BandwidthRule | None:
     rule = problem.storage.rule
     if isinstance(rule, CustomRule):
-        return BandwidthRule(rule.name, rule.read, rule.write, 1)
+        return BandwidthRule(rule.name, rule.read, rule.write)
     if rule == "demand":
         return None
-    vendor = VENDOR_RULES[rule]
-    return BandwidthRule(
-        vendor.name,
-        vendor.nameplate_read_gb_per_s,
-        vendor.nameplate_write_gb_per_s,
-        vendor.per_gpus,
-    )
+    return VENDOR_RULES[rule]
 
 
 def _rates(problem: Problem) -> Rates:

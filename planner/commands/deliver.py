@@ -217,7 +217,7 @@ def shown_study(record: Any) -> Any:
 
     stated, beside = shown_in_currency(record)
     blocks = view_of(record).blocks(stated, **beside)
-    return ShownStudy(record, tuple(blocks), tuple(charts_of(record)))
+    return ShownStudy(tuple(blocks), tuple(charts_of(record)))
 
 
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.

@@ -20,7 +20,7 @@ from planner.optimizer.goodput import kept_by_swaps
 from planner.optimizer.stores import Stores, stored_of
 from planner.optimizer.work import ANY_SYSTEMS, TOLERANCE, JobRun, Ports, Uses, Work
 from planner.sizing.availability import Restarts, Shrunk
-from planner.sizing.demand import write_volume_tb_per_day
+from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.sizing.two_levels import TwoLevels
 
 

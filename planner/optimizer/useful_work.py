@@ -25,7 +25,7 @@ from planner.optimizer.bill import Flags, Numbers
 from planner.optimizer.goodput import Drives, Times, erlang_b
 from planner.optimizer.stores import worn_interval_s
 from planner.optimizer.work import MOST_STALLED, Flow, Work
-from planner.sizing.demand import write_volume_tb_per_day
+from planner.sizing.checkpoint import write_volume_tb_per_day
 from planner.units import DAY_S
 
 Measure = Literal["gpus", "pflops"]

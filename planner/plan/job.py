@@ -28,7 +28,7 @@ from planner.schema.operation import (
 )
 from planner.sizing import goodput, two_levels
 from planner.sizing.availability import units_out
-from planner.sizing.demand import exports_tb, write_volume_tb_per_day
+from planner.sizing.checkpoint import exports_tb, write_volume_tb_per_day
 from planner.sizing.facility import HOURS_PER_YEAR
 
 

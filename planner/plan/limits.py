@@ -20,7 +20,7 @@ from planner.optimizer.stores import broken_by_counts, broken_limits, largest_sh
 from planner.optimizer.work import most_gpus, systems_in_use
 from planner.schema.operation import JobPlan
 from planner.schema.plan import LimitReport, NextStep, StepNeed, Totals
-from planner.sizing.demand import rule_demand
+from planner.sizing.checkpoint import rule_demand
 
 CLOSE = 1e-6
 

@@ -167,6 +167,17 @@ def _fabrics(facts: Facts) -> Iterator[str]:
             f"whatever power, racks and money allow; more take a switch with more ports ({place})"
         )
     network, known = facts.inputs.problem.network, facts.inputs.by_id
+    manager = None if network.compute is None else network.compute.manager
+    for report in facts.fabrics if manager is not None and manager.ports else ():
+        switch = known[report.switch_sku].switch
+        groups = switch.ports if switch is not None and report.network == "compute" else ()
+        lowest = [g.slowest_gbit_per_s for g in groups if g.count == report.radix]
+        if manager is not None and lowest and all(lowest):
+            yield (
+                f"ports of {known[report.switch_sku].model} link none below "
+                f"{max(speed or 0.0 for speed in lowest):g} Gb/s: ask the vendor which modules "
+                f"connect the {manager.ports} links of the fabric manager"
+            )
     chosen = [known[line.sku] for line in facts.lines if line.section in ("Compute", "Storage")]
     for name in ("storage", "in_band", "out_of_band"):
         silent = [item.model for item in chosen if getattr(item.ports, name) is None]

@@ -36,12 +36,10 @@ from planner.report.views.plan import (
     storage_alternatives,
     tiles,
 )
-from planner.schema.analysis import RulesTable, Study
 from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.operation import JobPlan
 from planner.schema.plan import Line, Plan, Totals
 
-AnyStudy = Study | RulesTable
 Part = dict[str, Any]
 """A block as the template takes it."""
 _LONGEST, _MOST_ROWS = 240, 200
@@ -50,9 +48,8 @@ _MINUTES_PER_DAY = 1440
 
 
 class ShownStudy(NamedTuple):
-    """The record of a study, its blocks, and its charts."""
+    """A study as blocks and charts."""
 
-    record: AnyStudy
     blocks: tuple[Block, ...]
     charts: tuple[Chart, ...]
 

@@ -1,8 +1,15 @@
-"""Size of a checkpoint, GPUs that can hold it, reads of a restore."""
+"""Size of a checkpoint, GPUs that hold it, reads of a restore, demand of storage.
+
+Vendors' rules of thumb for bandwidth are the alternative to the demand law. ``checkpoint_gb`` is
+the size of a checkpoint, ``interval_s`` the time from the start of one to that of the next.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
+
+from planner.units import DAY_S
 
 FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
@@ -102,3 +109,118 @@ def fan_out_terms(
         return 0.0, 1.0 / replica_gpus
     sharded = (bytes_per_parameter - REPLICATED_BYTES_PER_PARAMETER) / bytes_per_parameter
     return sharded, REPLICATED_BYTES_PER_PARAMETER / (bytes_per_parameter * replica_gpus)
+
+
+# Demand of storage.
+
+WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
+
+# Float noise of a few operations is far smaller, a real shortfall far larger.
+_CEIL_TOLERANCE = 1e-9
+
+
+def write_demand_gb_per_s(checkpoint_gb: float, most: float, interval_s: float) -> float:
+    """The write bandwidth at which saving fills no more than its share of the interval.
+
+    Args:
+        most: largest allowed share: of a drain, or of the stall of a synchronous save.
+
+    Source: S / (overlap x interval), our reading of G. K. Lockwood, VAST Data, "LLM training in
+    practice: Insights from 85,000 checkpoints", slides without a date. Synchronous: NVIDIA's
+    guidance of less than 5 %, told in S. Kartik and C. Tartow, VAST Data, "A Checkpoint on
+    Checkpoints in LLMs", 2024-01-10.
+    """
+    return checkpoint_gb / (most * interval_s)
+
+
+def exports_tb(parameters: float | None, exports: int) -> float:
+    """Capacity of weights-only exports (bf16), TB; 0 where no size is known."""
+    return WEIGHTS_ONLY_BYTES_PER_PARAMETER * (parameters or 0.0) * exports / 1e12
+
+
+def capacity_tb(
+    dataset_tb: float,
+    checkpoint_gb: float,
+    keep_last: int,
+    milestones: int,
+    exports: int,
+    parameters: float | None,
+    fill_limit: float,
+) -> float:
+    """Usable capacity that a job needs, TB.
+
+    Args:
+        dataset_tb: training data, TB.
+        keep_last: recent checkpoints kept; one more is held while the next is being written.
+        milestones: checkpoints archived for good.
+        exports: weights-only exports (bf16) kept for good.
+        parameters: total parameters, for the size of an export; None where not known.
+        fill_limit: highest allowed share of usable capacity in use.
+    """
+    checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
+    return (dataset_tb + checkpoints_tb + exports_tb(parameters, exports)) / fill_limit
+
+
+def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
+    """The checkpoint bytes written per day in TB, for the endurance of the media."""
+    return checkpoint_gb / 1e3 * DAY_S / interval_s
+
+
+def appliances_needed(demand: float, per_appliance: float) -> int:
+    """The fewest whole appliances that meet a demand, deaf to float noise.
+
+    Args:
+        demand: what is asked for, in any unit.
+        per_appliance: what one appliance gives, in the same unit.
+    """
+    ratio = demand / per_appliance
+    nearest = round(ratio)
+    if math.isclose(ratio, nearest, rel_tol=_CEIL_TOLERANCE):
+        return nearest
+    return math.ceil(ratio)
+
+
+# Vendors' rules.
+
+RuleFamily = Literal["custom", "ddn_per_gpu", "nvidia_superpod_h100"]
+
+
+class BandwidthRule(NamedTuple):
+    """A storage rule: nameplate bandwidth for every ``per_gpus`` GPUs bought, counted whole.
+
+    Figures of different families are not comparable.
+    """
+
+    name: str
+    nameplate_read_gb_per_s: float
+    nameplate_write_gb_per_s: float
+    per_gpus: int = 1
+    family: RuleFamily = "custom"
+
+
+VENDOR_RULES: dict[str, BandwidthRule] = {
+    rule.name: rule
+    for rule in (
+        BandwidthRule("light", 1.0, 0.75, 1, "ddn_per_gpu"),
+        BandwidthRule("medium", 2.0, 1.5, 1, "ddn_per_gpu"),
+        BandwidthRule("high", 4.0, 3.0, 1, "ddn_per_gpu"),
+        BandwidthRule("good", 15.0, 7.0, 256, "nvidia_superpod_h100"),
+        BandwidthRule("better", 40.0, 20.0, 256, "nvidia_superpod_h100"),
+        BandwidthRule("best", 125.0, 62.0, 256, "nvidia_superpod_h100"),
+    )
+}
+"""DDN, "Importance of Checkpoints with LLM", slides without a date: for multi-node language models
+(DDN calls it NVIDIA's default), large ones with compressed images and video, the largest with
+uncompressed ones. NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, table 6: three
+levels of storage per scalable unit."""
+
+
+def rule_demand(rule: BandwidthRule, gpus: int) -> tuple[float, float]:
+    """Nameplate (read, write) bandwidth that a rule requires, GB/s.
+
+    Args:
+        rule: one of `VENDOR_RULES`, or the user's own.
+        gpus: GPUs bought; scalable units count whole.
+    """
+    units = -(-gpus // rule.per_gpus)
+    return units * rule.nameplate_read_gb_per_s, units * rule.nameplate_write_gb_per_s

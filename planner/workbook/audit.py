@@ -48,7 +48,7 @@ from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
 from planner.workbook import basis, performance, quote, write
 from planner.workbook.book import Book, Input, Place
-from planner.workbook.live import Scalar
+from planner.workbook.live import Scalar, spelled
 
 _MOST_FINDINGS, _CLOSE = 8, 1e-9
 _UNDO = "undo it; only the yellow cells may be edited"
@@ -179,7 +179,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
             message = f"{entry.of.label}: {error}"
             findings.append(Finding("input-cell", message, opened.name, path=place, fix=fix))
         else:
-            edits += [] if _spelled(entry.value) == _spelled(after) else [(entry, after)]
+            edits += [] if spelled(entry.value) == spelled(after) else [(entry, after)]
     if len(findings) > _MOST_FINDINGS:  # one slip can touch thousands of cells
         more = f"and {len(findings) - _MOST_FINDINGS:,} more cells that were changed"
         findings[_MOST_FINDINGS:] = [Finding("edited-cell", more, opened.name, fix=_UNDO)]
@@ -200,7 +200,7 @@ def _held(opened: _Opened, entry: Input) -> float | str | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float, str))):
         raise ValueError(f"holds {str(value)[:40]}, which is no number")
     after = (value.strip() or None) if isinstance(value, str) else value
-    if _spelled(entry.value) != _spelled(after) and not entry.of.allowed.takes(after):
+    if spelled(entry.value) != spelled(after) and not entry.of.allowed.takes(after):
         raise ValueError("is blank" if after is None else f"holds {_short(after)}")
     return float(after) if isinstance(after, int) else after
 
@@ -222,7 +222,7 @@ def _fixed(opened: _Opened, written: Book, sheet: str) -> Iterator[Finding]:
 
 def _changed(before: Scalar, after: Any) -> str | None:
     """The fault of a locked cell; None without one."""
-    if _spelled(before) == _spelled(after):
+    if spelled(before) == spelled(after):
         return None
     formula = isinstance(before, str) and before.startswith("=")
     held = f"held {'the formula ' * formula}{_short(before)}"
@@ -235,30 +235,6 @@ def _short(value: Any) -> str:
         return f"{value:,.12g}"
     text = " ".join(str(getattr(value, "text", value)).split())
     return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"
-
-
-_TOKEN = re.compile(r"""("(?:[^"]|"")*"|'[^']*'|[A-Za-z_$][\w.$]*|[\d.]+(?:E[+-]?\d+)?|\S)""", re.I)
-
-
-def _spelled(value: Any) -> object:
-    """The content of a cell in one spelling.
-
-    Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
-    names of sheets when they save a file.
-    """
-    if isinstance(value, (int, float)):
-        return float(f"{value:.12g}")
-    text = str(getattr(value, "text", value) or "").replace("\r\n", "\n").strip()
-    return [_token(token) for token in _TOKEN.findall(text)] if text.startswith("=") else text
-
-
-def _token(text: str) -> str:
-    if text.startswith('"'):
-        return text
-    try:
-        return f"{float(text):.15g}"
-    except ValueError:
-        return text.lower().removeprefix("_xlfn.").strip("'").removeprefix("$")
 
 
 def _in_usd(entry: Input, after: float | str | None, rate: float) -> Edit:

@@ -139,7 +139,8 @@ class Book:
         self.title = clean(" ".join(title.split()), 120)
         self.created, self.currency = created, currency
         font = {"font_name": "Arial", "font_size": 10}
-        self.file = xlsxwriter.Workbook(stream, {"default_format_properties": font})
+        options = {"default_format_properties": font, "in_memory": True}  # no file in TMPDIR
+        self.file = xlsxwriter.Workbook(stream, options)
         self.file.set_properties({"title": self.title, "created": created})
         self.inputs: list[Input] = []
         self.cells: dict[Place, Scalar] = {}

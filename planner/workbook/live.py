@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Final
+from typing import Any, Final
 
 from planner.report.words import clean
 
@@ -255,3 +256,27 @@ def grouped(value: V) -> V:
     if not isinstance(value.value, (int, float)):
         return V(FAULT if isinstance(value.value, Fault) else value.value or "", text)
     return V(f"{_half_up(value.value, 0):,.0f}", text)
+
+
+_TOKEN = re.compile(r"""("(?:[^"]|"")*"|'[^']*'|[A-Za-z_$][\w.$]*|[\d.]+(?:E[+-]?\d+)?|\S)""", re.I)
+
+
+def spelled(value: Any) -> object:
+    """The content of a cell in one spelling.
+
+    Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
+    names of sheets when they save a file.
+    """
+    if isinstance(value, (int, float)):
+        return float(f"{value:.12g}")
+    text = str(getattr(value, "text", value) or "").replace("\r\n", "\n").strip()
+    return [_token(token) for token in _TOKEN.findall(text)] if text.startswith("=") else text
+
+
+def _token(text: str) -> str:
+    if text.startswith('"'):
+        return text
+    try:
+        return f"{float(text):.15g}"
+    except ValueError:
+        return text.lower().removeprefix("_xlfn.").strip("'").removeprefix("$")

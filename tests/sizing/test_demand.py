@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.checkpoint import checkpoint_gb
-from planner.sizing.demand import (
+from planner.sizing.checkpoint import (
     appliances_needed,
     capacity_tb,
+    checkpoint_gb,
     write_demand_gb_per_s,
     write_volume_tb_per_day,
 )

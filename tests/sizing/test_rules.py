@@ -2,7 +2,7 @@
 
 import pytest
 
-from planner.sizing.demand import (
+from planner.sizing.checkpoint import (
     VENDOR_RULES,
     rule_demand,
 )

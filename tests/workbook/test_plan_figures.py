@@ -61,38 +61,15 @@ def books() -> dict[str, Made]:
     return all_books()
 
 
-OF_JOB = (
-    "gpus_used", "systems_used", "stall_s", "drain_s", "overlap", "blocking", "restore_s",
-    "mtti_s", "goodput", "useful_gpus", "useful_pflops", "days_to_train", "capacity_needed_tb",
-    "degraded_drain_s", "degraded_restore_s", "delivered_write_gb_per_s",
-    "delivered_read_gb_per_s", "degraded_write_gb_per_s", "degraded_read_gb_per_s",
-)  # fmt: skip
-OF_TOTALS = (
-    "it_power_kw", "facility_power_kw", "typical_power_kw", "heat_air_kw", "heat_liquid_kw",
-    "heat_btu_per_h", "usable_tb", "capex_usd", "support_usd_per_year",
-    "subscriptions_usd_per_year", "energy_usd_per_year", "colocation_usd_per_year",
-    "opex_usd_per_year", "tco_usd", "usd_per_useful_gpu_hour", "usd_per_million_tokens",
-)  # fmt: skip
-
-
 def unlike_plan(source: Made) -> list[tuple[str, float, object]]:
     """Return the figures of a workbook that are not those of its plan."""
-    stated, names = restated(source.plan), source.book.names
-    assert stated.totals is not None
-    expected = {name: getattr(stated.jobs[0], name) for name in OF_JOB}
-    expected |= {name: getattr(stated.totals, name) for name in OF_TOTALS}
-    expected |= {f"loss.{name}": share for name, share in stated.jobs[0].losses.items()}
-    wrong = []
-    for name, value in expected.items():
-        cell = names.get(name)
-        if cell is None or value is None:
-            continue
-        shown = cell.value
-        close = isinstance(shown, (int, float)) and math.isclose(
-            shown, value, rel_tol=1e-9, abs_tol=1e-9
-        )
-        if not close:
-            wrong.append((name, value, shown))
+    stated, wrong = restated(source.plan), []
+    job = stated.jobs[0]
+    for name, cell in source.book.names.items():
+        value = getattr(job, name, getattr(stated.totals, name, None))
+        value = job.losses[name.removeprefix("loss.")] if name.startswith("loss.") else value
+        if value is not None and not same(value, cell.value):
+            wrong.append((name, value, cell.value))
     return wrong
 
 
@@ -116,12 +93,7 @@ def test_limits_are_those_of_the_plan(
     for name, each in books.items():
         found.clear()
         write(each.plan, io.BytesIO(), created=CREATED)
-        wrong = {
-            limit: pair
-            for limit, pair in found.items()
-            if not isinstance(pair[1], (int, float))
-            or not math.isclose(pair[0], pair[1], rel_tol=1e-9, abs_tol=1e-9)
-        }
+        wrong = {limit: pair for limit, pair in found.items() if not same(*pair)}
         assert wrong == {}, name
 
 
