@@ -65,7 +65,8 @@ def study(
     spans = spans or defaults(inputs, by, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    found = answers(inputs, scenarios, options, progress)
+    known = () if run is None else (run,)
+    found = answers(inputs, scenarios, replace(options, known=known), progress)
     ends, names = list(map(_end, sides, found)), labels(inputs)
     swings = []
     for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):
