@@ -92,7 +92,7 @@ GAP = 1e-3
 """To which plans with another lever are proven, as a share."""
 
 MOST_WORK = 600.0
-"""What is spent on each at most, as `planner.optimizer.solver.Effort` counts."""
+"""What is spent on each at most, as `planner.optimizer.search.Effort` counts."""
 
 ALONE = "nvidia_gb200_nvl72"
 """The type that is shown by itself: its units are racks."""
