@@ -13,7 +13,7 @@ import pytest
 
 from planner.case import resolve
 from planner.loader import load
-from tests.optimizer.cases import furnish, group, ports, switch
+from tests.optimizer.cases import furnish, ports
 from tests.optimizer.counted import companion_counts
 from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, gpu_system, price
@@ -57,13 +57,6 @@ def test_everything_that_comes_with_three_systems() -> None:
     # cables besides to the 2 in-band switches, its own 3, and 6 PDUs of the racks these stand in.
     assert {name: found[name] for name in expected} == expected
     assert found["out_of_band.switches"] == 3
-
-
-@pytest.mark.parametrize(("reserved", "switches"), [(0, 2), (1, 2), (4, 3), (6, 4), (11, 22)])
-def test_management_ports_less_those_reserved(reserved: int, switches: int) -> None:
-    request = furnished()
-    request.more["network"]["out_of_band"]["reserve_ports"] = reserved
-    assert counts(request)["out_of_band.switches"] == switches  # for 22 ports of 12 - reserved
 
 
 def test_a_type_that_no_switch_fits_is_left_out() -> None:
@@ -111,31 +104,6 @@ def test_a_fabric_has_an_end() -> None:
     assert plan.status == "infeasible"
     with pytest.raises(ValueError, match="more than any size holds"):
         counts(request, gpu=32)
-
-
-@pytest.mark.parametrize("types", [1, 2])
-def test_another_type_makes_a_fabric_cheaper_where_it_may_work(types: int) -> None:
-    # Radix 12, 7 down and 5 up, 4 leaves for every system. Five systems take 20 leaves, 20 spines
-    # and 25 cores, six 24, 20 and 10: 11 switches less for one more system, the cheapest there is.
-    request = Request(minimize="cost")
-    request.site["it_power"] = "1 MW"
-    request.items += [gpu_system("cheap", 4, "10 kW"), switch("leaf", "ethernet", group(12, 400))]
-    request.prices |= {"cheap": price("100"), "leaf": price("20000")}
-    for item in (request.items[0], request.items[2]):
-        item["ports"] = {"compute": ports(28, 400, rails=4)}
-    request.job["gpus"] = {"max_types": types}
-    request.more |= {
-        "targets": {"min_gpus": 40},
-        "items": {"gpu": {"max": 8}, "cheap": {"max": 1}},
-        "network": {"compute": {"switches": ["leaf"], "oversubscription": 1.5}},
-    }
-    plan = solve(inputs_of(request.case()))
-    counts = {line.sku: line.quantity for line in plan.lines}
-    assert plan.status == "optimal"
-    if types == 2:
-        assert counts == {"gpu": 5, "cheap": 1, "box": 2, "leaf": 54}
-    else:  # none is bought to stand idle
-        assert counts == {"gpu": 6, "box": 2, "leaf": 54}
 
 
 # Storage and in-band management on one fabric, links to the customer's network, planes.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from planner import cli
 from planner.analysis.compare import compare, read_sides
 from planner.inputs import inputs_to_text
 from planner.loader import load
@@ -21,6 +18,7 @@ from planner.schema.analysis import Comparison, FigureRow, LineRow
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with
+from tests.world.commands import Ran, ran
 from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -121,27 +119,10 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Ran]:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ran]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PLANNER_DEBUG", "1")
-
-    def runner(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["planner", "compare", *map(str, arguments)])
-        code = cli._run(cli.app)
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return runner
+    return lambda *arguments: ran("compare", *map(str, arguments))
 
 
 def test_the_command_prints_and_writes_nothing_unasked(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, overrides, yaml12
-from planner.loader.axes import MOST, Variable, values
-from planner.loader.overrides import checked, number_of
-from planner.schema.catalog import Figure
+from planner.loader.axes import MOST, values
+from planner.loader.overrides import checked
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed
 
@@ -208,42 +205,6 @@ def test_a_value_of_a_range_is_that_of_its_text(
     assert applied(inputs, point.changes).problem == wanted
     again = [change.setting for change in point.changes]
     assert problem_of(Path(small), *again) == wanted
-
-
-def numeric_places(value: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of every number that a problem, an item or a price states."""
-    if isinstance(value, Figure):
-        yield path
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield from numeric_places(getattr(value, name), f"{path}.{field.alias or name}")
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from numeric_places(part, f"{path}.{key}")
-    elif isinstance(value, tuple):
-        for index, part in enumerate(value):
-            yield from numeric_places(part, f"{path}.{index}")
-    elif number_of(value) is not None:
-        yield path
-
-
-@pytest.mark.parametrize("name", ["10MW", "full_bill", "enterprise_1MW"])
-def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
-    inputs = inputs_of(name)
-    for path in (path[1:] for path in numeric_places(inputs.problem)):
-        for text in ("x1", "x2", "x0.5"):
-            variable = Variable(inputs, path)
-            reading = variable.read(text) if variable.first.slot.numeric else None
-            if reading is None or reading.faults:
-                continue
-            new = applied(inputs, reading.changes).problem
-            setting = reading.changes[0].setting
-            try:
-                assert problem_of(SHIPPED[name], setting) == new, setting
-            except InputError as error:
-                assert {finding.code for finding in error.findings} == {"value"}, setting
-                with pytest.raises(InputError):
-                    checked(inputs, reading.changes)
 
 
 # Catalogs and prices.

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from planner.case import Case, resolve, with_companions
-from planner.case.figures import cap, unlimited
 from planner.inputs import Inputs
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import bought_write_gb_per_s
@@ -71,15 +70,3 @@ def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
         assert less < work
     same, best = bought(held(case, inputs, least_write_gb_per_s=free, most_write_gb_per_s=free))
     assert (same, best) == (pytest.approx(free), pytest.approx(work, rel=1e-5))
-
-
-def test_caps_follow_what_is_held() -> None:
-    inputs = hall()
-    case = resolve(inputs)
-    box, drawer = case.storage
-    assert cap(case, box) == 100
-    tight = replace(case, limits=case.limits.with_values(most_write_gb_per_s=0.85))
-    assert cap(tight, box) == 10
-    assert cap(tight, drawer) == cap(case, drawer) == 4
-    endless = case.limits.with_values(it_power_kw=None, least_write_gb_per_s=8_000.0)
-    assert unlimited(replace(case, limits=endless), box) >= 100_000

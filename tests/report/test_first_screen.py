@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ import pytest
 from planner import terminal
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
+from planner.report.views.plan import render
+from planner.report.views.sweep import best, stretches
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
+from tests.world.shown import CASES, plan
 
 A_PAGE = 42
 """Lines that a page may have: so many at 60 columns, fewer at 80."""
@@ -125,3 +129,42 @@ def test_a_first_screen_names_what_it_leaves_out() -> None:
 def test_a_command_stays_on_one_line() -> None:
     command = "planner solve problem.yaml " + "--set 'site.facility_power=10 MW' " * 6
     assert command.strip() in show([Text((command,), "Command")], full=True)
+
+
+def test_stretches_cover_every_row_once() -> None:
+    study, rows = samples.power_sweep()
+    found = stretches(study, rows, samples.POWER)
+    assert sum(each.rows for each in found) == study.rows
+    assert [each.first for each in found[1:]] == [each.last + 1 for each in found[:-1]]
+    systems = rows["units.nvidia_gb200_nvl72"]
+    assert all(systems[each.first] == systems[each.last] for each in found)
+    assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
+    assert best(study, rows) == 100
+    assert best(study.model_copy(update={"sense": "minimize"}), rows) == 7
+
+
+def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
+    points = tuple(samples.point(10.0 * at, 1000.0 + at) for at in range(1, 301))
+    study = samples.storage_frontier().model_copy(update={"points": points, "knee": 3, "best": 77})
+    text = show(blocks_of(study), full=True)
+    for place in ("10 ", "knee ", "best ", "3,000 "):
+        assert any(line.lstrip().startswith(place) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, name = plan(CASES["complete"]), "Sixteen way system with a tail"
+    long = "a note of many words " * 30 + "and its end"
+    lines = [
+        line.model_copy(update={"model": name}) if line.sku == "gpu_a" else line
+        for line in document.lines
+    ]
+    changed = document.model_copy(update={"warnings": (long,), "lines": tuple(lines)})
+    monkeypatch.setattr(terminal, "_columns", columns)
+    shown = render(changed, ("lines", "notes"))
+    assert max(map(len, shown.splitlines())) <= columns
+    said = shown.rpartition("More")[2].split("Notes\n")
+    assert "and its end" in " ".join(said[1].split()) and " ..." not in said[1]
+    assert all(word in said[0].split("Total")[0].split() for word in name.split())

@@ -12,7 +12,6 @@ from planner.sizing.checkpoint import (
 )
 
 SELENE_WRITE_GB_PER_S = 273.0
-GB_PER_GIB = 2**30 / 1e9
 
 
 @pytest.mark.parametrize(
@@ -39,24 +38,6 @@ def test_published_checkpoint_sizes(
     model: str, parameters: float, bytes_per_parameter: float, expected_gb: float
 ) -> None:
     assert checkpoint_gb(parameters, bytes_per_parameter) == pytest.approx(expected_gb, rel=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "bytes_per_parameter", "printed_gib"),
-    [
-        (176e9, 14, 2_294.77),
-        (8.03e9, 14, 104.70),
-        (69.88e9, 14, 911.2),
-        (405.9e9, 14, 5_291.7),
-        (1.183e12, 14, 15_425),
-        (70e9, 12, 782),
-    ],
-)
-def test_tables_that_print_gib_as_gb(
-    parameters: float, bytes_per_parameter: float, printed_gib: float
-) -> None:
-    size_gib = checkpoint_gb(parameters, bytes_per_parameter) / GB_PER_GIB
-    assert size_gib == pytest.approx(printed_gib, rel=5e-4)
 
 
 def test_bytes_per_parameter_presets() -> None:

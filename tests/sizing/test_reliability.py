@@ -51,26 +51,6 @@ def test_presets_follow_from_the_raw_observations(preset: str, raw: float) -> No
     assert FAILURES_PER_GPU_DAY[preset].value == pytest.approx(raw, rel=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("stall_s", "mtti", "daly", "exact"),
-    [
-        (50.5, 11_123, 1_026.5, 1_026.5),
-        (300, 11_123, 2_387.2, 2_387.4),
-        (5, 11_123, 330.2, 330.2),
-        (600, 7_200, 2_553.0, 2_553.8),
-        (10, 1_080, 140.4, 140.4),
-    ],
-)
-def test_compute_time_between_checkpoints(
-    stall_s: float, mtti: float, daly: float, exact: float
-) -> None:
-    """Daly's higher-order optimum (doi 10.1016/j.future.2004.11.016) is near the exact one."""
-    ratio = stall_s / (2 * mtti)
-    higher_order_s = math.sqrt(2 * stall_s * mtti) * (1 + math.sqrt(ratio) / 3 + ratio / 9)
-    assert higher_order_s - stall_s == pytest.approx(daly, abs=0.05)
-    assert exact_period_s(stall_s, mtti) - stall_s == pytest.approx(exact, abs=0.05)
-
-
 def lambert_w0(x: float) -> float:
     """Solve w exp(w) = x on the principal branch by bisection."""
     low, high = -1.0, 0.0

@@ -100,6 +100,9 @@ def test_calibration(trace: Path, small: str, tmp_path: Path) -> None:
         (["--problem", "{small}", "--nameplate", "0 GB/s"], "must be more than 0"),
         (["--unit", "GB/s", "--read-as", "bytes"], "the unit is a bandwidth"),
         (["--unit", "GW"], "neither a bandwidth nor a data size"),
+        (["--window", "20 min"], "s are shorter than the window of 1200 s"),
+        (["--window", "0 s"], "must be more than 0"),
+        (["--window", "5 GB"], "--window"),
         (["{trace}"], "cluster 'hall' is in two files"),
     ],
 )
@@ -139,6 +142,11 @@ def test_a_job_that_is_away_for_days_did_not_fail(tmp_path: Path) -> None:
     found = ran("characterize", str(written(tmp_path / "a.csv", pulses(starts, edges))), "--json")
     (job,) = Characterization.model_validate_json(found.out).jobs
     assert job.restarts == 0 and job.mtti_s is None and job.missed == 0
+
+
+def test_seven_samples_are_too_few_for_a_trace(tmp_path: Path) -> None:
+    found = ran("characterize", str(written(tmp_path / "a.csv", np.ones(7))))
+    assert found.code == 2 and "a trace needs 8 at least" in found.err
 
 
 def test_a_trace_without_jobs_ends_with_4(tmp_path: Path) -> None:

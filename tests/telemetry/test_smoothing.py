@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from planner.schema.telemetry import JobFound, Measured
 from planner.telemetry import ClusterTrace
 from planner.telemetry import characterize_cluster as cluster
 from planner.telemetry.traces import Raw, ReadOptions
-from tests.world.commands import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3
 
@@ -85,28 +83,3 @@ def test_samples_that_are_what_they_seem_stay_exact(noise: float) -> None:
     assert job.notes == ()
     assert job.drain_s.value == pytest.approx(110, abs=0.1)
     assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 1
-
-
-@pytest.fixture(scope="module")
-def smoothed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    raw = moving(110, 300, 10, noise=0.1)
-    path = tmp_path_factory.mktemp("smoothed") / "hall.csv"
-    rows = zip(raw.time_s, raw.write, strict=True)
-    lines = ["time,write_gb_per_s", *(f"{time:.0f},{rate:.6f}" for time, rate in rows)]
-    path.write_text("\n".join(lines))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("window", "words"),
-    [
-        ("20 min", "--window: bursts of 300 s are shorter than the window of 1200 s"),
-        ("5", "'5' has no unit"),
-        ("0 s", "must be more than 0"),
-        ("5 GB", "--window"),
-    ],
-)
-def test_wrong_windows(smoothed: Path, window: str, words: str) -> None:
-    found = ran("characterize", str(smoothed), "--window", window)
-    assert (found.code, found.out) == (2, "")
-    assert words in found.err and found.err.count("\n") == 1

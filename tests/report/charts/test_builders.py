@@ -50,14 +50,6 @@ def test_a_frontier_names_its_knee_and_its_best() -> None:
     assert panel.x.log and panel.x.title == "delivered write bandwidth, GB/s"
 
 
-@pytest.mark.parametrize("message", [None, "the time limit was reached"])
-def test_a_frontier_without_points_says_so(message: str | None) -> None:
-    update = {"points": (), "knee": None, "best": None, "message": message}
-    chart = one(storage_frontier().model_copy(update=update))
-    assert not chart.panels
-    assert chart.subtitle == (message or "No plan.")
-
-
 def test_a_tornado_ends_at_its_plans_with_the_inputs_own_words() -> None:
     study = tornado().model_copy(update={"products": {"wekapod_nitro_155": "WEKApod Nitro 155"}})
     (panel,) = one(study).panels
@@ -95,9 +87,3 @@ def test_a_grid_becomes_a_map() -> None:
     assert cells.texts[0][0] == "no plan" and cells.values[0][0] is None
     assert cells.texts[0][3].startswith("★ ")
     assert [text for _, text in panel.x.ticks] == ["1,000", "1,800", "2,600", "3,400"]
-
-
-def test_a_sweep_without_any_plan_says_so() -> None:
-    study, rows = samples.without_a_plan()
-    chart = one(study, rows)
-    assert not chart.panels and chart.subtitle == "No scenario of 3 has a plan (3 no plan)."

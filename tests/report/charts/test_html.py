@@ -128,32 +128,3 @@ def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
     assert PLAN.totals.capex_usd is not None and PLAN.totals.it_power_kw is not None
     assert any(text.startswith(f"{PLAN.totals.capex_usd:,.2f}") for text in texts)
     assert any(text.startswith(f"{PLAN.totals.it_power_kw:,.2f}") for text in texts)
-
-
-def luminance(colour: str) -> float:
-    """Return the relative luminance of a colour (WCAG 2.2)."""
-    full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
-    parts = [int(full[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours (WCAG 2.2)."""
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def test_letters_are_read_by_day_and_by_night() -> None:
-    roots = re.findall(r":root \{([^}]*)\}", whole())
-    day, night = (dict(re.findall(r"--([\w-]+): (#\w+)", root)) for root in roots)
-    assert set(night) == set(day)
-    for colours in (day, night):
-        for name in ("ink", "muted", "link", "main", "second", "third", "bad", "quiet"):
-            assert contrast(colours[name], colours["paper"]) >= 4.5, name
-        for name in ("ink", "muted"):
-            for ground in ("note", "soft", "track"):
-                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-    assert "@media screen and (prefers-color-scheme: dark)" in whole()  # print is by day
-    named = set(re.findall(r"var\(--([\w-]+)\)", whole()))
-    assert named <= set(day)

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.report.exports import harmless
+from planner.report.screen import show
 from planner.report.table_files import checkpoints_csv, checkpoints_parquet, jobs_csv
+from planner.report.views import telemetry
 from planner.schema.telemetry import CHECKPOINT_COLUMNS
 from tests.report.hostile import TEXTS
 from tests.report.telemetry import samples
@@ -81,3 +83,19 @@ def test_jobs_have_their_ranges() -> None:
     assert first["start"] == "2024-03-01T01:00:00.000Z" and first["resolved"] == "true"
     assert small["overlap_low"] == "" and float(small["overlap_high"]) == 0.067
     assert small["mtti_s"] == small["mtti_s_high"] == "" and small["resolved"] == "false"
+
+
+def test_unresolved_drains_are_upper_bounds() -> None:
+    text = show(telemetry.view(samples.three()), full=True)
+    row = next(line for line in text.splitlines() if line.startswith("  small"))
+    assert "< 20 s" in row and "< 6.7 %" in row
+
+
+def test_a_long_series_keeps_its_peaks_in_few_points() -> None:
+    times = np.arange(0.0, 1_000_000.0, 10.0)
+    values = np.zeros(len(times))
+    values[54_321] = 7.0
+    values[100:103] = np.nan
+    x, y = telemetry.outline(times, values, 10.0)
+    assert len(x) == len(y) < 3_100
+    assert 7.0 in y and x.count(None) == 1
