@@ -191,6 +191,7 @@ def tornado() -> Tornado:
     all_at_once = {path: ends.pop(path) for path in tuple(ends) if "*" in path}
     found = planner.tornado(hall(), ends)
     swings = (*found.swings, *planner.tornado(hall(), all_at_once).swings)
+    swings = tuple(sorted(swings, key=lambda swing: -(swing.width or math.inf)))
     return found.model_copy(update={"swings": swings})
 
 

@@ -1,8 +1,8 @@
 """Values that carry their formula: arithmetic on cells gives the number and the Excel text at once.
 
 A ``V`` holds the value of a cell and the text that computes it. The text of a cell is its address
-or its defined name, so formulas stay short. Excel's rules hold for the value, too: a blank cell counts
-as 0, text in arithmetic is an error, and an error passes on until `or_na` catches it.
+or its defined name, so formulas stay short. Excel's rules hold for the value, too: a blank cell
+counts as 0, text in arithmetic is an error, and an error passes on until `or_na` catches it.
 """
 
 from __future__ import annotations
