@@ -340,8 +340,9 @@ class _Prover(NamedTuple):
         """The program of a plan's way and spares, its useful work bounded."""
         case, team = self.case, team_of(self.case, run)
         stage = Stage(Program(case, team), self.solver, self.deadline)
-        if not case.needs_goodput:
-            return stage
+        repair = case.job.repair
+        if not case.needs_goodput and not (repair is not None and repair.shrinks):
+            return stage  # a job that goes on with fewer replicas may keep no work at all
         if stage.program.useful.concave and not self.demands:
             stage.program.measure_work()
             plans = [run, *(p for p in (self.answer.operation,) if p and team_of(case, p) == team)]
