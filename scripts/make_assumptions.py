@@ -191,7 +191,7 @@ def tornado() -> Tornado:
     all_at_once = {path: ends.pop(path) for path in tuple(ends) if "*" in path}
     found = planner.tornado(hall(), ends)
     swings = (*found.swings, *planner.tornado(hall(), all_at_once).swings)
-    swings = tuple(sorted(swings, key=lambda swing: -(swing.width or math.inf)))
+    swings = tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0))))
     return found.model_copy(update={"swings": swings})
 
 
