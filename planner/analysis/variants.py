@@ -82,7 +82,7 @@ class Best(NamedTuple):
 
     @property
     def impossible(self) -> bool:
-        """Whether it is proven that there is no plan."""
+        """True if it is proven that there is no plan."""
         return self.case is None or (self.proof is not None and self.proof.status == "infeasible")
 
     def _natural(self, score: float | None) -> float | None:
@@ -220,7 +220,7 @@ def value_of(case: Case, run: Run) -> float:
 
 
 def figures_of(case: Case, run: Run) -> dict[str, float | None]:
-    """Figures of an operation; None where the problem does not state what one needs."""
+    """Figures of an operation; None where the problem lacks an input of one."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
     pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
     trains = pflops and job.tokens is not None and job.active_parameters is not None

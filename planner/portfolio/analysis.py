@@ -34,7 +34,7 @@ YEAR_S = 365.0 * 86_400.0
 
 
 class Marginal(NamedTuple):
-    """What moving a limit by a step changes."""
+    """Marginal value of a limit: effect of moving it by a step."""
 
     limit: str
     step: float
@@ -302,7 +302,7 @@ def _simulated(
 
 
 def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
-    """Return simulated goodput beside what the plan says."""
+    """Simulated goodput beside the plan's."""
     columns = (
         words("job", (each.run.job for each in found)),
         words("site", (each.run.site for each in found)),
