@@ -241,11 +241,12 @@ def write_in(money: Currency, value: float | str | None, unit: str) -> str:
 
 
 def breach_text(breach: Breach) -> str:
-    """The value of a broken limit, its bound and the excess."""
-    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    """The value of a broken limit, its bound and the excess, power all in kW."""
+    write = plain if breach.unit == "kW" else quantity
+    value = "not known" if breach.value is None else write(breach.value, breach.unit)
     bound, far = ("at most", "much") if breach.sense == "<=" else ("at least", "little")
-    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too {far}"
-    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+    over = "" if breach.over is None else f", {write(breach.over, breach.unit)} too {far}"
+    return f"{breach.label}: {value}, allowed {bound} {write(breach.limit, breach.unit)}{over}"
 
 
 # Lists and names.
