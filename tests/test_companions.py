@@ -7,15 +7,21 @@ network; a box of 5 kW with 2 storage ports of half the speed and one out of ban
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner.case import resolve
+from planner.errors import VerificationError
 from planner.loader import load
-from tests.optimizer.cases import furnish, group, ports, switch
+from planner.schema.plan import Plan
+from planner.verifier import faults, verify
+from tests.optimizer.cases import furnish, ports
 from tests.optimizer.counted import companion_counts
-from tests.world.random_cases import inputs_of
+from tests.test_exactness import faults as enumerated_faults
+from tests.world.random_cases import Case, inputs_of, random_case
 from tests.world.requests import Request, gpu_system, price
 from tests.world.solved import solve
 
@@ -57,13 +63,6 @@ def test_everything_that_comes_with_three_systems() -> None:
     # cables besides to the 2 in-band switches, its own 3, and 6 PDUs of the racks these stand in.
     assert {name: found[name] for name in expected} == expected
     assert found["out_of_band.switches"] == 3
-
-
-@pytest.mark.parametrize(("reserved", "switches"), [(0, 2), (1, 2), (4, 3), (6, 4), (11, 22)])
-def test_management_ports_less_those_reserved(reserved: int, switches: int) -> None:
-    request = furnished()
-    request.more["network"]["out_of_band"]["reserve_ports"] = reserved
-    assert counts(request)["out_of_band.switches"] == switches  # for 22 ports of 12 - reserved
 
 
 def test_a_type_that_no_switch_fits_is_left_out() -> None:
@@ -111,31 +110,6 @@ def test_a_fabric_has_an_end() -> None:
     assert plan.status == "infeasible"
     with pytest.raises(ValueError, match="more than any size holds"):
         counts(request, gpu=32)
-
-
-@pytest.mark.parametrize("types", [1, 2])
-def test_another_type_makes_a_fabric_cheaper_where_it_may_work(types: int) -> None:
-    # Radix 12, 7 down and 5 up, 4 leaves for every system. Five systems take 20 leaves, 20 spines
-    # and 25 cores, six 24, 20 and 10: 11 switches less for one more system, the cheapest there is.
-    request = Request(minimize="cost")
-    request.site["it_power"] = "1 MW"
-    request.items += [gpu_system("cheap", 4, "10 kW"), switch("leaf", "ethernet", group(12, 400))]
-    request.prices |= {"cheap": price("100"), "leaf": price("20000")}
-    for item in (request.items[0], request.items[2]):
-        item["ports"] = {"compute": ports(28, 400, rails=4)}
-    request.job["gpus"] = {"max_types": types}
-    request.more |= {
-        "targets": {"min_gpus": 40},
-        "items": {"gpu": {"max": 8}, "cheap": {"max": 1}},
-        "network": {"compute": {"switches": ["leaf"], "oversubscription": 1.5}},
-    }
-    plan = solve(inputs_of(request.case()))
-    counts = {line.sku: line.quantity for line in plan.lines}
-    assert plan.status == "optimal"
-    if types == 2:
-        assert counts == {"gpu": 5, "cheap": 1, "box": 2, "leaf": 54}
-    else:  # none is bought to stand idle
-        assert counts == {"gpu": 6, "box": 2, "leaf": 54}
 
 
 # Storage and in-band management on one fabric, links to the customer's network, planes.
@@ -194,3 +168,61 @@ def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
 
 
 # What the plan says of them.
+
+
+# Which compute fabric is built is decided with the plan: switches are a set, other lists too.
+
+
+SEVERAL = (5484, 7069, 7621, 8793)
+"""Random problems with several switches; the job of some runs on two types at once."""
+
+
+def solved(case: Case, **compute: object) -> Plan:
+    """Return the plan of a case whose compute fabric is asked for otherwise."""
+    network = case.problem.network
+    assert network.compute is not None
+    changed = network.compute.model_copy(update=compute)
+    problem = case.problem.model_copy(
+        update={"network": network.model_copy(update={"compute": changed})}
+    )
+    return solve(inputs_of(replace(case, problem=problem)), explain=False)
+
+
+def decided(plan: Plan) -> tuple[object, ...]:
+    """Return all that a plan decides and what that comes to."""
+    lines = [(line.sku, line.quantity, line.extended_net_usd) for line in plan.lines]
+    built = [(f.network, f.switch_sku, f.planes, f.oversubscription) for f in plan.fabrics]
+    return plan.status, plan.objective.value, lines, built
+
+
+@pytest.mark.parametrize("seed", SEVERAL)
+def test_the_order_of_switches_changes_no_plan(seed: int) -> None:
+    case = random_case(seed)
+    assert case.problem.network.compute is not None
+    names = case.problem.network.compute.switches
+    assert len(names) > 1
+    plans = [solved(case, switches=each) for each in itertools.permutations(names)]
+    assert all(decided(plan) == decided(plans[0]) for plan in plans)
+
+
+@pytest.mark.parametrize("seed", [*SEVERAL, 10595])
+def test_enumeration_chooses_the_fabric_too(seed: int) -> None:
+    """Of types that stand idle some have other ports, and a fabric of the job's switches."""
+    assert not enumerated_faults(random_case(seed))
+
+
+def test_a_plan_with_a_switch_that_is_not_allowed_is_refused() -> None:
+    case = random_case(SEVERAL[0])
+    inputs = inputs_of(case)
+    plan = solve(inputs, explain=False)
+    compute = next(f for f in plan.fabrics if f.network == "compute")
+    assert case.problem.network.compute is not None
+    others = tuple(n for n in case.problem.network.compute.switches if n != compute.switch_sku)
+    network = case.problem.network
+    left = network.compute.model_copy(update={"switches": others})  # type: ignore[union-attr]
+    problem = case.problem.model_copy(
+        update={"network": network.model_copy(update={"compute": left})}
+    )
+    with pytest.raises(VerificationError, match=r"fabrics\.compute\.fabric_\d\.switch_sku"):
+        verify(inputs_of(replace(case, problem=problem)), plan)
+    assert not [text for text in faults(inputs, plan) if text.startswith("fabrics")]

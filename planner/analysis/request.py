@@ -18,6 +18,7 @@ from planner.report.words import clean
 if TYPE_CHECKING:
     from planner.api import Options
     from planner.inputs import Inputs
+    from planner.optimizer.operate import Run
     from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Plan
@@ -41,6 +42,7 @@ class SweepOptions:
         jobs: number of processes, 0 for the number of cores.
         dask: address of a Dask scheduler whose workers do the work instead.
         ties: state the plan that `solve` takes of equally good ones.
+        known: plans to begin with.
     """
 
     gap: float = DEFAULT_GAP
@@ -48,6 +50,7 @@ class SweepOptions:
     jobs: int = 0
     dask: str | None = None
     ties: bool = False
+    known: tuple[Run, ...] = ()
 
     @property
     def effort(self) -> Effort:

@@ -82,6 +82,7 @@ def optimise(
     gap: float = 2e-6,
     effort: Effort | None = None,
     ties: bool = True,
+    known: Sequence[Run] = (),
 ) -> Certificate:
     """The best plan of a case with its certificate.
 
@@ -90,15 +91,16 @@ def optimise(
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             the optimum is the same, in a fraction of the time.
+        known: plans of similar cases; those feasible here are warm starts.
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
     case = without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
-    answer = Question(case, gap, effort, ties=ties).answer()
+    answer = Question(case, gap, effort, ties=ties).answer(known)
     if case is not whole and answer.status == "unbounded":
-        answer = Question(whole, gap, effort, ties=ties).answer()
+        answer = Question(whole, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
@@ -215,9 +217,9 @@ class Question:
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
 
-    def answer(self) -> Certificate:
+    def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """The plan to take, with its certificate."""
-        (found,) = self.answers(self.columns.limits(self.case)[:, None])
+        (found,) = self.answers(self.columns.limits(self.case)[:, None], self.points(known))
         if found.first.point is None:
             return self._certificate("infeasible" if found.first.ended else "no_solution", found)
         return self._certificate("unbounded" if found.endless else "optimal", found)

@@ -62,6 +62,7 @@ class Sweep:
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
         ties: whether equally good plans are told apart, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not told apart.
     """
 
     case: Case
@@ -70,6 +71,7 @@ class Sweep:
     gap: float
     time_limit_s: float | None = None
     ties: bool = False
+    known: Sequence[Run] = ()
 
     def answers(self) -> list[SweepAnswer]:
         """An answer for each scenario, in order."""
@@ -88,6 +90,8 @@ class Sweep:
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
         self.best = np.full(len(most), -1, dtype=np.int64)
+        for point in self.question.points(self.known):
+            self._take(point, self._value_of(point))
         self._settle()
         return self._answers()
 

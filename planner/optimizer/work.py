@@ -165,7 +165,7 @@ class Work:
     Attributes:
         teams: places in `Case.ways` of each team.
         rows_of: places in `Case.systems` of each team.
-        ways_of, rows_padded: the same as arrays, a column for each team, -1 for none.
+        ways_of: the teams as an array, a column for each, -1 for none.
         several: where a team is of several types.
     """
 
@@ -203,7 +203,7 @@ class Work:
         places = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.rows_of = [[places[way] for way in team] for team in self.teams]
         self.several = np.array([len(team) > 1 for team in self.teams], dtype=bool)
-        self.ways_of, self.rows_padded = _padded(self.teams), _padded(self.rows_of)
+        self.ways_of = _padded(self.teams)
         if self.several.any():
             self._join_types()
 

@@ -95,7 +95,7 @@ def _marginal(
     return Marginal(name, step, first.unit, change, text)
 
 
-def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
+def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
     """The screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]

@@ -340,7 +340,7 @@ def instance_of(
     for name in portfolio.sites:
         problem = _problem(portfolio, name, NOBODY, owned[name])
         view = _view(document, name, None)
-        base = _joined(problem, view, base, name, None, settings)
+        base = _joined(problem, view, name, None, settings)
         places.append(_place(portfolio, document, name, base, owned[name]))
     assert base is not None
     _check_names(portfolio, document, base)
@@ -435,7 +435,6 @@ OF_NOBODY = frozenset({"jobs", "objective", "targets"})
 def _joined(
     problem: Problem,
     view: Document,
-    base: Inputs | None,
     site: str,
     job: int | None,
     settings: tuple[str, ...],
@@ -563,7 +562,7 @@ def _training(
     owned = {sku: Quantity(installed=n) for sku, n in place.owned.items()}
     problem = problem.model_copy(update={"items": {**problem.items, **owned}})
     view = _view(document, place.name, number)
-    inputs = _joined(problem, view, None, place.name, number, ())
+    inputs = _joined(problem, view, place.name, number, ())
     case = resolve(inputs)
     steady = tuple(_steady(each) for each in case.storage if not each.segments)
     case = replace(case, storage=steady)

@@ -23,7 +23,6 @@ from planner.portfolio.schema import (
     Order,
     PortfolioPlan,
     Standing,
-    TrainingJob,
     Use,
 )
 from planner.portfolio.search import Answer
@@ -401,7 +400,7 @@ class _Assembly:
                 else job.tokens.by or self.instance.portfolio.last_of(job)
             )
             until = [run.tokens for run in mine if by is None or run.period <= by]
-            starved, note = self._starved(number, job, mine)
+            starved, note = self._starved(number, mine)
             yield JobResult(
                 job=job.name,
                 kind="training",
@@ -416,7 +415,7 @@ class _Assembly:
                 note=note,
             )
 
-    def _starved(self, number: int, job: TrainingJob, mine: list[JobRun]) -> tuple[bool, str]:
+    def _starved(self, number: int, mine: list[JobRun]) -> tuple[bool, str]:
         """True if a job gets only its minimum to run, and the remedy."""
         if not mine:
             return True, "not placed: optional, and others use what there is better"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -13,7 +12,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from planner import api, cli
+from planner import api
 from planner.analysis.alternatives import alternatives
 from planner.inputs import Inputs, changed, value_at
 from planner.loader import load
@@ -27,6 +26,7 @@ from tests.oracle.enumerate import _Found, _Search, _worn, best
 from tests.oracle.money import Market, within
 from tests.oracle.plant import Plant
 from tests.test_exactness import inputs_of
+from tests.world.commands import ran
 from tests.world.random_cases import random_case
 from tests.world.solved import solve
 
@@ -178,36 +178,20 @@ def test_the_first_is_the_best() -> None:
     assert (first.plan.lines, first.plan.objective.value) == (again.lines, again.objective.value)
 
 
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
-) -> tuple[int, str, str]:
-    monkeypatch.setenv("PLANNER_DEBUG", "1")
-    monkeypatch.setattr(sys, "argv", ["planner", "compare", *arguments])
-    code = cli._run(cli.app)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    code, out, err = run(monkeypatch, capsys, "--near", "1 %", str(ENTERPRISE), "-o", str(tmp_path))
-    assert code == 0
+def test_command(tmp_path: Path) -> None:
+    ended = ran("compare", "--near", "1 %", str(ENTERPRISE), "-o", str(tmp_path))
+    assert ended.code == 0
     # Commands stay on one line, so that they can be copied.
-    lines = [line for line in out.splitlines() if "planner solve" not in line]
+    lines = [line for line in ended.out.splitlines() if "planner solve" not in line]
     assert max(len(line) for line in lines) <= 100
     book = tmp_path / "enterprise_1MW.alternatives.xlsx"
-    assert str(book) in err
+    assert str(book) in ended.err
     cells = [c for sheet in openpyxl.load_workbook(book) for row in sheet.iter_rows() for c in row]
     texts = " ".join(str(cell.value) for cell in cells)
     assert all(way.label in texts for each in of_enterprise().alternatives for way in each.ways)
 
 
 @pytest.mark.parametrize("within", ["0", "100 %", "2 kW", "lots"])
-def test_a_tolerance_that_is_none_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], within: str
-) -> None:
-    code, out, err = run(monkeypatch, capsys, str(ENTERPRISE), "--near", within)
-    assert code == 2
-    assert out == ""
-    assert "--near" in err
+def test_a_tolerance_that_is_none_is_refused(within: str) -> None:
+    ended = ran("compare", str(ENTERPRISE), "--near", within)
+    assert (ended.code, ended.out) == (2, "") and "--near" in ended.err

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from planner import cli
+from planner import api
+from planner.analysis.alternatives import row_questions, rules_table
 from planner.analysis.compare import compare, read_sides
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.report import plan_json
 from planner.report.screen import show
 from planner.report.views.comparison import view
-from planner.schema.analysis import Comparison, FigureRow, LineRow
+from planner.schema.analysis import Comparison, FigureRow, LineRow, Measure, RuleRow, RulesTable
+from planner.schema.plan import Plan
 from planner.workbook.audit import audit
 from tests.workbook.conftest import Made, shipped
 from tests.workbook.excel import saved_with
+from tests.world.commands import Ran, ran
 from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
@@ -121,27 +124,10 @@ def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: P
     assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
 
 
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Ran]:
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ran]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PLANNER_DEBUG", "1")
-
-    def runner(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["planner", "compare", *map(str, arguments)])
-        code = cli._run(cli.app)
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return runner
+    return lambda *arguments: ran("compare", *map(str, arguments))
 
 
 def test_the_command_prints_and_writes_nothing_unasked(
@@ -196,3 +182,66 @@ def test_what_cannot_be_compared_is_one_line(
     assert message in ran.err
     assert ran.err.count("\n") == 1
     assert ran.out == ""
+
+
+# Storage by other rules: rows are plans of their own, reasons where there is none.
+
+
+COST = Measure(name="cost", label="capex", unit="USD", sense="minimize")
+
+
+@dataclass(frozen=True)
+class MadeTable:
+    """A table with the plan it stands on."""
+
+    path: Path
+    settings: tuple[str, ...]
+    base: Plan
+    table: RulesTable
+
+    def row(self, name: str) -> RuleRow:
+        return next(row for row in self.table.rows if row.name == name)
+
+
+@lru_cache
+def made(problem: str, *settings: str) -> MadeTable:
+    path = PROBLEMS / f"{problem}.yaml"
+    inputs = load(path, settings=settings)
+    base = api.solve_with(inputs, api.Options())
+    return MadeTable(path, settings, base, rules_table(inputs, base, api.Options()))
+
+
+def test_a_minimising_problem_is_measured_by_its_cost() -> None:
+    found = made("enterprise_1MW")
+    assert found.table.measure == COST
+    high, demand = found.row("high"), found.table.rows[0]
+    assert high.plan is not None and demand.plan is not None
+    assert demand.measured == found.base.objective.value
+    assert high.measured is not None and demand.measured is not None
+    assert high.difference == pytest.approx(high.measured / demand.measured - 1)
+    assert high.difference > 0
+
+
+def test_rows_are_law_rules_and_the_other_mode() -> None:
+    groups = [each.group for each in made("enterprise_1MW").table.rows]
+    assert groups == sorted(groups, key=["demand", "rule", "mode"].index)
+    names = {each.name for each in made("enterprise_1MW").table.rows}
+    assert {"demand", "light", "medium", "high", "good", "better", "best", "sync"} <= names
+
+
+def test_a_problems_own_rule_is_marked() -> None:
+    found = made("enterprise_1MW", "storage.rule=medium")
+    assert [each.name for each in found.table.rows if each.own] == ["medium"]
+    assert found.table.rows[0].settings == ("storage.rule=demand",)
+    assert found.row("sync").settings == ("storage.rule=demand", "jobs.0.checkpoint.mode=sync")
+    assert found.table.overrides == ("storage.rule=medium",)
+    medium = found.row("medium").plan
+    assert medium is not None
+    assert medium.objective.value == found.base.objective.value
+
+
+def test_a_rule_of_ones_own_is_a_row() -> None:
+    rule = "storage.rule={name: house, read: 0.2 GB/s, write: 0.1 GB/s}"
+    inputs = load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
+    own = list(row_questions(inputs))[1]
+    assert (own.name, own.changes) == ("house", ())

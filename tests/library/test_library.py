@@ -11,7 +11,10 @@ from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+import yaml
 
 import planner
 from planner import results as shown
@@ -21,6 +24,7 @@ from planner.loader.overrides import checked
 from tests.test_cli import HEAVY
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM
+from tests.world.scripts import script
 from tests.world.solved import solve
 from tests.world.traces import write_trace
 
@@ -244,3 +248,85 @@ def test_importing_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(ast.literal_eval(done.stdout))
     assert not loaded & HEAVY
+
+
+# The page of assumptions: complete, and what the planner says now.
+
+
+made = script("make_assumptions")
+PAGE = made.PAGE.read_text("utf-8")
+
+
+def test_every_assumption_of_the_plan_stands_on_the_page() -> None:
+    models = {line.sku: line.model for line in made.plan().lines}
+    for each in made.plan().assumptions:
+        sku = each.name.partition(".")[0]
+        if sku not in models:
+            named = {*made.INPUTS, *made.IN_MONEY, *made.AT_REST}
+            hint = f"say what moves it in {Path(made.__file__).name}"
+            assert each.name in named, f"{each.name}: {hint}"
+            continue
+        assert f"| {models[sku]} |" in PAGE
+        if each.confidence == "low":
+            assert f"{each.label.partition(': ')[2]} {each.value:g} {each.unit}" in PAGE
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_page_is_what_the_planner_says() -> None:
+    assert made.page() == PAGE, "run python scripts/make_assumptions.py"
+
+
+# `import planner` with lists, dicts and pandas frames in place of files.
+
+
+Call = Callable[[Any], Any]
+
+
+def bursts() -> pd.DataFrame:
+    """Return a trace with a checkpoint of 600 GB every 10 min."""
+    times = pd.date_range("2026-01-01", periods=2000, freq="10s")
+    write = np.where(np.arange(2000) % 60 < 6, 10.0, 0.0)
+    return pd.DataFrame({"time": times, "write_gb_per_s": write})
+
+
+def test_a_dict_is_a_problem_as_its_file(here: Path) -> None:
+    data = yaml.safe_load(PROBLEM)
+    of_file = planner.solve("small.yaml", settings={"site.facility_power": "1.5 MW"})
+    plan = planner.solve(data, settings={"site.facility_power": "1.5 MW"})
+    assert plan.lines == of_file.lines
+    assert planner.load(data, scenario="half_power").problem.site.facility_power_kw == 1000.0
+    assert planner.size(data | {"site": {"it_power": "1 MW", "pue": np.float64(1.25)}})
+    assert planner.sweep(data, {"site.facility_power": ["1 MW", "2 MW"]}, workers=1).table
+
+
+WRONG: dict[str, tuple[Call, str]] = {
+    "list of one problem": (lambda _: planner.solve(["small.yaml"]), "found list"),
+    "frame as problem": (lambda frame: planner.explain(frame), "found DataFrame"),
+    "frame among bids": (lambda frame: planner.bid("small.yaml", frame), "found DataFrame"),
+    "frame as trace": (lambda frame: planner.characterize(frame), "found DataFrame"),
+    "missing bids": (lambda _: planner.bid("small.yaml", "offer.csv"), "offer.csv"),
+    "nothing": (lambda _: planner.solve(None), "found NoneType"),
+    "number": (lambda _: planner.size(3), "found int 3"),
+    "no trace": (lambda _: planner.characterize(), "nothing is given"),
+    "incomplete dict": (lambda _: planner.solve({"name": "x"}), "'site' is missing"),
+    "dict of objects": (lambda frame: planner.load({"name": frame}), "the problem cannot be read"),
+    "dict as plan": (lambda _: planner.write_workbook({"x": 1}, "x.xlsx"), "unknown key 'x'"),
+    "settings": (lambda _: planner.load("small.yaml", settings=[{"a": 1}]), "found dict"),
+    "number as settings": (lambda _: planner.load("small.yaml", settings=5), "found int 5"),
+    "solver": (lambda _: planner.solve("small.yaml", solver="gurobi"), "one of highs, cbc"),
+    "gpus": (lambda _: planner.size("small.yaml", gpus="64"), "whole number of GPUs"),
+    "list of scenarios": (
+        lambda _: planner.sweep("small.yaml", scenarios=["a.csv"]), "expected the path of a file"
+    ),
+    "example": (lambda _: planner.example(["10MW"]), "no example named"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_anything_else_is_an_input_error(name: str, here: Path) -> None:
+    call, words = WRONG[name]
+    with pytest.raises(planner.InputError) as caught:
+        call(bursts())
+    said = str(caught.value)
+    assert words in said
+    assert "/tmp" not in said and "planner-" not in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs, applied
 from planner.loader import documents, load, overrides, yaml12
-from planner.loader.axes import MOST, Variable, values
-from planner.loader.overrides import checked, number_of
-from planner.schema.catalog import Figure
+from planner.loader.axes import MOST, Axis, of_table, read_table, values
+from planner.loader.overrides import checked
 from planner.schema.problem import Problem
 from tests.world.files import BOOK, CATALOG, FILES, changed
 
@@ -210,42 +207,6 @@ def test_a_value_of_a_range_is_that_of_its_text(
     assert problem_of(Path(small), *again) == wanted
 
 
-def numeric_places(value: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of every number that a problem, an item or a price states."""
-    if isinstance(value, Figure):
-        yield path
-    elif isinstance(value, BaseModel):
-        for name, field in type(value).model_fields.items():
-            yield from numeric_places(getattr(value, name), f"{path}.{field.alias or name}")
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from numeric_places(part, f"{path}.{key}")
-    elif isinstance(value, tuple):
-        for index, part in enumerate(value):
-            yield from numeric_places(part, f"{path}.{index}")
-    elif number_of(value) is not None:
-        yield path
-
-
-@pytest.mark.parametrize("name", ["10MW", "full_bill", "enterprise_1MW"])
-def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
-    inputs = inputs_of(name)
-    for path in (path[1:] for path in numeric_places(inputs.problem)):
-        for text in ("x1", "x2", "x0.5"):
-            variable = Variable(inputs, path)
-            reading = variable.read(text) if variable.first.slot.numeric else None
-            if reading is None or reading.faults:
-                continue
-            new = applied(inputs, reading.changes).problem
-            setting = reading.changes[0].setting
-            try:
-                assert problem_of(SHIPPED[name], setting) == new, setting
-            except InputError as error:
-                assert {finding.code for finding in error.findings} == {"value"}, setting
-                with pytest.raises(InputError):
-                    checked(inputs, reading.changes)
-
-
 # Catalogs and prices.
 
 
@@ -332,3 +293,110 @@ def test_contradicting_values_are_refused_as_by_set(small: str, settings_: tuple
     assert new.problem == wanted.problem
     assert new.overrides == wanted.overrides == settings_
     assert new.warnings == wanted.warnings
+
+
+# Scenarios as rows: CSV files, whole and with faults, and numbers that were drawn.
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rows_of(inputs: Inputs, text: str | bytes) -> Axis:
+    path = Path("table.csv")
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return of_table(inputs, read_table(path))
+
+
+def error_of_vary(inputs: Inputs, text: str | bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        rows_of(inputs, text)
+    return str(caught.value)
+
+
+def test_each_row_is_a_scenario_and_empty_cells_are_as_they_stand(inputs: Inputs) -> None:
+    rows = rows_of(
+        inputs,
+        "name,site.facility_power,storage.rule,items.gpu_box.max\n"
+        "base,,,\n"
+        "half, 1 MW ,,x0.5\n"
+        "\n"
+        'mapped,null,"{read: 1 GB/s, write: 2 GB/s}",10\n'
+        ",3 MW,light,null\n",
+    )
+    points = list(rows.points)
+    assert [point.name for point in points] == ["base", "half", "mapped", ""]
+    assert [point.refused for point in points] == ["", "", "", ""]
+    assert [column.path for column in rows.inputs] == [
+        POWER, "storage.rule", "items.gpu_box.max",
+    ]  # fmt: skip
+    assert [point.cells for point in points] == [
+        (2000.0, "demand", 64),
+        (1000.0, "demand", 32),
+        (None, "{read: 1 GB/s, write: 2 GB/s}", 10),
+        (3000.0, "light", None),
+    ]
+    assert points[0].changes == ()
+    assert [change.setting for change in points[1].changes] == [
+        "site.facility_power=1 MW", "items.gpu_box.max=32",
+    ]  # fmt: skip
+    assert [change.value for change in points[3].changes] == [3000.0, "light", None]
+
+
+def test_a_bad_cell_spoils_its_row_alone(inputs: Inputs) -> None:
+    rows = rows_of(
+        inputs,
+        "site.facility_power,storage.rule\n"
+        "1 MW,light\n"
+        "1 GB,lite\n"
+        "2 MW\n"
+        "2 MW,light,5\n"
+        "3 MW,{a: 1\n"
+        "-20 %,\n"
+        '"4 MW",\n',
+    )
+    points = list(rows.points)
+    said = [point.refused for point in points]
+    assert [bool(one) for one in said] == [False, True, True, True, True, True, False]
+    assert said[1].startswith("table.csv:3: site.facility_power: 'GB' in '1 GB' is not a unit")
+    assert "; table.csv:3: storage.rule: 'lite' is not known here; did you mean" in said[1]
+    assert said[2] == (
+        "table.csv:4: expected 2 values, found 1; give each path a value, "
+        "or leave its place empty between commas [scenario]"
+    )
+    assert said[3].startswith("table.csv:5: expected 2 values, found 3")
+    assert said[4].startswith("table.csv:6: storage.rule: not readable as YAML")
+    assert said[5].startswith("table.csv:7: site.facility_power: '-20 %' is no value; write x0.8")
+    assert all(not point.changes for point in points if point.refused)
+    assert points[1].cells == (None, "lite")
+    assert points[2].cells == (None, None)
+    assert points[6].cells == (4000.0, "demand")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "table.csv: the table has no paths; begin with a line of paths, such as"),
+        ("\n \n", "table.csv: the table has no paths"),
+        ("name\na\n", "table.csv: the table has no paths"),
+        ("storage.rule\n", "table.csv: the table has no scenarios"),
+        ("storage.rul\nlight\n", "table.csv:1: 'storage' has no 'rul'; did you mean 'rule'?"),
+        ("storage.rule,\nlight,\n", "table.csv:1: '' is not a path"),
+        ("storage.rule;site.pue\nlight;1.1\n", "separate columns with commas"),
+        ("storage.rule\nlite\nhig\n", "table.csv:2: storage.rule: 'lite' is not known here"),
+        ('storage.rule\n"light\n', "table.csv:2: not readable as CSV: unexpected end of data"),
+        ('storage.rule\n"light"x\n', "table.csv:2: not readable as CSV"),
+        (b"storage.rule\n\xff\xfe\n", "table.csv: not a text file; a table of scenarios is CSV"),
+    ],
+)
+def test_a_bad_table_is_an_error_for_all(inputs: Inputs, text: str | bytes, message: str) -> None:
+    assert message in error_of_vary(inputs, text)
+
+
+def test_files_that_cannot_be_read(inputs: Inputs) -> None:
+    with pytest.raises(InputError, match=r"gone\.csv: no such table of scenarios"):
+        read_table(Path("gone.csv"))
+    Path("folder").mkdir()
+    with pytest.raises(InputError, match="is a folder, not a file"):
+        read_table(Path("folder"))

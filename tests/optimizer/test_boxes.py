@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,13 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.errors import InputError
+from planner.loader import load
 from planner.optimizer.objective import TIES, Columns
 from planner.optimizer.optimise import Question, for_work, optimise
 from planner.optimizer.search import Effort, Point, as_team
 from planner.optimizer.space import Boxes, Space
 from planner.optimizer.work import modes_of
+from planner.shipped import problem_files
 from tests.test_all_levers import together
 from tests.world.random_cases import Case as Drawn
 from tests.world.random_cases import inputs_of, random_case
@@ -176,3 +180,29 @@ def test_ten_million_systems_may_be_bought() -> None:
     plan = solve(inputs_of(request.case()), explain=False)
     assert plan.status == "optimal"
     assert plan.jobs[0].gpus_used == 16
+
+
+# Bounds are tight enough: searches that took 25,000 to 250,000 boxes, counted.
+
+
+def test_a_rule_limits_the_gpus_in_use_before_storage_is_counted_out() -> None:
+    """Owned GPU systems cost nothing, and so their number alone tells nothing of storage."""
+    rule = ("storage.rule=light", "storage.max_families=2", "budget.capex=4.36 MUSD")
+    case = resolve(load(Path(problem_files()["gpt3_octet"]), settings=rule))
+    case = case.under(case.limits.with_values(facility_power_kw=None, racks=None))
+    case = replace(case, objective="power", job=replace(case.job, max_types=4)).billed_as(case)
+    answer = optimise(case, ties=False)
+    assert answer.status == "infeasible"
+    assert answer.iterations < 1_000
+
+
+def test_least_write_bandwidth_counts_switches_and_systems() -> None:
+    case = resolve(load(Path(problem_files()["10MW"])))
+    best = optimise(case, ties=False)
+    assert best.operation is not None
+    work = 0.999 * best.operation.useful_pflops(case.job.mfu or 0.0)
+    limits = case.limits.with_values(min_useful_pflops=work)
+    least = replace(case.under(limits), objective="least_write").billed_as(case)
+    answer = optimise(least, gap=1e-3, ties=False)
+    assert answer.status == "optimal"
+    assert answer.iterations < 10_000

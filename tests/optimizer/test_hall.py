@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
-from planner.case import resolve
+from planner.case import Case, resolve, with_companions
+from planner.inputs import Inputs
+from planner.optimizer.optimise import optimise
+from planner.optimizer.stores import bought_write_gb_per_s
 from planner.schema.plan import Plan
 from tests.optimizer.cases import companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request
+from tests.world.requests import Request, price, store
 from tests.world.solved import solve
 
 
@@ -94,3 +100,64 @@ def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxe
         pytest.approx(100 / left), f"restore time, {tolerate} down",
     )  # fmt: skip
     assert limit.binding  # a box less would miss it, though not with all of them up
+
+
+# The write bandwidth of the storage bought, held from below, from above, and at its ends.
+
+
+GAP = 1e-6
+
+
+def hall() -> Inputs:
+    """Return 10 systems' worth of power: 1 kW and 0.1 GB/s a box, or up to 4 drawers by table."""
+    request = Request(maximize="goodput")
+    request.items[1] = store("box", "fs", "1 kW", "0.1 GB/s")
+    drawer = store("drawer", "fs", "1.5 kW")
+    rows = [
+        {"units": 2, "read": "4 GB/s", "write": "0.3 GB/s"},
+        {"units": 4, "read": "8 GB/s", "write": "0.5 GB/s"},
+    ]
+    drawer["sizes"] = {"source": "made_up", "confidence": "low", "rows": rows}
+    request.items.append(drawer)
+    request.prices["drawer"] = price("30000")
+    request.storage["delivered_fraction"]["write"] = 0.8
+    request.site["it_power"] = "100 kW"
+    request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}
+    return inputs_of(request.case())
+
+
+def held(case: Case, inputs: Inputs, **limits: float) -> Case:
+    return with_companions(inputs, replace(case, limits=case.limits.with_values(**limits)))
+
+
+def bought(case: Case) -> tuple[float, float]:
+    """Return the bandwidth of the best plan's storage, and its useful work."""
+    answer = optimise(case, gap=GAP, ties=False)
+    assert answer.operation is not None
+    assert answer.value is not None
+    write = bought_write_gb_per_s(case, answer.operation.units)
+    return write, math.exp(answer.value) if case.maximise else answer.value
+
+
+def test_bandwidth_bought_counts_tables_and_the_delivered_share() -> None:
+    case = resolve(hall())
+    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 5, "drawer": 3}) == pytest.approx(
+        0.8 * (5 * 0.1 + 0.4)
+    )
+    assert bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
+
+
+def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
+    inputs = hall()
+    case = resolve(inputs)
+    free, work = bought(case)
+    for share in (0.25, 0.5):
+        write, less = bought(held(case, inputs, most_write_gb_per_s=free * share))
+        assert write <= free * share * (1 + 1e-9)
+        assert less < work
+    for times in (1.5, 3.0):
+        write, less = bought(held(case, inputs, least_write_gb_per_s=free * times))
+        assert write >= free * times * (1 - 1e-9)
+        assert less < work
+    same, best = bought(held(case, inputs, least_write_gb_per_s=free, most_write_gb_per_s=free))
+    assert (same, best) == (pytest.approx(free), pytest.approx(work, rel=1e-5))

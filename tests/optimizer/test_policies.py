@@ -10,7 +10,6 @@ import pytest
 
 from planner.case import resolve
 from planner.errors import InputError
-from planner.optimizer.stores import largest_share
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
@@ -67,70 +66,7 @@ def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
         resolve(inputs_of(request.case()))
 
 
-@pytest.mark.parametrize(
-    ("category", "share", "expected"),
-    [
-        ("gpu_system", "50 %", {"gpu": 1, "other": 1, "box": 2}),
-        ("gpu_system", "100 %", {"gpu": 2, "box": 2}),
-        ("storage", "50 %", {"gpu": 2, "box": 1, "vault": 1}),
-    ],
-)
-def test_no_vendor_has_more_than_its_share(
-    category: str, share: str, expected: dict[str, int]
-) -> None:
-    request = rivals(minimize="cost")
-    split = {"category": category, "max_share": share}
-    request.more |= {"targets": {"min_gpus": 16}, "policy": {"split": [split]}}
-    request.job["gpus"] = {"max_types": 2}
-    request.storage["max_families"] = 2
-    request.site["it_power"] = "100 kW"
-    plan = plan_of(request)
-    assert bill(plan) == expected
-    (limit,) = (limit for limit in plan.limits if limit.name == "split.0")
-    units = {"gpu": 0, "other": 0, "box": 0, "vault": 0} | expected
-    case = resolve(inputs_of(request.case()))
-    assert limit.value == pytest.approx(largest_share(case.policy.splits[0], units))
-    assert limit.value <= limit.limit == float(share.split()[0]) / 100
-
-
 # Preferred vendors.
-
-
-@pytest.mark.parametrize(
-    ("vendors", "within", "expected"),
-    [
-        (["Gamma"], "0 %", {"gpu": 2, "box": 2}),
-        (["Gamma"], "4.5 %", {"gpu": 2, "box": 2}),  # two vaults cost 10,000 of 220,000 more
-        (["Gamma"], "4.6 %", {"gpu": 2, "vault": 2}),
-        (["Gamma"], "13.6 %", {"gpu": 2, "vault": 2}),
-        (["Gamma"], "13.7 %", {"other": 2, "vault": 2}),  # and two systems 20,000
-        (["Gamma", "Alpha"], "13.7 %", {"gpu": 2, "vault": 2}),
-        (["Gamma", "Beta"], "13.7 %", {"other": 2, "box": 2}),
-        (["Alpha", "Beta"], "13.7 %", {"gpu": 2, "box": 2}),
-    ],
-)
-def test_preferred_vendors_within_a_share_of_the_cost(
-    vendors: list[str], within: str, expected: dict[str, int]
-) -> None:
-    plan = cheapest({"prefer": {"vendors": vendors, "within": within}})
-    assert plan.status == "optimal"
-    assert bill(plan) == expected
-    assert plan.objective.gap is not None
-    assert plan.objective.gap <= float(within.split()[0]) / 100 + plan.objective.gap_asked
-
-
-def test_among_the_preferred_the_best_is_taken() -> None:
-    """What ``within`` gives away goes to the vendors, not to a worse plan of the same vendors."""
-    request = rivals(maximize="useful_gpus")
-    request.site["it_power"] = "90 kW"
-    request.more["policy"] = {"prefer": {"vendors": ["Gamma"], "within": "40 %"}}
-    preferred = plan_of(request)
-    assert {line.vendor for line in preferred.lines} == {"Gamma"}
-    del request.more["policy"]
-    request.more["consider"] = {"vendors": ["Gamma"]}
-    alone = plan_of(request)
-    assert bill(preferred) == bill(alone)
-    assert preferred.objective.value == pytest.approx(alone.objective.value, rel=1e-5)
 
 
 # Money per useful work.

@@ -12,16 +12,22 @@ from typing import Any
 import pytest
 
 from planner.commands.check import json_schema
+from planner.loader import load
 from planner.report.edition import Audience
 from planner.report.exports import COLUMNS, bill, bill_csv, bill_json, columns_of, harmless
+from planner.results import frame
 from planner.schema.bill import Bill
 from planner.schema.plan import Plan
+from planner.verifier import recheck
 from tests.report.leaks import opened
 from tests.workbook.conftest import written
+from tests.world.files import BOOK, CATALOG, PROBLEM
+from tests.world.files import changed as edited
 from tests.world.shown import CASES, plan
+from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
+from tests.world.tampering import put
 
-ROOT = Path(__file__).resolve().parents[2]
 COLUMNS_THAT_STAY = """
 line section site period parent_line sku manufacturer part_number model description unit quantity
 spares installed pack purchased currency unit_list discount unit_net extended_list extended_net
@@ -76,9 +82,7 @@ def test_customer_bill_has_the_prices_allowed_and_no_sources() -> None:
 
 
 def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
-    text = (ROOT / "schemas" / "bill.json").read_text("utf-8")
-    assert text == json_schema("bill"), "planner schema bill > schemas/bill.json"
-    schema = json.loads(text)
+    schema = json.loads(json_schema("bill"))
     known = schema["$defs"]["BillLine"]
     assert list(known["properties"]) == NAMES
     assert [name for name in NAMES if name not in known["required"]] == MONEY
@@ -198,3 +202,131 @@ def test_a_total_without_one_of_its_figures_is_not_known() -> None:
     sums = json.loads(bill_json(bill(changed)))["totals"]
     assert sums["sections"]["Compute"]["extended_net"] is None
     assert sums["grand"]["extended_net"] is None
+
+
+# The bill as files: the same bytes again, CSV by the book, texts that no program runs.
+
+
+def rows_bill(document: Plan) -> list[dict[str, str]]:
+    text = bill_csv(bill(document)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
+    content = bill_csv(bill(plan(CASES["async"])))
+    assert content.startswith(b"\xef\xbb\xbfline,section,")
+    assert content.endswith(b"\r\n")
+    records = content.removeprefix(b"\xef\xbb\xbf").decode().removesuffix("\r\n").split("\r\n")
+    assert len(records) == 1 + len(plan(CASES["async"]).lines)
+    assert "\n" not in "".join(records) and "\r" not in "".join(records)
+
+
+@pytest.mark.parametrize(
+    "number", ["0012", "1E5", "2026-11", "00965-0010", "1.10", "12345678901234"]
+)
+def test_part_numbers_are_quoted_text(number: str) -> None:
+    whole = put(plan(CASES["minimal"]), ("lines", 0, "part_number"), number)
+    content = bill_csv(bill(whole)).decode("utf-8-sig")
+    assert f',"{number}",' in content
+    assert rows_bill(whole)[0]["part_number"] == number
+
+
+# Formulas.
+
+SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\u2212")
+BEFORE = ("", " ", "\t", "\r", "\n", "\r\n", "\u00a0", "\u3000", "\u200b", "\ufeff", "'", '"')
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("before", BEFORE, ids=[repr(text) for text in BEFORE])
+def test_a_cell_never_begins_like_a_formula(before: str, sign: str) -> None:
+    shown = harmless(f"{before}{sign}1+1")
+    assert shown.startswith("'")
+    after = harmless(f"pack of 4;{before}{sign}1+1")  # where semicolons separate
+    assert re.search(rf";[^;]*'{re.escape(sign)}", after)
+
+
+def test_numbers_stay_numbers() -> None:
+    whole = plan(CASES["minimal"])
+    odd = whole.lines[0].model_copy(update={"weight_kg": -5.5, "racks": -1})
+    (row, *_) = rows_bill(whole.model_copy(update={"lines": (odd, *whole.lines[1:])}))
+    assert (row["weight_kg"], row["racks"]) == ("-5.5", "-1")
+
+
+# Terms of sale in the bill: life cycle, minimum order, how long prices hold.
+
+
+def written_bill(tmp_path: Path) -> Path:
+    head = "  - id: gpu_box\n"
+    problem = PROBLEM + "consider: {lifecycle: [available, end_of_sale]}\n"
+    (tmp_path / "problem.yaml").write_text(problem, "utf-8")
+    sold = head + "    lifecycle: end_of_sale\n"
+    (tmp_path / "own.yaml").write_text(edited(CATALOG, head, sold), "utf-8")
+    price = edited(
+        BOOK, "  quick_store:", '    valid_until: "2026-06-30"\n    min_order: 2\n  quick_store:'
+    )
+    (tmp_path / "book.yaml").write_text(price, "utf-8")
+    return tmp_path / "problem.yaml"
+
+
+def test_the_bill_tells_what_catalog_and_price_book_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782777600")  # 2026-06-30
+    inputs = load(written_bill(tmp_path))
+    plan = solve(inputs)
+    row = next(row for row in bill(plan).lines if row.sku == "gpu_box")
+    assert (row.lifecycle, row.min_order) == ("end_of_sale", 2)
+    assert (row.price_valid_until, row.price_book, row.category) == (
+        "2026-06-30", "Own prices", "gpu_system",
+    )  # fmt: skip
+    assert row.unit_list_low is not None
+    assert not [text for text in plan.warnings if "expired quotes" in text]
+    other = next(row for row in bill(plan).lines if row.sku != "gpu_box")
+    assert (other.lifecycle, other.min_order) == ("available", None)
+    outside = next(row for row in bill(plan, "customer").lines if row.sku == "gpu_box")
+    assert (outside.price_valid_until, outside.price_book) == (None, None)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1782864000")  # the day after
+    late = solve(inputs)
+    assert "expired quotes: Box 8 (until 2026-06-30)" in late.warnings
+
+
+@pytest.mark.parametrize("change", [{"lifecycle": None}, {"min_order": None}])
+def test_other_words_than_the_catalogs_are_caught(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    inputs = load(written_bill(tmp_path))
+    plan = solve(inputs)
+    lines = tuple(
+        line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
+    )
+    found = recheck(inputs, plan.model_copy(update={"lines": lines})).disagreements
+    assert any(f"lines.gpu_box.{next(iter(change))}" in text for text in found), found
+
+
+# test_frame
+
+
+def test_frames_carry_the_bill_and_foot_with_the_totals() -> None:
+    solved = solved_once("10MW")
+    assert solved.totals is not None
+    bill = frame(solved)
+    assert list(bill["sku"]) == [line.sku for line in solved.lines]
+    assert bill["extended_net_usd"].sum() == pytest.approx(solved.totals.capex_usd)
+    assert bill["it_power_kw"].sum() == pytest.approx(solved.totals.it_power_kw)
+    assert list(bill["price.confidence"].dropna()) == [
+        line.price.confidence for line in solved.lines if line.price is not None
+    ]
+    limits = frame(solved, "limits").set_index("name")
+    assert limits.loc["facility_power", "limit"] == 10_000.0
+    assert {"name", "value", "source"} <= set(frame(solved, "assumptions").columns)
+
+
+def test_frames_of_fabrics_and_racks() -> None:
+    document = plan(CASES["complete"])
+    fabrics = frame(document, "fabrics").set_index("network")
+    assert fabrics.loc["compute", "spine_switches"] == document.fabrics[0].spine_switches
+    racks = frame(document, "racks")
+    expected = sum(group.count * group.it_power_kw for group in document.racks)
+    assert (racks["count"] * racks["it_power_kw"]).sum() == pytest.approx(expected)
+    assert frame(document.model_copy(update={"racks": ()}), "racks").empty

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from planner import terminal
+from planner.case.resolve import resolve
+from planner.inputs import Inputs
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
+from planner.report.views.plan import binding_text, reached, render
+from planner.report.views.sweep import best, stretches
+from planner.report.words import duration, significant, years
 from planner.results import view_of
 from planner.schema.analysis import Sweep
+from planner.schema.plan import LimitReport, NextStep, Plan
+from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
 from tests.world.commands import once, ran
+from tests.world.random_cases import inputs_of
+from tests.world.requests import Request
+from tests.world.shown import CASES, plan
+from tests.world.shown import plan as made
+from tests.world.solved import solve
 
 A_PAGE = 42
 """Lines that a page may have: so many at 60 columns, fewer at 80."""
@@ -125,3 +138,137 @@ def test_a_first_screen_names_what_it_leaves_out() -> None:
 def test_a_command_stays_on_one_line() -> None:
     command = "planner solve problem.yaml " + "--set 'site.facility_power=10 MW' " * 6
     assert command.strip() in show([Text((command,), "Command")], full=True)
+
+
+def test_stretches_cover_every_row_once() -> None:
+    study, rows = samples.power_sweep()
+    found = stretches(study, rows, samples.POWER)
+    assert sum(each.rows for each in found) == study.rows
+    assert [each.first for each in found[1:]] == [each.last + 1 for each in found[:-1]]
+    systems = rows["units.nvidia_gb200_nvl72"]
+    assert all(systems[each.first] == systems[each.last] for each in found)
+    assert all(systems[one.first] != systems[other.first] for one, other in pairwise(found))
+    assert best(study, rows) == 100
+    assert best(study.model_copy(update={"sense": "minimize"}), rows) == 7
+
+
+def test_many_points_keep_the_knee_the_best_and_the_ends() -> None:
+    points = tuple(samples.point(10.0 * at, 1000.0 + at) for at in range(1, 301))
+    study = samples.storage_frontier().model_copy(update={"points": points, "knee": 3, "best": 77})
+    text = show(blocks_of(study), full=True)
+    for place in ("10 ", "knee ", "best ", "3,000 "):
+        assert any(line.lstrip().startswith(place) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_on_a_narrow_screen_no_name_and_no_note_is_cut(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, name = plan(CASES["complete"]), "Sixteen way system with a tail"
+    long = "a note of many words " * 30 + "and its end"
+    lines = [
+        line.model_copy(update={"model": name}) if line.sku == "gpu_a" else line
+        for line in document.lines
+    ]
+    changed = document.model_copy(update={"warnings": (long,), "lines": tuple(lines)})
+    monkeypatch.setattr(terminal, "_columns", columns)
+    shown = render(changed, ("lines", "notes"))
+    assert max(map(len, shown.splitlines())) <= columns
+    said = shown.rpartition("More")[2].split("Notes\n")
+    assert "and its end" in " ".join(said[1].split()) and " ..." not in said[1]
+    assert all(word in said[0].split("Total")[0].split() for word in name.split())
+
+
+# The first screen: one page that answers, and what the next GPU systems would need and give.
+
+
+PAGE = 45
+"""Lines that a terminal of a laptop shows at once."""
+
+
+def hall(**site: str) -> Request:
+    """Return a hall for five systems of 8 GPUs and 10 kW, storage beside them."""
+    request = Request(maximize="goodput")
+    request.job["training"] = {"mfu": "40 %"}
+    request.site |= site
+    return request
+
+
+def solved(request: Request) -> tuple[Inputs, Plan]:
+    inputs = inputs_of(request.case())
+    plan = solve(inputs, explain=False)
+    assert plan.status == "optimal", plan.message
+    return inputs, plan
+
+
+def step_of(plan: Plan) -> NextStep:
+    assert plan.next_step is not None
+    return plan.next_step
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
+    shown = render(made(CASES[name]))
+    lines = shown.splitlines()
+    assert len(lines) <= PAGE
+    assert max(map(len, lines)) <= STANDARD
+    for label in ("Objective", "Facility power", "Checkpoint", "More"):
+        assert [line for line in lines if line.startswith(f"{label} ")], label
+    assert "HiGHS" not in shown
+    assert "--show lines" in " ".join(lines[-2:])
+
+
+def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
+    inputs, plan = solved(hall(it_power="53 kW"))
+    step = step_of(plan)
+    (need,) = step.needs
+    assert (step.systems, step.gpus) == (1, 8)
+    assert need.name == "it_power"
+    assert need.value == pytest.approx(plan.totals.it_power_kw + 10.0 if plan.totals else 0.0)
+    assert need.limit == 53.0
+    more = solved(hall(it_power=f"{need.value} kW"))[1]
+    assert more.objective.value is not None
+    assert plan.objective.value is not None
+    assert plan.objective.value < step.value <= more.objective.value * (1 + 1e-6)
+    assert "Next step +1 Alpha gpu: +" in " ".join(render(plan).split())
+    assert resolve(inputs).maximise
+
+
+def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
+    request = hall(it_power="53 kW")
+    request.more["objective"] = {"minimize": "power", "indifference": 0}
+    request.more["targets"] = {"min_gpus": 16}
+    assert solved(request)[1].next_step is None
+    request = hall(it_power="200 kW")
+    request.more["items"] = {"gpu": {"stock": 2}}
+    assert solved(request)[1].next_step is None
+    request = hall(it_power="53 kW")
+    assert solved(request)[1].next_step is not None
+    request.more["items"] = {"gpu": {"max": 4}}
+    assert solved(request)[1].next_step is None
+    request = hall(it_power="53 kW")
+    request.job["gpus"] = {"max": 32}
+    assert solved(request)[1].next_step is None
+
+
+def test_small_times_and_sizes_are_never_0() -> None:
+    assert (duration(0.004), duration(0.3), significant(0.012, "GB"), significant(0.4, "GB")) == (
+        "0.004 s", "0.3 s", "0.012 GB", "0.4 GB"
+    )  # fmt: skip
+    assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
+
+
+def limit(value: float, bound: float, unit: str, sense: str = "<=") -> LimitReport:
+    given = {"value": value, "sense": sense, "limit": bound, "unit": unit}
+    return LimitReport.model_construct(binding=True, exact=False, **given)
+
+
+def test_a_binding_limit_with_room_says_why_it_binds() -> None:
+    assert binding_text(limit(138.8, 22.09, "TB", ">=")) == "one unit less breaks it"
+    assert binding_text(limit(9_972.2, 10_000.0, "kW")) == "binding"
+
+
+def test_large_power_is_in_megawatts() -> None:
+    assert reached(limit(282_612.0, 1e6, "kW")) == "282.6 of 1,000 MW"
+    assert reached(limit(9_000.0, 12_000.0, "kW")) == "9 of 12 MW"
+    assert reached(limit(9_972.2, 10_000.0, "kW")) == "9,972.2 of 10,000 kW"

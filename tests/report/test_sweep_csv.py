@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from planner.errors import InputError
 from planner.report import table_files
 from planner.report.exports import harmless
-from planner.schema.analysis import Column
+from planner.report.views import sweep as sweep_view
+from planner.report.views.sweep import page
+from planner.schema.analysis import Column, Sweep
 from tests.report.hostile import TEXTS
+from tests.report.samples_sensitivity import ANSWERS, BUDGET, COMMON, POWER
+from tests.world.commands import ran
 
 
 def column(name: str) -> Column:
@@ -94,3 +101,81 @@ def test_both_files_have_what_is_written(seed: int, tmp_path: Path) -> None:
 
 def kind(name: str) -> pa.DataType:
     return {"float": pa.float64(), "int": pa.int64(), "str": pa.string()}[name]
+
+
+# The page with sliders over a sweep: rows in the order of its sliders, one file, within 1 MB.
+
+
+def sweep(columns, count):
+    return Sweep(**COMMON, columns=(*columns, *ANSWERS), rows=count, asked=count,
+                 statuses={"optimal": count}, solved=count, reused=0)  # fmt: skip
+
+
+def table(cells):
+    """Return rows whose objective tells power and budget: 1,000 a MW, 1 a MUSD."""
+    rows = {name: [each[at] for each in cells] for at, name in enumerate((POWER.name, BUDGET.name))}
+    rows["objective"] = [power + budget / 1e6 for power, budget in cells]
+    rows["status"] = ["optimal"] * len(cells)
+    rows["units.nvidia_gb200_nvl72"] = [int(power) for power, _ in cells]
+    return rows
+
+
+def data_of(content):
+    found = re.search(r"const D = (\{.*\});\n", content.decode())
+    return json.loads(found[1])
+
+
+GRID = [(power, budget) for budget in (3e8, 1e8, 2e8) for power in (5000.0, 1000.0)]
+
+
+def test_rows_stand_in_the_order_of_the_sliders():
+    found = data_of(page(sweep((POWER, BUDGET), 6), table(GRID), {"budget.capex": 1.9e8}))
+    power, budget = found["axes"]
+    assert budget["now"] == 1
+    for i, kw in enumerate((1000, 5000)):
+        for j, musd in enumerate((100, 200, 300)):
+            assert found["tiles"][0]["values"][3 * i + j] == kw + musd
+            assert found["texts"][found["buys"][3 * i + j]].startswith(f"{kw:,} × ")
+    assert (power["texts"], budget["texts"]) == (["1,000", "5,000"], ["100", "200", "300"])
+
+
+def test_scenarios_that_are_no_grid_have_one_slider():
+    found = data_of(page(sweep((POWER, BUDGET), 5), table(GRID[:5]), {}))
+    (axis,) = found["axes"]
+    assert len(axis["texts"]) == 5
+    assert found["tiles"][0]["values"] == [5300, 1300, 5100, 1100, 5200]
+
+
+def test_a_row_without_plan_says_why():
+    rows = table(GRID)
+    rows["status"][1], rows["objective"][1] = "infeasible", None
+    rows["reason"] = [None, "too little power", None, None, None, None]
+    found = data_of(page(sweep((POWER, BUDGET), 6), rows, {}))
+    place = 2  # 1 MW, 300 MUSD
+    assert found["buys"][place] == -1
+    assert found["reasons"][found["ends"][place]] == "no plan: too little power"
+
+
+def test_names_of_users_stay_text_and_nothing_is_fetched():
+    study = sweep((POWER, BUDGET), 6).model_copy(update={"problem": "</script><script>alert(1)"})
+    content = page(study, table(GRID), {}).decode()
+    assert content.count("</script>") == 1
+    assert "default-src 'none'" in content
+    assert not re.search(r"(src|href)=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", content)
+
+
+def test_a_page_over_one_megabyte_is_refused():
+    cells = [(float(power), 1e8 + budget) for power in range(400) for budget in range(400)]
+    several = Column(name="name", label="name", kind="text")
+    with pytest.raises(InputError, match="larger steps"):
+        page(sweep((POWER, BUDGET, several), len(cells)), table(cells), {})
+
+
+def test_a_sweep_too_large_for_a_page_is_written_without_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_view, "MOST_BYTES", 1000)
+    problem = str(Path(__file__).parents[2] / "problems" / "gpt3_octet.yaml")
+    ended = ran("sweep", problem, "--vary", "site.pue=1.1,1.2", "-o", str(tmp_path), "-q")
+    assert ended.code == 0
+    assert "no page with sliders" in ended.err
+    assert (tmp_path / "gpt3_octet.sweep.csv").exists()
+    assert not (tmp_path / "gpt3_octet.sweep.html").exists()

@@ -1,13 +1,18 @@
 """Storage demand against the figures the seed documents imply."""
 
+from __future__ import annotations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.checkpoint import (
+    BYTES_PER_PARAMETER,
+    FanOut,
     appliances_needed,
     capacity_tb,
     checkpoint_gb,
+    fan_out_terms,
     write_demand_gb_per_s,
     write_volume_tb_per_day,
 )
@@ -78,3 +83,68 @@ def test_appliances_are_enough_and_none_is_spare(demand: float, per_appliance: f
     count = appliances_needed(demand, per_appliance)
     assert count * per_appliance >= demand * (1 - 1e-8)
     assert (count - 1) * per_appliance < demand or count == 0
+
+
+# Checkpoint sizes and restore fan-outs against published figures.
+
+
+SELENE_WRITE_GB_PER_S = 273.0
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "bytes_per_parameter", "expected_gb"),
+    [
+        ("Megatron 1T as 1e12", 1e12, 13.8, 13_800),
+        ("Megatron 1T by its dimensions", 1.008e12, 13.69, 13_800),
+        ("BLOOM-176B", 176e9, 14, 2_464),
+        ("MLPerf 8B", 8.03e9, 14, 112.4),
+        ("MLPerf 70B", 69.88e9, 14, 978.4),
+        ("MLPerf 405B", 405.9e9, 14, 5_682),
+        ("MLPerf 1T", 1.183e12, 14, 16_560),
+        ("Baidu 7B", 6.74e9, 14, 94.5),
+        ("Baidu 70B", 69e9, 14, 965),
+        ("Baidu 130B", 130e9, 14.06, 1_828),
+        ("Qwen3-30B-A3B, all experts", 30.5e9, 12, 366),
+        ("NVIDIA nvCOMP 70B", 70e9, 12, 839.7),
+        ("MT-NLG 530B", 530e9, 11.9, 6_300),
+        ("DeepSeek-V3-like", 671e9, 10, 6_700),
+        ("GPT-3 175B", 175e9, 13.8, 2_415),
+    ],
+)
+def test_published_checkpoint_sizes(
+    model: str, parameters: float, bytes_per_parameter: float, expected_gb: float
+) -> None:
+    assert checkpoint_gb(parameters, bytes_per_parameter) == pytest.approx(expected_gb, rel=2e-3)
+
+
+def test_bytes_per_parameter_presets() -> None:
+    values = {name: preset.value for name, preset in BYTES_PER_PARAMETER.items()}
+    assert values == {
+        "mixed_adam": 14,
+        "fp32_adam": 12,
+        "bf16_moments": 10,
+        "weights_only": 2,
+        "megatron_1t": 13.8,
+    }
+    assert all(preset.source and preset.meaning for preset in BYTES_PER_PARAMETER.values())
+
+
+def test_t6_every_replica_reads_at_write_parity() -> None:
+    once, per_gpu = fan_out_terms("every_replica", 14, 512)
+    fan_out = once + per_gpu * 3072
+    assert fan_out == pytest.approx(6)
+    assert fan_out * SELENE_WRITE_GB_PER_S == pytest.approx(1_638)
+
+
+@given(st.floats(2, 18), st.integers(1, 10_000))
+def test_fan_outs_are_ordered_and_meet_for_one_replica(
+    bytes_per_parameter: float, data_parallel: int
+) -> None:
+    def fan_out(kind: FanOut, replicas: int) -> float:
+        once, per_gpu = fan_out_terms(kind, bytes_per_parameter, 8)
+        return once + per_gpu * 8 * replicas
+
+    sharded = fan_out("sharded_optimizer", data_parallel)
+    assert fan_out("broadcast", data_parallel) <= sharded * (1 + 1e-12)
+    assert sharded <= fan_out("every_replica", data_parallel) * (1 + 1e-12)
+    assert fan_out("sharded_optimizer", 1) == pytest.approx(1)

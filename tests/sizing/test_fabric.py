@@ -26,137 +26,13 @@ def size_for(design: ComputeDesign, systems: int) -> FabricSize:
     return size
 
 
-def tree_for(design: ComputeDesign, systems: int) -> Tree:
-    return size_for(design, systems).tree
-
-
-def system_links(design: ComputeDesign, systems: int) -> int:
-    return design.planes * design.ports_per_system * systems + design.manager_ports
-
-
-SUPERPOD_H100 = ComputeDesign(
-    radix=64,
-    oversubscription=1.0,
-    ports_per_system=8,
-    rails=8,
-    manager_slots=1,
-    manager_ports=4,
-)
 SUPERPOD_B200 = ComputeDesign(64, 1.0, ports_per_system=8, rails=8)
-SUPERPOD_B300_XDR = ComputeDesign(144, 1.0, ports_per_system=8, rails=8)
-SUPERPOD_B300_SPECTRUM = ComputeDesign(128, 1.0, ports_per_system=8, rails=8, planes=2)
 SUPERPOD_A100 = ComputeDesign(40, 1.0, ports_per_system=8, rails=8)
-
-
-@pytest.mark.parametrize(
-    ("systems", "leaves", "spines", "system_cables", "leaf_spine_cables"),
-    [
-        (31, 8, 4, 252, 256),
-        (63, 16, 8, 508, 512),
-        (95, 24, 16, 764, 768),
-        (127, 32, 16, 1020, 1024),
-    ],
-)
-def test_dgx_superpod_h100(
-    systems: int, leaves: int, spines: int, system_cables: int, leaf_spine_cables: int
-) -> None:
-    """NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, Table 4."""
-    size = size_for(SUPERPOD_H100, systems)
-    assert (size.tree.tiers, size.tree.leaves, size.tree.spines) == (2, leaves, spines)
-    assert size.tree.leaf_spine_links == leaf_spine_cables
-    assert system_links(SUPERPOD_H100, systems) == system_cables
-    assert size.capacity == systems
-
-
-@pytest.mark.parametrize(
-    ("systems", "leaves", "spines", "cores", "cables"),
-    [
-        (64, 16, 8, 0, 512),
-        (128, 32, 16, 0, 1024),
-        (256, 64, 32, 0, 2048),
-        (512, 128, 128, 64, 4096),
-        (1024, 256, 256, 128, 8192),
-        (2048, 512, 512, 256, 16384),
-    ],
-)
-def test_dgx_superpod_b200(systems: int, leaves: int, spines: int, cores: int, cables: int) -> None:
-    """DGX SuperPOD B200 reference architecture, larger SuperPOD sizes, compute fabric.
-
-    https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-b200/latest/dgx-superpod-architecture.html
-    """
-    tree = tree_for(SUPERPOD_B200, systems)
-    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, cores)
-    assert system_links(SUPERPOD_B200, systems) == cables
-    assert tree.leaf_spine_links == cables
-    assert tree.spine_core_links == (cables if cores else 0)
-
-
-@pytest.mark.parametrize(
-    ("systems", "leaves", "spines", "cables"),
-    [
-        (72, 8, 4, 576),
-        (144, 16, 8, 1152),
-        (288, 32, 18, 2304),
-        (576, 64, 36, 4608),
-        (1296, 144, 72, 10368),
-    ],
-)
-def test_dgx_superpod_b300_xdr(systems: int, leaves: int, spines: int, cables: int) -> None:
-    """DGX SuperPOD B300 with XDR InfiniBand, compute fabric by size.
-
-    https://docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300-xdr/latest/dgx-superpod-architecture.html
-    """
-    tree = tree_for(SUPERPOD_B300_XDR, systems)
-    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, 0)
-    assert system_links(SUPERPOD_B300_XDR, systems) == tree.leaf_spine_links == cables
-
-
-@pytest.mark.parametrize(
-    ("systems", "leaves", "spines", "cables"),
-    [
-        (64, 16, 8, 512),
-        (128, 32, 16, 1024),
-        (256, 64, 32, 2048),
-        (512, 128, 64, 4096),
-        (1024, 256, 128, 8192),
-    ],
-)
-def test_dgx_superpod_b300_spectrum(systems: int, leaves: int, spines: int, cables: int) -> None:
-    """DGX SuperPOD B300 with Spectrum-X: two planes of 400G ports, two links to a cable.
-
-    https://docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300/latest/dgx-superpod-architecture.html
-    """
-    design = SUPERPOD_B300_SPECTRUM
-    tree = tree_for(design, systems)
-    assert (design.planes * tree.leaves, design.planes * tree.spines) == (leaves, spines)
-    assert system_links(design, systems) / 2 == cables
-    assert design.planes * tree.leaf_spine_links / 2 == cables
 
 
 SUPERPOD_GB200 = ComputeDesign(
     64, 1.0, ports_per_system=72, rails=4, manager_slots=1, manager_ports=4, rail_group=8
 )
-
-
-@pytest.mark.parametrize(
-    ("units", "leaves", "spines", "cores"),
-    [(2, 64, 48, 18), (4, 128, 96, 36), (8, 256, 192, 72), (16, 512, 384, 144)],
-)
-def test_dgx_superpod_gb200(units: int, leaves: int, spines: int, cores: int) -> None:
-    """DGX SuperPOD GB200 reference architecture RA-11338-001 V01 (2025-06-16), Table 3.
-
-    Its rule: four groups to a unit of 8 racks, one for each rail, of 8 leaves (one for each rack)
-    and 6 spines, not blocking, each unit below 6 core groups.
-    https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-gb200/latest/network-fabrics.html
-    """
-    size = size_for(SUPERPOD_GB200, 8 * units)
-    tree = size.tree
-    assert (tree.tiers, size.units, size.capacity) == (3, units, 8 * units)
-    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, cores)
-    assert tree.leaf_spine_links == tree.spine_core_links == 8 * units * 72
-    assert (size.leaf_down_ports, tree.uplinks_per_leaf) == (18, 18)
-    assert tree.spine_down_ports == tree.spine_up_ports == 24
-    assert size_for(SUPERPOD_GB200, 8 * units - 7) == size, "a whole unit is built"
 
 
 def test_one_gb200_unit_has_its_own_spines_and_a_manager_slot() -> None:

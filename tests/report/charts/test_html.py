@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib.util
 import inspect
+import json
+import os
 import re
+import shutil
+import subprocess
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from planner.commands.deliver import EDITIONS
+from planner.commands.deliver import plan_page as page_of_plan
 from planner.report import picture
 from planner.report.edition import for_audience
+from planner.schema.plan import Plan
 from tests.report.charts import samples
 from tests.report.charts.samples import report
 from tests.report.samples_sensitivity import storage_frontier, tornado
+from tests.world.commands import ran
 from tests.world.shown import CASES, plan
+from tests.world.solved import write_plan
 
 PLAN = plan(CASES["complete"])
 
@@ -130,30 +146,110 @@ def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
     assert any(text.startswith(f"{PLAN.totals.it_power_kw:,.2f}") for text in texts)
 
 
-def luminance(colour: str) -> float:
-    """Return the relative luminance of a colour (WCAG 2.2)."""
-    full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
-    parts = [int(full[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+# Pages of plans and studies: what each edition shows, in which currency.
 
 
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours (WCAG 2.2)."""
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
+PROBLEM = Path(__file__).parents[3] / "problems" / "10MW.yaml"
 
 
-def test_letters_are_read_by_day_and_by_night() -> None:
-    roots = re.findall(r":root \{([^}]*)\}", whole())
-    day, night = (dict(re.findall(r"--([\w-]+): (#\w+)", root)) for root in roots)
-    assert set(night) == set(day)
-    for colours in (day, night):
-        for name in ("ink", "muted", "link", "main", "second", "third", "bad", "quiet"):
-            assert contrast(colours[name], colours["paper"]) >= 4.5, name
-        for name in ("ink", "muted"):
-            for ground in ("note", "soft", "track"):
-                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
-    assert "@media screen and (prefers-color-scheme: dark)" in whole()  # print is by day
-    named = set(re.findall(r"var\(--([\w-]+)\)", whole()))
-    assert named <= set(day)
+@pytest.fixture(scope="module")
+def plan_page(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return write_plan(tmp_path_factory.mktemp("plans") / "10MW.plan.json", PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("edition", "seen", "unseen"),
+    [
+        ("internal", ("unit net, USD", "TCO", "Storage alternatives", "10MW.yaml"), ()),
+        ("customer", ("unit net, USD",), ("TCO", "discount", "alternatives", "10MW.yaml")),
+        ("customer-no-prices", ("part number",), ("USD", "capex", "10MW.yaml", "alternatives")),
+        ("partner", ("unit net, USD",), ("TCO", "10MW.yaml", "incumbent")),
+    ],
+)
+def test_a_page_shows_what_its_audience_may_see(
+    plan_page: Plan, edition: str, seen: tuple[str, ...], unseen: tuple[str, ...]
+) -> None:
+    text = page_of_plan(plan_page, EDITIONS[edition]).decode()
+    assert [word for word in seen if word not in text] == []
+    assert [word for word in unseen if word in text] == []
+
+
+def test_commands_write_pages(small: str, tmp_path: Path) -> None:
+    assert ran("solve", small, "--html", "-q", "-o", str(tmp_path)).code == 0
+    assert "<h1>Small hall</h1>" in (tmp_path / "problem.html").read_text("utf-8")
+
+
+# A report in a real browser: drawn without an error, wide and narrow, and it answers the mouse.
+
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--window-size=1400,2000", "--virtual-time-budget=20000",
+)  # fmt: skip
+
+# Runs only here: counts drawings and their tooltips, then makes the page narrow.
+
+
+# What axe finds.
+AXE = """
+(() => {
+  const tell = (found) => {
+    const out = document.createElement("pre");
+    out.id = "probe";
+    out.textContent = JSON.stringify(found);
+    document.body.append(out);
+  };
+    axe.run().then((found) => tell({
+      dark: matchMedia("(prefers-color-scheme: dark)").matches,
+      passed: found.passes.map((each) => each.id),
+      broken: found.violations.map((each) => [
+        each.impact, each.id, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)),
+      ]),
+    }), (error) => tell({ error: String(error) }));
+})();
+"""
+
+
+def probed(page: str, script: str) -> str:
+    """Return a report with a probe, which its policy then allows."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = page.replace(
+        "default-src 'none';", f"default-src 'none'; script-src 'sha256-{digest}';", 1
+    )
+    return allowed.replace("</body>", f"<script>{script}</script></body>")
+
+
+@pytest.mark.exhaustive(keep=0)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_axe_finds_nothing_serious(tmp_path: Path, width: int, dark: bool) -> None:
+    """A plan and every study: contrast, names, headings, tables, what keys reach."""
+    if BROWSER is None or importlib.util.find_spec("axe_core_python") is None:
+        assert not os.environ.get("CI"), "chromium and the extra 'dev' must be installed"
+        pytest.skip("chromium or axe-core-python is not installed")
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+    page = probed(report("Report", plan(CASES["complete"]), samples.all_kinds()), axe + AXE)
+    file = tmp_path / "report.html"
+    file.write_text(page, "utf-8")
+    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+    found = _seen(file, tmp_path, scheme, f"--window-size={width},2000")
+    assert "error" not in found
+    assert found["dark"] == dark
+    reached = {"scrollable-region-focusable"} if width < 1000 else set()
+    assert {"color-contrast", "heading-order", *reached} <= {*found["passed"]}
+    assert [each for each in found["broken"] if each[0] in ("serious", "critical")] == []
+
+
+def _seen(file: Path, folder: Path, *flags: str) -> Any:
+    assert BROWSER is not None
+    profile = f"--user-data-dir={folder / 'profile'}"
+    done = subprocess.run(
+        [BROWSER, *FLAGS, *flags, profile, "--dump-dom", file.as_uri()],
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout.decode(), re.DOTALL)
+    assert found is not None, done.stderr.decode()[-2000:]
+    return json.loads(unescape(found[1]))

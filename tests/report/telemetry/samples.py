@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from planner.report.views.telemetry import Window
 from planner.schema.telemetry import (
     CHECKPOINT_COLUMNS,
     Calibration,
@@ -151,21 +150,3 @@ def checkpoints(of: Characterization, each: int | None = None) -> Mapping[str, A
         name: np.array(values, dtype=float if unit else object)
         for (name, unit), values in zip(CHECKPOINT_COLUMNS.items(), columns.values(), strict=True)
     }
-
-
-def window(of: Characterization, hours: float = 3.0, *, reads: bool = True) -> Window:
-    """Return the first hours of the first cluster, made of its checkpoints, a hole in them."""
-    table = checkpoints(of)
-    name, begin = of.clusters[0].name, BEGIN + 3_000.0
-    inside = (table["cluster"] == name) & (table["start_s"] < begin + 3_600 * hours)
-    own = {column: values[inside] for column, values in table.items()}
-    time_s = np.arange(begin, begin + 3_600 * hours, 10.0)
-    write = 1.3 + 0.2 * np.sin(time_s)
-    read = 0.6 + 0.1 * np.cos(time_s)
-    for start, span, rate in zip(
-        own["start_s"], own["duration_s"], own["peak_gb_per_s"], strict=True
-    ):
-        write += np.where((time_s >= start) & (time_s < start + max(span, 10.0)), rate, 0.0)
-    read += np.where((time_s >= begin + 4_000) & (time_s < begin + 4_040), 336.0, 0.0)
-    keep = (time_s < begin + 6_900) | (time_s > begin + 7_400)
-    return Window(name, time_s[keep], write[keep], read[keep] if reads else None, own)
