@@ -123,7 +123,7 @@ def test_nvidia_rules_count_whole_units(
     assert {row.group for row in rows} == {"nvidia_superpod_h100"}
 
 
-def test_appliances_slower_at_their_largest_size_take_a_smaller() -> None:
+def test_an_appliance_slower_at_its_largest_size() -> None:
     request = Request(maximize="gpus")
     request.items[1] = store("box", "fs") | {
         "sizes": {"rows": [{"units": n, "read": f"{gb} GB/s", "write": f"{gb} GB/s"}
