@@ -218,7 +218,7 @@ def levers(inputs: Inputs) -> tuple[Lever, ...]:
     moved = [lever for row in rows if (lever := _movable(inputs, row)) is not None]
     choices = [*_storage_choices(inputs), *_job_choices(inputs), *_level_choices(inputs)]
     choices += _offer_choices(inputs)
-    return (*moved, *(_given_up(inputs, choice) for choice in choices))
+    return (*moved, *(_lever_given_up(inputs, choice) for choice in choices))
 
 
 def _movable(inputs: Inputs, row: Row) -> Lever | None:
@@ -252,7 +252,7 @@ def _movable(inputs: Inputs, row: Row) -> Lever | None:
     )
 
 
-def _given_up(inputs: Inputs, choice: Choice) -> Lever:
+def _lever_given_up(inputs: Inputs, choice: Choice) -> Lever:
     stated, place = is_stated(inputs, choice.path), inputs.where(choice.path)
     return Lever(**choice._asdict(), stated=stated, place=place)
 

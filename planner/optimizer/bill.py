@@ -209,7 +209,9 @@ class Kernel:
                 packed = self._least_racks if least else self._racks
                 counts[self.index[quantity.name]] = packed(quantity, kinds)
             else:
-                counts[self.index[quantity.name]] = _of_amount(quantity, summed(terms, counts))
+                counts[self.index[quantity.name]] = _count_of_amount(
+                    quantity, summed(terms, counts)
+                )
         for place, terms in dependents.companions:
             np.rint(summed(terms, counts), out=counts[place])
         if ways is not None:
@@ -324,7 +326,7 @@ class Kernel:
         return fine
 
 
-def _of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:
+def _count_of_amount(quantity: AtLeast | Ceil | Sum, amount: Numbers) -> Numbers:
     if isinstance(quantity, Sum):
         return amount + quantity.constant
     if isinstance(quantity, AtLeast):

@@ -398,7 +398,7 @@ class Space:
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
         count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
-        most = self._by_rule(boxes.team, self._together(boxes, room, most), stores)
+        most = self._gpus_by_rule(boxes.team, self._together(boxes, room, most), stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         return Corner(score, gpus, taken, goods)
@@ -438,7 +438,7 @@ class Space:
             found[here] = np.minimum(most[here], steps)
         return found
 
-    def _by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
+    def _gpus_by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
         """The most GPUs in use where a rule asks for bandwidth for all in the cluster."""
         rule = self.case.rule
         if rule is None:

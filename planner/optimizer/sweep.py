@@ -116,13 +116,13 @@ class Sweep:
             self.question.effort = Effort.within(limit)
             settled = self.question.answers(self.most[some].T, known)
             for place, one in zip(some.tolist(), settled, strict=True):
-                found[place] = self._found_of(one)
+                found[place] = self._answer_of(one)
                 self._reuse(place, one, found)
                 known += [one.first.point] if one.first.point else []
             known = known[-KNOWN:]
             count = min(2 * count, TOGETHER)
 
-    def _found_of(self, settled: Settled) -> SweepAnswer:
+    def _answer_of(self, settled: Settled) -> SweepAnswer:
         first = settled.first
         if first.point is None:
             return SweepAnswer(None, -math.inf, first.bound, "search")

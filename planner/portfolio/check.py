@@ -321,7 +321,7 @@ class _Check:
                 if shared > write * (1 + NEAR):
                     yield f"{name} in period {period}: shares of {shared:,.2f} GB/s of {write:,.2f}"
                 yield from self._reads(name, period, here, read)
-                yield from self._kept(name, period, here)
+                yield from self._capacity(name, period, here)
 
     def _storage(self, name: str, period: int) -> dict[str, int]:
         found = {
@@ -342,7 +342,7 @@ class _Check:
         if together and math.fsum(r.read_gb_per_s or 0.0 for r in here) + total > read * (1 + NEAR):
             yield f"{name} in period {period}: restores together read more than {read:,.2f} GB/s"
 
-    def _kept(self, name: str, period: int, here: list[JobRun]) -> Iterator[str]:
+    def _capacity(self, name: str, period: int, here: list[JobRun]) -> Iterator[str]:
         basis, stored = self.basis[name], self._storage(name, period)
         usable = 0.0
         for sku, count in stored.items():

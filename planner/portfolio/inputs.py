@@ -630,7 +630,7 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, i
     found: dict[str, Mapping[str, int]] = {}
     whole: Mapping[str, Mapping[str, int]] = {}
     if portfolio.owned is not None:
-        whole = _of_plan(portfolio.owned, document, "owned")
+        whole = _left_by_plan(portfolio.owned, document, "owned")
         alone = [*whole] == [""] and len(portfolio.sites) == 1
         whole = {next(iter(portfolio.sites)): whole[""]} if alone else whole
         for name in whole:
@@ -640,7 +640,7 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, i
                 raise _error(document, "owned", message, fix)
     for name, site in portfolio.sites.items():
         if isinstance(site.owned, str):
-            stands = _of_plan(site.owned, document, f"sites.{name}.owned")
+            stands = _left_by_plan(site.owned, document, f"sites.{name}.owned")
             given = stands.get(name) or stands.get("") or {}
         else:
             given = dict(site.owned)
@@ -651,7 +651,7 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, i
     return found
 
 
-def _of_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
+def _left_by_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
     """Units a plan leaves in place, by site; the site of a single-job plan has no name."""
     try:
         raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")

@@ -285,9 +285,9 @@ class Program(Rows):
                 for period in window:
                     here = self.whole(f"y.{column.name}@{period}", 1) if stays is None else stays
                     self.placed[column, period] = here
-            self._one_column(number, columns, window if job.moves else window[:1])
+            self._place_once(number, columns, window if job.moves else window[:1])
 
-    def _one_column(self, number: int, columns: Sequence[Column], window: range) -> None:
+    def _place_once(self, number: int, columns: Sequence[Column], window: range) -> None:
         job, moves, before = self.portfolio.jobs[number], [], None
         for period in window:
             chosen = lpSum(self.placed[column, period] for column in columns)
@@ -502,14 +502,14 @@ class Program(Rows):
             for (column, when), runs in self.placed.items()
             if column.case is not None and column.site == at and when == period
         ]
-        self._some_storage(at, period)
+        self._least_storage(at, period)
         usable = lpSum(i.usable_tb * self.units[at, i.id, period] for i in case.storage)
         if needed:
             row = lpSum(tb * runs for tb, runs in needed) - usable <= 0.0
             self.row(f"capacity.{key}", row)
         self._endured(at, place, period, here)
 
-    def _some_storage(self, at: int, period: int) -> None:
+    def _least_storage(self, at: int, period: int) -> None:
         """Add sum_i X_i / least_i >= y: a job has the least number of units of one item at least.
 
         Every plan passes them; they lift the bound of programs with fractions.

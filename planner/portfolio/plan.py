@@ -140,11 +140,11 @@ class _Assembly:
                     sku in self.needed[at, p] for p in self.instance.periods
                 ):
                     continue
-                needs = [self._to_buy(at, place, sku, p) for p in self.instance.periods]
+                needs = [self._units_to_buy(at, place, sku, p) for p in self.instance.periods]
                 found[at, sku] = _trimmed(orders, needs, item.pack, item.min_order)
         return found
 
-    def _to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
+    def _units_to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
         """The units that must have been bought until a period."""
         item, count = place.items[sku], self.needed[at, period].get(sku, 0)
         owned = place.owned.get(sku, 0)
@@ -186,7 +186,7 @@ class _Assembly:
                 if not quantity:
                     continue
                 paid, before = arrives - lead, sum(counts[:arrives])
-                needs = [self._to_buy(at, place, sku, p) for p in self.instance.periods]
+                needs = [self._units_to_buy(at, place, sku, p) for p in self.instance.periods]
                 used = (p for p in range(arrives, len(needs)) if needs[p] > before)
                 price = self.instance.price_usd(place, sku, paid)
                 found.append(
@@ -464,7 +464,7 @@ class _Assembly:
             elif limit.name == "tco":
                 used = tco / 1e6
             else:
-                used = self._done(limit.name, limit.period, runs)
+                used = self._reached(limit.name, limit.period, runs)
             yield Use(
                 name=limit.name,
                 period=None if limit.period is None else limit.period + 1,
@@ -474,7 +474,7 @@ class _Assembly:
                 limit=limit.most,
             )
 
-    def _done(self, name: str, period: int | None, runs: list[JobRun]) -> float:
+    def _reached(self, name: str, period: int | None, runs: list[JobRun]) -> float:
         kind, _, job = name.partition("_of_")
         mine = [run for run in runs if run.job == job and period is not None]
         if kind == "work":

@@ -162,7 +162,7 @@ class Search:
             answer.values = self._cheapest(answer.values)
         self.deadline = whole
         if answer.values and objective.maximize is not None:
-            answer.values = self._most_of(answer.values, -1.0 * lpSum(goals))
+            answer.values = self._most_work(answer.values, -1.0 * lpSum(goals))
         if answer.values:
             answer.values = self._late_orders(answer.values)
         answer.rounds, answer.seconds = self.rounds, time.monotonic() - begun
@@ -205,10 +205,10 @@ class Search:
         fixed, same = self.program.equal_periods(starts)
         with self._fixed(dict.fromkeys(fixed, 0.0)):
             if self._relaxed(found, RELAXED, same):
-                solved = self._passing(same, least=least)
+                solved = self._solve_with_margin(same, least=least)
                 self._take(found, goal, solved.values, least=least)
 
-    def _passing(
+    def _solve_with_margin(
         self,
         same: Mapping[str, str] | None = None,
         *,
@@ -266,7 +266,7 @@ class Search:
         polished = self._polish(goal, values, least=least) if values else None
         if polished is None and values and self.large:
             with self._fixed({v: values[v.name] for v in self.skeleton}):
-                solved = self._passing(least=least, share=FOR_MENDING)
+                solved = self._solve_with_margin(least=least, share=FOR_MENDING)
             if solved.values:
                 polished = self._polish(goal, solved.values, least=least)
         if polished is None:
@@ -327,7 +327,7 @@ class Search:
             self.deadline = whole
         return values
 
-    def _most_of(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
+    def _most_work(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
         """The plan that does the most work with the same purchases."""
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
