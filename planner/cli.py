@@ -650,6 +650,11 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(2_000_000, 50, 50)
+    if sys.__stderr__ is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    if sys.__stdout__ is None:
+        say("planner: standard output is closed; send it to a file, or to /dev/null", err=True)
+        os._exit(2)
     follow()
     catch_interrupts()
     _leave(_run(app))
@@ -728,6 +733,7 @@ def _report_usage(error: Exception, text: str) -> int:
     text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
     command = re.match(r"No such command '(.+?)'", text)
     now = removed.COMMANDS.get(command[1]) if command else None
+    text = text.split(" Did you mean")[0].rstrip(".") if now else text
     command_path = getattr(getattr(error, "ctx", None), "command_path", "planner")
     fix = f"it is now {now}" if now else f"see {command_path} --help"
     say(f"planner: {text}; {fix} [usage]", err=True)

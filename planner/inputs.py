@@ -221,11 +221,22 @@ def named_items(inputs: Inputs) -> list[tuple[str, str, Category]]:
     return [(path, name, category) for path, name, category in found if name is not None]
 
 
+def _link_parts(item: Item | None) -> set[str]:
+    """Cables and transceivers of the links of a switch."""
+    ports = item.switch.ports if item is not None and item.switch is not None else ()
+    links = [link for group in ports for link in (group.link, *group.forms) if link is not None]
+    ends = [end for link in links for end in (link.switch_end, link.system_end) if end is not None]
+    return {link.cable for link in links} | {end.item for end in ends}
+
+
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
     """The error of an impossible companion, at the place in the problem that asks for it."""
     text, document = f"'{item_id}' comes with this plan, but {message}", inputs.document
-    paths = {name: f"extras.{name}" for name in inputs.problem.extras}
-    paths |= {name: path for path, name, _ in reversed(named_items(inputs))}
+    named = list(reversed(named_items(inputs)))
+    items = {item.id: item for item in inputs.items}
+    paths = {part: path for path, name, _ in named for part in _link_parts(items.get(name))}
+    paths |= {name: f"extras.{name}" for name in inputs.problem.extras}
+    paths |= {name: path for path, name, _ in named}
     steps = steps_of(paths.get(item_id, "network"))
     file, line = document.place(steps) if document else (None, None)
     return InputError(Finding("companion", text, file, line, fix=fix))

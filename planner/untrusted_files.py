@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -77,19 +78,34 @@ def json_of(data: bytes, name: str, fix: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            message, fix = f"duplicate key '{twice[:60]}'", "keep one of them"
-            raise InputError(Finding("duplicate-key", message, name, fix=fix))
+            key, line = _second_key(text)
+            message, fix = f"duplicate key '{key[:60]}'", "keep one of them"
+            raise InputError(Finding("duplicate-key", message, name, line, fix=fix))
         return found
 
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
+        text = data.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         message = f"this is no JSON: {error.msg.lower()}"
         raise InputError(Finding("json", message, name, error.lineno, fix=fix)) from None
     except (ValueError, RecursionError):  # bytes that are no text, or brackets without end
         raise InputError(Finding("json", "this is no JSON", name, fix=fix)) from None
+
+
+def _second_key(text: str) -> tuple[str, int]:
+    """The first key that its object has already, and its line, in JSON with such a key."""
+    keys: list[set[str]] = []
+    for token in re.finditer(r'[{}]|("(?:[^"\\]|\\.)*")(\s*:)?', text):
+        if token[0] == "{":
+            keys.append(set())
+        elif token[0] == "}":
+            keys.pop()
+        elif token[2]:
+            if (key := json.loads(token[1])) in keys[-1]:
+                return key, text.count("\n", 0, token.start()) + 1
+            keys[-1].add(key)
+    raise AssertionError("no key is there twice")
 
 
 def _must_be_plain(path: Path, mode: int, what: str) -> None:

@@ -170,14 +170,14 @@ def asked_span(inputs: Inputs, option: str) -> Span:
 def span_around(
     field: Field, by: float, least: float = -math.inf, most: float = math.inf
 ) -> Span | None:
-    """Span of a number by a share to either side, within least and most.
+    """Span of a number by a share to either side, to five digits, within least and most.
 
     Whole numbers go at least one up and down. None where there is no number, or no way to go.
     """
     base = field.base
     if not base or not field.slot.numeric:
         return None
-    low, high = base * (1.0 - by), base * (1.0 + by)
+    low, high = (float(f"{base * (1.0 + side):.5g}") for side in (-by, by))
     if field.slot.whole and not field.several:
         low, high = math.floor(low + _NEAR), math.ceil(high - _NEAR)
     bottom, top = field.ends

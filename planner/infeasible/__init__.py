@@ -20,6 +20,7 @@ from planner.infeasible.oracle import (
 )
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
+from planner.limits import BY_NAME
 from planner.loader.checks import check_problem
 from planner.optimizer.search import CONFLICT_WORK, REASONS_WORK, Effort
 from planner.paths import job_path
@@ -171,6 +172,9 @@ def _combined(
 
 def _lever_name(lever: Lever) -> Named:
     text = "" if lever.value is None else lever.text(lever.value)
+    limit = BY_NAME.get(lever.limit)
+    if limit is not None and limit.file_unit == "number" and limit.unit not in lever.label:
+        text = f"{text} {limit.unit}"  # the file has it in the name of the key
     return Named(
         path=lever.path, label=lever.label, text=text, source=lever.place, stated=lever.stated
     )

@@ -21,6 +21,7 @@ from planner.portfolio.model import Limit, Program
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
 from planner.portfolio.views import UNITS, binds, figures, label, words
+from planner.report import words as words_of
 from planner.report.blocks import Heading, Table, Text
 from planner.report.screen import show
 from planner.simulation.job import JobRun as SimulatedJob
@@ -231,9 +232,9 @@ def sweep_screen(points: Sequence[Point]) -> str:
     columns = (
         words("scenario", (", ".join(point.settings) for point in points)),
         words("status", (plan.status for plan in plans)),
-        figures("value", (plan.value for plan in plans), 4),
+        figures("value", (plan.value for plan in plans), 2),
         figures("capex MUSD", ((plan.capex_usd or 0.0) / 1e6 for plan in plans), 2),
-        words("gap", (None if plan.gap is None else f"{plan.gap:.1e}" for plan in plans)),
+        words("gap", (words_of.gap(plan.gap) for plan in plans)),
     )
     table = Table(f"Sweep: {UNITS[plans[0].objective]}", columns)
     return show([Heading("Portfolio sweep"), table], full=True)

@@ -200,13 +200,13 @@ def changed_by(change: float | None, unit: str) -> str:
 
 # Figures with the unit of a record.
 
-_BY_ITSELF = ("USD", "USD/year", "s", "share", "")
+WITH_UNIT = ("USD", "USD/year", "s", "share", "")
 """Units that a figure brings along; all others stand with the label."""
 
 
 def titled(label: str, unit: str, money: Currency = USD) -> str:
     """A label with its unit, where neither the figures nor the label tell it."""
-    unit_is_clear = unit in _BY_ITSELF or unit.casefold() in label.casefold()
+    unit_is_clear = unit in WITH_UNIT or unit.casefold() in label.casefold()
     return label if unit_is_clear else f"{label}, {money.named(unit)}"
 
 
@@ -218,6 +218,19 @@ def write_figure(value: float | str | None, unit: str) -> str:
         return f"{100 * value:,.2f} %" if abs(value) >= 1e-3 else f"{100 * value:.2g} %"
     unit = unit.removesuffix("/year")
     return quantity(value, unit) if unit in ("USD", "s") else plain(value)
+
+
+def write_row(values: Sequence[float | str | None], unit: str) -> list[str]:
+    """Figures side by side as a table shows them, with equally many decimals."""
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    texts = [write_figure(value, unit) for value in numbers]
+    digits = max((len(text.partition(".")[2]) for text in texts), default=0)
+    if unit in WITH_UNIT[:-1] or any("e" in text for text in texts):
+        return [write_figure(value, unit) for value in values]
+    return [
+        f"{value:,.{digits}f}" if isinstance(value, (int, float)) else write_figure(value, unit)
+        for value in values
+    ]
 
 
 def write_in(money: Currency, value: float | str | None, unit: str) -> str:

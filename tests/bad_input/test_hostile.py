@@ -8,6 +8,8 @@ import json
 import os
 import re
 import resource
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -287,3 +289,11 @@ def test_a_date_that_is_none(run_in_hall: HallRunner, monkeypatch: pytest.Monkey
     wrong = "planner: SOURCE_DATE_EPOCH: 'yesterday' is not seconds since 1970; write for example"
     assert answer.err.startswith(wrong)
     assert answer.before == answer.after
+
+
+def test_a_closed_standard_output(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c 'from planner.cli import main; main()' catalog >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("planner: standard output is closed; ")
+    assert done.stderr.count("\n") == 1

@@ -14,7 +14,7 @@ from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
 from planner.report.views.plan import binding_text, reached, render
 from planner.report.views.sweep import best, stretches
-from planner.report.words import duration, significant, years
+from planner.report.words import duration, significant, write_row, years
 from planner.results import view_of
 from planner.schema.analysis import Sweep
 from planner.schema.plan import LimitReport, NextStep, Plan
@@ -272,3 +272,10 @@ def test_large_power_is_in_megawatts() -> None:
     assert reached(limit(282_612.0, 1e6, "kW")) == "282.6 of 1,000 MW"
     assert reached(limit(9_000.0, 12_000.0, "kW")) == "9 of 12 MW"
     assert reached(limit(9_972.2, 10_000.0, "kW")) == "9,972.2 of 10,000 kW"
+
+
+def test_figures_side_by_side_have_equally_many_decimals() -> None:
+    assert write_row([774.0, 975.3, None], "PFLOP/s") == ["774.0", "975.3", "-"]
+    assert write_row([24.97, 25, "none"], "days") == ["24.97", "25.00", "none"]
+    assert write_row([46, 1920], "") == ["46", "1,920"]
+    assert write_row([1e-5, 25.5], "") == ["1e-05", "25.5"]

@@ -271,8 +271,9 @@ def _answer(quote: Quote) -> Iterator[str]:
     items = [line for line in quote.lines if line.kind == "item"]
     known = [line for line in items if line.item is not None]
     paid = math.fsum(line.amount or 0.0 for line in items)
+    lines, products = fmt.counted(len(quote.lines), "line"), fmt.counted(len(items), "product")
     yield (
-        f"{len(quote.lines)} lines: {len(items)} products for {paid:,.2f} {quote.currency}, "
+        f"{lines}: {products} for {paid:,.2f} {quote.currency}, "
         f"{len(known)} of them in the catalogs"
     )
     others = [f"{kinds[kind]:,} {text}" for kind, text in _KINDS.items() if kinds.get(kind)]

@@ -117,9 +117,11 @@ def _figures(found: Audit) -> Table:
     names = [name for name in _ROWS if any(_figure(plan, name) is not None for plan in plans)]
     shown = (found.edited or found.solved).shown_in
     columns = [words("figure", (shown.named(FIGURES[name].title) for name in names))]
-    for head, plan in zip(("solved", "edited", "best now"), plans, strict=False):
-        texts = (fmt.write_figure(_figure(plan, name), FIGURES[name].unit) for name in names)
-        columns.append(Column(head, tuple(texts)))
+    rows = [
+        fmt.write_row([_figure(plan, name) for plan in plans], FIGURES[name].unit) for name in names
+    ]
+    for head, texts in zip(("solved", "edited", "best now"), zip(*rows, strict=True), strict=False):
+        columns.append(Column(head, texts))
     return Table("Figures", tuple(columns), first=len(_MAIN), rows="figures")
 
 

@@ -95,9 +95,9 @@ def _figures(title: str, rows: Sequence[FigureRow], keys: Sequence[str], first: 
     longest = width() // 4
     wordy = any(isinstance(v, str) and len(v) > longest for r in rows for v in r.series.values)
     columns = [words("", labels)]
+    written = [fmt.write_row(row.series.values, row.unit) for row in rows]
     for at, key in enumerate(keys):
-        texts = tuple(fmt.write_figure(row.series.values[at], row.unit) for row in rows)
-        columns.append(Column(key, texts, words=wordy))
+        columns.append(Column(key, tuple(texts[at] for texts in written), words=wordy))
     for at, key in enumerate(keys[1:], 1):
         texts = tuple(fmt.changed_by(row.series.changes[at], row.unit) for row in rows)
         columns.append(Column(f"{key} - {keys[0]}", texts, detail=True))
@@ -175,7 +175,7 @@ def _rules_table(found: RulesTable) -> Table:
         words("storage", storage),
         figures("against", (row.difference for row in rows), signed),
         figures("capex", values_of(totals, lambda t: t.capex_usd), "USD"),
-        figures("storage kW", values_of(plans, _storage_kw), fmt.about),
+        figures("storage power", values_of(plans, _storage_kw), "kW"),
         figures(measure.label, (row.measured for row in rows), measure.unit, detail=True),
         figures("goodput", values_of(jobs, lambda j: j.goodput), fmt.percent, detail=True),
     )

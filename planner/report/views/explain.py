@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.currency import bare, currency_among
+from planner.currency import amount, bare, currency_among
 from planner.figures import OBJECTIVES, RATIOS
 from planner.report import words as fmt
 from planner.report.blocks import (
@@ -251,20 +251,21 @@ def _break_even(item: Item) -> str:
         return "at no price"
     if price.outcome != "found":
         return f"not computed{f': {price.reason}' if item.asked else ''}"
-    return "today's" if price.not_at_usd is None else bare(price.enters_at_usd)
+    return "today's" if price.not_at_usd is None else amount(price.enters_at_usd, 0)
 
 
 def _items(why: WhyNot) -> Table:
     items = sorted(why.items, key=lambda item: (_KINDS.index(item.kind), item.at_least or 0.0))
     prices = (None if item.kind == "left_out" else item.net_usd for item in items)
     code = currency_among(each.net_usd for each in items).code
-    columns = (
+    columns = [
         words("item", (item.model for item in items)),
         words("best plan with it", (verdict(why, item) for item in items)),
         figures(f"price, {code}", prices, bare),
-        figures("break-even", map(_break_even, items), str),
-    )
-    return Table("Items not in the plan", columns, rows="items", detail=True)
+    ]
+    if any(item.break_even is not None for item in items):
+        columns.append(figures("break-even", map(_break_even, items), str))
+    return Table("Items not in the plan", tuple(columns), rows="items", detail=True)
 
 
 def _notes(why: WhyNot | None) -> Iterator[str]:
@@ -275,7 +276,7 @@ def _notes(why: WhyNot | None) -> Iterator[str]:
         "unit after discount; at break-even a plan with the item is tied, 0.5 % above none is."
     )
     if why.tie > 1e-5:
-        tie = fmt.percent(why.tie, 3)
+        tie = fmt.gap(why.tie)
         yield f"Plans within {tie} of the best are tied (objective.indifference): cheapest wins."
     if any(item.kind == "open" for item in why.items):
         yield "Not computed: ask with --why-not ITEM."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from planner.currency import amount, bare
+from planner.currency import amount, bare, currency_among
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.report import words as fmt
@@ -302,7 +302,7 @@ def answer_lines(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str
         *first, last = [_units(option) for option in found.options]
         text = f"{', '.join(first)} or {last}" if first else last
         if plan.objective.unit != "USD":
-            text += f" within {fmt.percent(found.within)} of the best"
+            text += f" within {fmt.gap(found.within)} of the best"
         yield "Storage", f"{text}; {storage_decided(found)}"
     step = plan.next_step
     yield "Next step", _next_step(plan, step) if step is not None and step.needs else ""
@@ -485,11 +485,12 @@ def storage_alternatives(plan: Plan, *, detail: bool = False) -> Iterator[Table]
     single = [each.items[0] if len(each.items) == 1 else None for each in found.options]
     names = [_units(each) + (" *" if each.chosen else "") for each in found.options]
     pairs = list(zip(found.options, single, strict=True))
+    code = currency_among(each.list_usd for each in found.options).code
     columns = (
         words("option", names),
         figures("at list", (each.list_usd for each in found.options), fmt.money),
-        figures("unit list price", values_of(single, lambda one: one.unit_list_usd), bare),
-        figures("break-even", (e.sure_usd if o else None for e, o in pairs), bare),
+        figures(f"unit list price, {code}", values_of(single, lambda one: one.unit_list_usd), bare),
+        figures(f"break-even, {code}", (e.sure_usd if o else None for e, o in pairs), bare),
     )
     money_of = "purchase price"
     if found.counted != "purchase" and plan.site.years is not None:

@@ -174,6 +174,8 @@ def _point_hover(study: Frontier, point: FrontierPoint) -> str:
 # Tornado: each input at its low and its high end, the widest swing first.
 
 _FIRST, _MOST_BARS, _APART = 12, 20, 0.17
+_MANY = 100.0
+"""From this objective on, changes have two decimals: less is below the gap."""
 
 
 def tornado(study: Tornado) -> list[Block]:
@@ -191,7 +193,11 @@ def tornado(study: Tornado) -> list[Block]:
     )
     statuses = {name: sum(end.status == name for _, end in ends) for name in fmt.STATUS_WORDS}
     first = moving[0] if moving else study.swings[0]
-    largest = ", ".join(f"at {end.text} {_change(study, end)}" for end in (first.low, first.high))
+    unit = "" if study.unit in fmt.WITH_UNIT or study.objective in RATIOS else f" {study.unit}"
+    largest = ", ".join(
+        f"at {end.text} {_change(study, end)}{unit if end.objective is not None else ''}"
+        for end in (first.low, first.high)
+    )
     facts = (
         ("Largest", f"{first.label}: {largest}" if moving else "no input changes the plan"),
         (
@@ -228,6 +234,8 @@ def _change(study: Tornado, end: End) -> str:
     change = end.objective - study.base
     if study.objective in RATIOS and change:
         return f"{'+' if change > 0 else '-'}{fmt.ratio(abs(change))}"
+    if change and study.unit not in fmt.WITH_UNIT and abs(study.base) >= _MANY:
+        return f"{change:+,.2f}"
     return fmt.changed_by(change, study.unit)
 
 
