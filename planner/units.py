@@ -141,7 +141,7 @@ def _sized(unit: str) -> tuple[float, dict[str, int]] | None:
     """A unit such as ``USD/kW/month`` in base units, and the power of each measure."""
     size, measures = 1.0, Counter[str]()
     for place, name in enumerate(unit.split("/") if _UNIT.match(unit) else [""]):
-        known = _named(name)
+        known = _unit_named(name)
         if known is None:
             return None
         size = size / known[0] if place else size * known[0]
@@ -150,7 +150,7 @@ def _sized(unit: str) -> tuple[float, dict[str, int]] | None:
     return size, {measure: power for measure, power in measures.items() if power}
 
 
-def _named(name: str) -> tuple[float, str] | None:
+def _unit_named(name: str) -> tuple[float, str] | None:
     """A unit by its name, with or without a prefix."""
     if name in _UNITS:
         return _UNITS[name]
@@ -226,7 +226,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> f
         raise QuantityError(message, rate_wanted(str(error))) from None
     if factor is None:
         message = f"'{clip(unit, 40)}' in {_describe(value)} is not a unit of {dimension.name}"
-        raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())
+        raise QuantityError(message, _case_hint(unit, dimension) or dimension.hint())
     if "B" in dimension.unit and _BITS.search(unit):
         right = f"{float(value.split(unit)[0]) * factor:.6g} {dimension.unit}"
         message = f"'{unit}' in {_describe(value)} is in bits, and everything here is in bytes"
@@ -234,7 +234,7 @@ def _unit_factor(unit: str, value: str, dimension: Dimension, rates: Rates) -> f
     return factor
 
 
-def _other_case(unit: str, dimension: Dimension) -> str | None:
+def _case_hint(unit: str, dimension: Dimension) -> str | None:
     """A hint at the unit whose letters are the same but for their case."""
     symbols = {example.split()[-1] for example in dimension.examples}
     stems = {symbol.lstrip("kMGTP") for symbol in symbols} | symbols

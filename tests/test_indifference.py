@@ -40,11 +40,11 @@ def test_half_a_percent_saves_most_of_the_storage() -> None:
     strict, easy = solved(hall(indifference=0)), solved(hall())
     assert boxes(strict) > 2 * boxes(easy)
     goal, best = easy.objective, strict.objective
-    assert best.given_away is not None
-    assert best.given_away < 2e-6
+    assert best.near_optimal_loss is not None
+    assert best.near_optimal_loss < 2e-6
     assert goal.best == pytest.approx(best.value, rel=2e-6)
-    assert 1e-4 < (goal.given_away or 0.0) <= 0.005
-    assert goal.value == pytest.approx((goal.best or 0.0) * (1 - (goal.given_away or 0.0)))
+    assert 1e-4 < (goal.near_optimal_loss or 0.0) <= 0.005
+    assert goal.value == pytest.approx((goal.best or 0.0) * (1 - (goal.near_optimal_loss or 0.0)))
     assert easy.totals is not None
     assert strict.totals is not None
     assert goal.best_capex_usd == pytest.approx(strict.totals.capex_usd)
@@ -61,8 +61,8 @@ def test_the_gap_is_the_proofs_alone() -> None:
     plan = solved(hall(indifference="2 %"), gap=1e-8)
     assert plan.objective.gap is not None
     assert plan.objective.gap <= 1e-8
-    assert plan.objective.given_away is not None
-    assert plan.objective.given_away > 1e-4
+    assert plan.objective.near_optimal_loss is not None
+    assert plan.objective.near_optimal_loss > 1e-4
 
 
 def test_a_preference_is_given_away_and_no_gap() -> None:
@@ -81,8 +81,8 @@ def test_a_preference_is_given_away_and_no_gap() -> None:
     assert {line.sku for line in plan.lines} >= {"other"}
     assert plan.objective.gap is not None
     assert plan.objective.gap < 2e-6
-    assert plan.objective.given_away is not None
-    assert 0 < plan.objective.given_away <= 0.03
+    assert plan.objective.near_optimal_loss is not None
+    assert 0 < plan.objective.near_optimal_loss <= 0.03
     assert "(proven best)" not in whole(plan)
 
 

@@ -67,8 +67,8 @@ def assert_proven(name: str, scenario: str | None, plan: Plan) -> None:
     assert plan.objective.gap is not None
     inputs = load(PROBLEMS[name], scenario=scenario)
     prefer = inputs.problem.policy.prefer
-    given_away = prefer.within if prefer else 0.0
-    assert 0 <= plan.objective.gap <= LARGEST_GAP + given_away
+    near_optimal_loss = prefer.within if prefer else 0.0
+    assert 0 <= plan.objective.gap <= LARGEST_GAP + near_optimal_loss
     verify(inputs, plan)
 
 

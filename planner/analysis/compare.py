@@ -83,7 +83,7 @@ def read_sides(
             source=str(path),
             kind=kind,
             problem=plan.problem,
-            given_away=plan.objective.given_away,
+            near_optimal_loss=plan.objective.near_optimal_loss,
             verdict=tuple(each.text for each in plan.verdict),
             **known,
         )
@@ -272,7 +272,7 @@ class Compared(NamedTuple):
     read: Callable[[Plan], Scalar]
 
 
-def _of(part: str, name: str, label: str = "", unit: str = "") -> Compared:
+def _field(part: str, name: str, label: str = "", unit: str = "") -> Compared:
     """A field of a plan's totals, job or site; label and unit are its figure's unless given."""
 
     def read(plan: Plan) -> Any:
@@ -293,25 +293,25 @@ def _lost(name: str) -> Compared:
     return Compared(figure.name, f"lost to {figure.label}", figure.unit, read)
 
 
-def _each(part: str, names: str) -> Iterator[Compared]:
-    return (_of(part, name) for name in names.split())
+def _fields(part: str, names: str) -> Iterator[Compared]:
+    return (_field(part, name) for name in names.split())
 
 
 _FIGURES: tuple[Compared, ...] = (
-    _of("totals", "gpus"),
-    _of("job", "gpus_used"),
-    *_each(
+    _field("totals", "gpus"),
+    _field("job", "gpus_used"),
+    *_fields(
         "totals",
         "it_power_kw facility_power_kw racks weight_kg nameplate_read_gb_per_s "
         "nameplate_write_gb_per_s usable_tb lead_time_days",
     ),
-    *_each(
+    *_fields(
         "job",
         "useful_pflops useful_gpus goodput days_to_train interval_s stall_s drain_s overlap "
         "restore_s mtti_s delivered_write_gb_per_s delivered_read_gb_per_s write_volume_tb_per_day",
     ),
     *(_lost(name) for name in Loss.model_fields),
-    *_each(
+    *_fields(
         "totals",
         "capex_usd opex_usd_per_year energy_usd_per_year support_usd_per_year tco_usd "
         "usd_per_useful_gpu_hour usd_per_million_tokens",
@@ -320,7 +320,7 @@ _FIGURES: tuple[Compared, ...] = (
 
 
 def _at_most(name: str, figure: str) -> Compared:
-    return _of("site", name, f"{FIGURES[figure].label}, at most", FIGURES[figure].unit)
+    return _field("site", name, f"{FIGURES[figure].label}, at most", FIGURES[figure].unit)
 
 
 _INPUTS: tuple[Compared, ...] = (
@@ -343,17 +343,17 @@ _INPUTS: tuple[Compared, ...] = (
     _at_most("facility_power_limit_kw", "facility_power_kw"),
     _at_most("it_power_limit_kw", "it_power_kw"),
     _at_most("racks_limit", "racks"),
-    *_each(
+    *_fields(
         "site",
         "pue pue_liquid years electricity_usd_per_kwh colocation_usd_per_kw_month discount_rate "
         "delivered_fraction_read delivered_fraction_write fill_limit",
     ),
-    _of("site", "energy_basis", "energy counted at which draw"),
-    _of("job", "mode", "checkpoints"),
-    _of("job", "interval_policy", "interval chosen"),
-    _of("job", "writers", "who writes checkpoints"),
-    _of("job", "fan_out_kind", "how restores are read"),
-    *_each(
+    _field("site", "energy_basis", "energy counted at which draw"),
+    _field("job", "mode", "checkpoints"),
+    _field("job", "interval_policy", "interval chosen"),
+    _field("job", "writers", "who writes checkpoints"),
+    _field("job", "fan_out_kind", "how restores are read"),
+    *_fields(
         "job",
         "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
         "checkpoints_held other_data_tb hot_spare_systems tolerate_down",

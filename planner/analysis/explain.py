@@ -70,7 +70,7 @@ def explain(
             "value": base.value,
             "bound": base.bound,
             "gpus_used": base.run.gpus,
-            "without": tuple(_without(prober, plan)),
+            "without": tuple(_fix_levers(prober, plan)),
             "marginals": marginals(prober, plan, steps, progress),
         }
     items = items_not_bought(inputs, plan, prober.options, asked=asked)
@@ -364,7 +364,7 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
 # Open levers fixed another way
 
 
-def _without(prober: Prober, plan: Plan) -> Iterator[Without]:
+def _fix_levers(prober: Prober, plan: Plan) -> Iterator[Without]:
     """Yield the best plan with each open lever fixed another way."""
     for label, path, value, text in _open_levers(prober.inputs, plan):
         change = Change(path, value, text)

@@ -98,13 +98,13 @@ def question_of(inputs: Inputs, options: SweepOptions, *, needs_draw: bool = Fal
         before = {name for name, _ in resolve(inputs).not_considered}
         unknown = [name for name, _ in known.not_considered if name not in before]
         inputs = applied(inputs, [Change(f"items.{each}.exclude", True, "") for each in unknown])
-    inputs = applied(inputs, [_most(_measure_of_work(inputs))])
+    inputs = applied(inputs, [_maximise_work(_measure_of_work(inputs))])
     if inputs.problem.policy.prefer is not None:
         inputs = applied(inputs, [Change("policy.prefer", None, "null")])
     return Question(inputs, resolve(inputs), options)
 
 
-def _most(work: str) -> Change:
+def _maximise_work(work: str) -> Change:
     return Change("objective", Objective.model_validate({"maximize": work, "indifference": 0}), "")
 
 
@@ -116,7 +116,7 @@ def _measure_of_work(inputs: Inputs) -> str:
     training = inputs.problem.job.training
     if training.mfu is None and training.model is None:
         return "useful_gpus"
-    ways = resolve(applied(inputs, [_most("useful_gpus")])).ways
+    ways = resolve(applied(inputs, [_maximise_work("useful_gpus")])).ways
     return "goodput" if all(way.tflops_per_gpu > 0 for way in ways) else "useful_gpus"
 
 

@@ -223,7 +223,7 @@ def _on_cluster(
                 return
             ended = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED).done
             for future in ended:
-                yield running.pop(future)[0], _found(future, address)
+                yield running.pop(future)[0], _result_of(future, address)
             if client.status not in ("running", "connecting"):
                 raise _gone(address)
             if ended or client.scheduler_info()["workers"]:
@@ -269,7 +269,7 @@ def _client(address: str) -> Any:
     raise _wrong("no Dask scheduler answers", fix, address)
 
 
-def _found(future: Any, address: str) -> Any:
+def _result_of(future: Any, address: str) -> Any:
     try:
         return future.result()
     except CancelledError:

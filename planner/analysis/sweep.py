@@ -86,7 +86,9 @@ def scenarios(
         raise InputError(Finding("vary", message, fix=fix))
     found, grids = Scenarios(), list[list[Axis]]()
     found.bases = (
-        {"": inputs} if named is None or problem is None else _named(inputs, problem, named)
+        {"": inputs}
+        if named is None or problem is None
+        else _load_scenarios(inputs, problem, named)
     )
     rows = None if table is None else read_table(table)
     for base in found.bases.values():
@@ -114,7 +116,7 @@ def scenarios(
     return found
 
 
-def _named(inputs: Inputs, problem: Path, names: Sequence[str]) -> dict[str, Inputs]:
+def _load_scenarios(inputs: Inputs, problem: Path, names: Sequence[str]) -> dict[str, Inputs]:
     """Named scenarios of a problem file (none named: all), with its settings on top."""
     if inputs.scenario is not None:
         message, fix = "a named scenario does not go with --scenario", "give the one or the other"
@@ -286,7 +288,7 @@ def _fill(
     tolerance = np.array([each.tolerance for each in supplies])
     over_limit = takes > allowed + tolerance * np.maximum(takes, allowed)
     always = {each.name for each in plan.limits if each.binding} - set(names.tolist())
-    spent = _one_more(asked.case, run)
+    spent = _next_steps(asked.case, run)
     more = np.array([[one[each.figure] / each.scale for each in supplies] for one in spent])
     more = more.reshape(-1, 1, len(supplies))
     binds = np.any(more > allowed * (1 + bills.TOLERANCE), axis=0)
@@ -306,7 +308,7 @@ def _fill(
         }
 
 
-def _one_more(case: Case, run: Run) -> Iterator[bills.Bill]:
+def _next_steps(case: Case, run: Run) -> Iterator[bills.Bill]:
     """Yield the bill with one step more of each GPU type in use."""
     if not case.maximise:
         return

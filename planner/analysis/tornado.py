@@ -182,11 +182,11 @@ def span_around(
         low, high = math.floor(low + _NEAR), math.ceil(high - _NEAR)
     bottom, top = field.ends
     low, high = max(low, bottom, least), min(high, top, most)
-    sides = _at(field, min(low, base), base), _at(field, max(high, base), base)
+    sides = _side_at(field, min(low, base), base), _side_at(field, max(high, base), base)
     return None if sides[0] == sides[1] else Span(field, *sides)
 
 
-def _at(field: Field, number: float, base: float) -> Side:
+def _side_at(field: Field, number: float, base: float) -> Side:
     """End at a number, at the base where the number is refused."""
     reading = field.read(field.text(number))
     if reading.faults:

@@ -436,7 +436,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         seconds=0.0,
         late=False,
         best=best,
-        given_away=share_given_away(case, score, best),
+        near_optimal_loss=share_given_away(case, score, best),
     )
     return Answer(
         scenario,

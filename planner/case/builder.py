@@ -54,7 +54,7 @@ class Bounds:
         for quantity in quantities:
             terms, constant = self.linear(quantity.terms)
             if isinstance(quantity, Packed):
-                self.majorants[quantity.name] = self._by_kind(quantity)
+                self.majorants[quantity.name] = self._racks_by_kind(quantity)
             elif isinstance(quantity, Steps):
                 for index, name in enumerate(quantity.outputs):
                     self.majorants[name] = self._steps(quantity, index, terms, constant)
@@ -87,7 +87,7 @@ class Bounds:
                 factors[key] = factors.get(key, 0.0) + factor * value
         return factors, constant
 
-    def _by_kind(self, quantity: Packed) -> Majorant:
+    def _racks_by_kind(self, quantity: Packed) -> Majorant:
         """Racks that would hold every kind by itself."""
         alone = quantity.packing.alone
         terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))

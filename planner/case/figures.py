@@ -421,7 +421,7 @@ def cap(case: Case, offer: Offer) -> int:
     limits, use = case.limits, offer.rack_use
     if limits["racks"] is not None and use is not None:
         bounds.append(limits["racks"] // use.racks_each * use.per_rack)
-    bounds += _by_sums(case, offer)
+    bounds += _units_by_limit(case, offer)
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     elif isinstance(offer, Storage):
@@ -436,7 +436,7 @@ def cap(case: Case, offer: Offer) -> int:
     return math.floor(least * (1 + ROUNDING) + ROUNDING)
 
 
-def _by_sums(case: Case, offer: Offer) -> list[float]:
+def _units_by_limit(case: Case, offer: Offer) -> list[float]:
     """Units of this item alone that each limit on a sum over the bill allows.
 
     Owned units add nothing to a sum over units bought.

@@ -193,7 +193,7 @@ def nameplate(item: Storage, units: int) -> tuple[float, float]:
         return item.nameplate_read_gb_per_s * units, item.nameplate_write_gb_per_s * units
     if not item.segments[0].low <= units <= item.segments[-1].high:
         return 0.0, 0.0
-    return _by_table(item, units)
+    return _bandwidth_by_table(item, units)
 
 
 def bought_nameplate(items: Iterable[Storage], units: Mapping[str, int]) -> tuple[float, float]:
@@ -240,20 +240,20 @@ def degraded(item: Storage, units: float) -> tuple[float, float]:
     first = item.segments[0]
     if working < first.low:
         return first.read_at_low * working / first.low, first.write_at_low * working / first.low
-    return _by_table(item, working)
+    return _bandwidth_by_table(item, working)
 
 
 # Tables of bandwidth.
 
 
-def _by_table(item: Storage, units: float) -> tuple[float, float]:
+def _bandwidth_by_table(item: Storage, units: float) -> tuple[float, float]:
     for piece in item.segments:
         if units <= piece.high:
-            return _on_piece(piece, units)
+            return _bandwidth_on_piece(piece, units)
     return 0.0, 0.0
 
 
-def _on_piece(piece: Segment, units: float) -> tuple[float, float]:
+def _bandwidth_on_piece(piece: Segment, units: float) -> tuple[float, float]:
     over = units - piece.low
     read = piece.read_at_low + piece.read_slope * over
     return read, piece.write_at_low + piece.write_slope * over
@@ -263,7 +263,7 @@ def ends(item: Storage) -> list[tuple[int, float, float]]:
     """(units, read, write) at the ends of a table's pieces; between them it is straight."""
     last = item.segments[-1]
     rows = [(piece.low, piece.read_at_low, piece.write_at_low) for piece in item.segments]
-    return [*rows, (last.high, *_on_piece(last, last.high))]
+    return [*rows, (last.high, *_bandwidth_on_piece(last, last.high))]
 
 
 def with_loss(item: Storage) -> tuple[Segment, ...]:
@@ -282,6 +282,6 @@ def with_loss(item: Storage) -> tuple[Segment, ...]:
         if len(rising) == 1:
             pieces.append(piece)
         for low, high in itertools.pairwise(rising):
-            read, write = _on_piece(piece, low)
+            read, write = _bandwidth_on_piece(piece, low)
             pieces.append(replace(piece, low=low, high=high, read_at_low=read, write_at_low=write))
     return tuple(pieces)

@@ -242,12 +242,12 @@ class Companions:
         """Companions with other names of counts; those that are 0 without None are left out."""
         gone = {name for name, other in names.items() if other is None}
 
-        def kept(terms: Terms) -> Terms:
+        def _nonzero_terms(terms: Terms) -> Terms:
             return tuple((factor, names.get(n) or n) for factor, n in terms if n not in gone)
 
         quantities: list[Quantity] = []
         for quantity in self.quantities:
-            terms = kept(quantity.terms)
+            terms = _nonzero_terms(quantity.terms)
             if not terms and quantity.terms and vanishes(quantity):
                 gone.update(quantity.outputs if isinstance(quantity, Steps) else (quantity.name,))
                 continue
@@ -262,18 +262,20 @@ class Companions:
             pairs_of_role = zip(item.terms, item.roles, strict=True)
             roles = tuple(role for (_, name), role in pairs_of_role if name not in gone)
             if roles:
-                items.append(replace(item, terms=kept(item.terms), roles=roles))
+                items.append(replace(item, terms=_nonzero_terms(item.terms), roles=roles))
         return replace(
             self,
             quantities=tuple(quantities),
             items=tuple(items),
-            racks=kept(self.racks),
+            racks=_nonzero_terms(self.racks),
             shared=next((each for each in quantities if isinstance(each, Packed)), None),
             pdus_per_rack=tuple(each for each in self.pdus_per_rack if each[0] not in gone),
             fabrics=tuple(
-                replace(fabric, amount=kept(fabric.amount), links=kept(fabric.links))
+                replace(
+                    fabric, amount=_nonzero_terms(fabric.amount), links=_nonzero_terms(fabric.links)
+                )
                 for fabric in self.fabrics
-                if kept(fabric.amount)
+                if _nonzero_terms(fabric.amount)
             ),
         )
 
@@ -404,7 +406,7 @@ class Case:
         return self.objective in OF_USEFUL_WORK or floors
 
     @property
-    def given_away(self) -> float:
+    def near_optimal_loss(self) -> float:
         """The largest near-optimal tolerance: of indifference or of preferred vendors."""
         return max(self.indifference, self.policy.within)
 

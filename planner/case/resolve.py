@@ -322,12 +322,12 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
         splits.append(
             Split(
                 weights=tuple((offer.id, 1.0) for offer in kind),
-                vendors=tuple((name, _of_vendor(kind, name)) for name in _vendors(kind)),
+                vendors=tuple((name, _offers_of_vendor(kind, name)) for name in _vendors(kind)),
                 max_share=rule.max_share,
             )
         )
     return Policy(
-        required=tuple(_of_vendor(offers, vendor) for vendor in policy.require_vendors),
+        required=tuple(_offers_of_vendor(offers, vendor) for vendor in policy.require_vendors),
         splits=tuple(splits),
         disliked=tuple(disliked),
         within=policy.prefer.within if policy.prefer and disliked else 0.0,
@@ -338,7 +338,7 @@ def _vendors(offers: Sequence[Offer]) -> list[str]:
     return sorted({offer.vendor for offer in offers})
 
 
-def _of_vendor(offers: Sequence[Offer], vendor: str) -> tuple[str, ...]:
+def _offers_of_vendor(offers: Sequence[Offer], vendor: str) -> tuple[str, ...]:
     return tuple(offer.id for offer in offers if offer.vendor == vendor)
 
 
@@ -459,7 +459,7 @@ def why_excluded(item: Item, inputs: Inputs) -> str | None:
         or no_compute_fabric(item, inputs)
         or no_port_group(item, inputs)
         or _no_parallelism(item, inputs.problem.job)
-        or _no_way(item, inputs)
+        or _check_ways(item, inputs)
         or _no_cluster(item, inputs)
     )
 
@@ -590,7 +590,7 @@ def _no_parallelism(item: Item, job: Job) -> str | None:
     return None if None in reasons else reasons[0]
 
 
-def _no_way(item: Item, inputs: Inputs) -> str | None:
+def _check_ways(item: Item, inputs: Inputs) -> str | None:
     if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
         return None
     return "no precision and spread of a replica that fit into its memory have a known rate"

@@ -54,7 +54,7 @@ def show(
     catalogs, prices = _load([Path(file) for file in files], books)
     items = list(catalogs.items.values())
     if words:
-        items = [item for word in words for item in _named(word, catalogs)]
+        items = [item for word in words for item in _items_named(word, catalogs)]
     if words and all(word in catalogs.items for word in words):
         full = [_full(item, prices) for item in items]
         if as_json:
@@ -81,7 +81,7 @@ def _load(files: Sequence[Path], books: Sequence[Path]) -> tuple[Catalogs, Price
     return catalogs, load_prices(chosen, catalogs.items)
 
 
-def _named(word: str, catalogs: Catalogs) -> list[Item]:
+def _items_named(word: str, catalogs: Catalogs) -> list[Item]:
     """The item of an id, or the items of a category or of vendors that begin with a word."""
     if word in catalogs.items:
         return [catalogs.items[word]]

@@ -76,7 +76,7 @@ def explain(
     changes = tuple(_step(*each, why) for each, why in zip(helped, because, strict=True))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
-        conflicts=tuple(Conflict(limits=tuple(map(_named, each))) for each in clashes),
+        conflicts=tuple(Conflict(limits=tuple(map(_lever_name, each))) for each in clashes),
         changes=changes,
         combined=combined,
         undecided=tuple(undecided),
@@ -170,7 +170,7 @@ def _combined(
     )
 
 
-def _named(lever: Lever) -> Named:
+def _lever_name(lever: Lever) -> Named:
     text = "" if lever.value is None else lever.text(lever.value)
     limit = BY_NAME.get(lever.limit)
     if limit is not None and limit.file_unit == "number" and limit.unit not in lever.label:
@@ -196,7 +196,7 @@ def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) 
         not_enough_text="" if short is None else lever.text(short),
         what=lever.choice if least is None else "",
         settings=tuple(c.setting for c in (lever.off if least is None else lever.to(least))),
-        because=tuple(_named(other) for other in because),
+        because=tuple(_lever_name(other) for other in because),
     )
 
 
@@ -211,14 +211,14 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
         (case.storage, "storage", "storage item"),
     ):
         if not offers:
-            reasons.append(f"no {what} is on offer: {_left_out(oracle.inputs, kind)}")
+            reasons.append(f"no {what} is on offer: {_reason_left_out(oracle.inputs, kind)}")
     if oracle.possible(off(everything)) is False:
         reasons.append("even without any of its limits the problem has no plan")
     return tuple(reasons)
 
 
-def _left_out(inputs: Inputs, kind: str) -> str:
-    """Return why each product of a kind is left out, those with the same reason together.
+def _reason_left_out(inputs: Inputs, kind: str) -> str:
+    """Reasons why products of a kind are left out, those with the same reason together.
 
     Those that the problem does not want come last.
     """

@@ -66,12 +66,12 @@ class Oracle:
     def case(self, changes: tuple[Change, ...]) -> Case | None:
         """The changed problem in numbers; None where a demand of it cannot be met."""
         try:
-            return resolve(applied(self.inputs, (*changes, *self._left_out)))
+            return resolve(applied(self.inputs, (*changes, *self._lift_exclusions)))
         except InputError:
             return None
 
     @cached_property
-    def _left_out(self) -> tuple[Change, ...]:
+    def _lift_exclusions(self) -> tuple[Change, ...]:
         """Changes that exclude items without a figure that the problem requires.
 
         Without a limit some figures would not be required, but the limit is only moved.
@@ -243,7 +243,7 @@ def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> 
         return None if good is None else _between(oracle, lever, others, good)
     place, bound = (min(max(each, lever.least), lever.most) for each in best)
     step = step_at(lever, place)
-    enough = on_grid(lever, place, step)
+    enough = next_multiple(lever, place, step)
     short = enough - lever.looser * step
     if lever.looser_than(bound, short) and lever.looser_than(short, lever.value):
         if oracle.decided((*others, *lever.to(enough))).possible:
@@ -290,10 +290,10 @@ def _between(
     bad, first = lever.value, True
     for _ in range(MOST_PROBES):
         step = step_at(lever, good)
-        enough = on_grid(lever, good, step)
+        enough = next_multiple(lever, good, step)
         short = enough - lever.looser * step
         if lever.looser_than(short, bad):
-            half = on_grid(lever, (bad + good) / 2.0, step)
+            half = next_multiple(lever, (bad + good) / 2.0, step)
             there = short if first or not lever.looser_than(short, half) else half
             first = False
             if _reached(oracle, lever, others, there):
@@ -315,7 +315,7 @@ def step_at(lever: Lever, place: float) -> float:
     return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit, lever.money)
 
 
-def on_grid(lever: Lever, value: float, step: float) -> float:
+def next_multiple(lever: Lever, value: float, step: float) -> float:
     """The next multiple of a step on the looser side, within the lever's reach."""
     count = value / step
     near = round(count)
@@ -361,7 +361,7 @@ def move_together(
     if many >= min(known * WORTH_TELLING, MOST_SHARE):
         return None
     places = {
-        lever: on_grid(lever, place, step_at(lever, place))
+        lever: next_multiple(lever, place, step_at(lever, place))
         for lever, place in _places(movable, weights, many).items()
     }
     tight = _tightened(oracle, places, weights, made)

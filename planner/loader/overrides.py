@@ -80,7 +80,9 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         if not separator or not path.strip():
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
         before = document.data
-        typed = _put(document, path.strip().split("."), yaml12.scalar(text, origin), origin)
+        typed = _replace_value(
+            document, path.strip().split("."), yaml12.scalar(text, origin), origin
+        )
         typed = typed[: _depth(before, typed) + 1]  # parts made for the value come from it, too
         document.lines = {p: n for p, n in document.lines.items() if p[: len(typed)] != typed}
         document.origins[typed] = origin
@@ -92,7 +94,7 @@ def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: 
         line = source.line((*prefix, *path)) or 1
         steps = [part for step in path for part in str(step).split(".")]
         origin = f"{source.file}:{line}"
-        typed = _put(document, steps, value, origin)
+        typed = _replace_value(document, steps, value, origin)
         if source is document:
             document.lines[typed] = line
         else:
@@ -116,7 +118,7 @@ def _depth(data: Any, path: DataPath) -> int:
     return len(path) - 1
 
 
-def _put(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
+def _replace_value(document: Document, steps: list[str], value: Any, origin: str) -> DataPath:
     """Replace the value at steps; return them with positions in lists as numbers."""
     whole = ".".join(steps)
     if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
@@ -422,16 +424,16 @@ def _roots(inputs: Inputs, steps: list[str]) -> tuple[list[Place], list[str]]:
 def _below(inputs: Inputs, place: Place, step: str, several: bool) -> Iterator[Place]:
     value = place.value
     if isinstance(value, BaseModel):
-        yield _in_model(place, value, step)
+        yield _step_into_model(place, value, step)
     elif isinstance(value, (Mapping, tuple)):
         keys, slot = place.slot.inside()
         for key, entry in _entries(inputs, place, step, keys):
             yield Place(f"{place.path}.{key}", slot, entry)
     elif not several:
-        yield _in_nothing(place, step)
+        yield _step_into_missing(place, step)
 
 
-def _in_model(place: Place, model: BaseModel, step: str) -> Place:
+def _step_into_model(place: Place, model: BaseModel, step: str) -> Place:
     kind, path = type(model), f"{place.path}.{step}".lstrip(".")
     name = field_of(kind, step)
     if name is None:
@@ -463,7 +465,7 @@ def _entries(inputs: Inputs, place: Place, step: str, keys: Any) -> Iterable[tup
     return [(step, entries.get(step))]
 
 
-def _in_nothing(place: Place, step: str) -> Place:
+def _step_into_missing(place: Place, step: str) -> Place:
     """A place inside a part that is not given, where that value alone gives the part."""
     for model in place.slot.models:
         name = field_of(model, step)

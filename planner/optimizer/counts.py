@@ -372,7 +372,7 @@ class Bandwidth:
             slopes = piece.read_slope, piece.write_slope
             plates.append(_along(piece, at_low, slopes, flag, part))
             if down:
-                left.append(_along(piece, *_with_loss(item, piece), flag, part))
+                left.append(_along(piece, *_degraded_line(item, piece), flag, part))
             parts.append(part)
             flags.append(flag)
         rows.row(f"pieces_{item.id}", lpSum(parts) - units == 0.0)
@@ -420,7 +420,9 @@ def _along(
     return read, write
 
 
-def _with_loss(item: Storage, piece: Segment) -> tuple[tuple[float, float], tuple[float, float]]:
+def _degraded_line(
+    item: Storage, piece: Segment
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """(Read, write) at the start of a piece with units down, and the slopes from there."""
     low, high = degraded(item, piece.low), degraded(item, piece.high)
     span = max(1, piece.high - piece.low)

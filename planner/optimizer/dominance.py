@@ -24,7 +24,7 @@ from planner.optimizer.objective import name_weight
 MANY = 40
 """So many products are solved as they are: a model of them is small, and known plans stay."""
 ALWAYS = ("capex_usd", "it_power_kw")
-"""What ties are broken by."""
+"""Order of ties."""
 OF_COUNTS = frozenset({"least_write", "most_write"})
 """Objectives of questions for which more bandwidth is no better."""
 
@@ -73,7 +73,11 @@ def _policy_left(policy: Policy, gone: Collection[str]) -> Policy:
 
 def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
     """The ids of the products that another covers."""
-    counted, figures, groups = _counted(case.companions, owners), _figures(case), defaultdict(list)
+    counted, figures, groups = (
+        _dependents(case.companions, owners),
+        _figures(case),
+        defaultdict(list),
+    )
     for offer in (*case.systems, *case.storage):
         if offer.installed == 0 and offer.unit_net_usd is not None:
             groups[_alike(case, offer), frozenset(counted[offer.id])].append(offer)
@@ -172,7 +176,7 @@ def _owner_of(quantity: Quantity, owners: dict[str, str]) -> str | None:
     return owner if owner is not None and owner in quantity.name else None
 
 
-def _counted(companions: Companions, owners: dict[str, str]) -> dict[str, set[object]]:
+def _dependents(companions: Companions, owners: dict[str, str]) -> dict[str, set[object]]:
     """What counts each product, by how much, and which of its own counts is counted: names without
     the product's, so that two can be compared."""
     found: dict[str, set[object]] = defaultdict(set)

@@ -186,7 +186,7 @@ class _Single:
         ways: Collection[str],
         every: int | None = None,
     ) -> _Single | None:
-        """Return it; None where nothing runs, or the types run no job together."""
+        """The operation; None where nothing runs, or the types run no job together."""
         running = case.in_use(used, ways)
         job = replace(case.job, max_types=max(1, len(running)))
         systems = tuple(replace(system, ways=(way,)) for system, way in running)
@@ -211,7 +211,7 @@ class _Single:
         return cls(case, work, use, running, units, used)
 
     def record(self, ran: JobRun, place: int = 0) -> Run:
-        """Return every figure of the run of an entry."""
+        """Every figure of the run of an entry."""
 
         def at(figures: NDArray[Any]) -> float:
             return float(figures[place])
@@ -267,7 +267,7 @@ class _Single:
         return int(min(each)[1])
 
 
-def _first(figures: NDArray[Any]) -> float:
+def _first_figure(figures: NDArray[Any]) -> float:
     return float(figures[0])
 
 
@@ -355,13 +355,13 @@ def amount(case: Case, run: Run, name: str) -> float:
 
 def recovery_s(case: Case, units: Mapping[str, int]) -> float:
     """The shortest interval in which buffers of bursts are empty again, s; 0 without."""
-    sustained = case.delivered_write * _first(stored_of(case, units).sustained)
+    sustained = case.delivered_write * _first_figure(stored_of(case, units).sustained)
     return case.job.checkpoint_gb / sustained if case.bursts and sustained > 0.0 else 0.0
 
 
 def staging_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """The training data that flash takes from the bulk tier beside checkpoints, GB/s."""
-    write = case.delivered_write * _first(stored_of(case, units).sustained)
+    write = case.delivered_write * _first_figure(stored_of(case, units).sustained)
     return case.job.staged_share * write
 
 

@@ -39,7 +39,7 @@ from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
-"""How closely the best is found before equally good plans are told apart, whatever the gap."""
+"""Gap of the optimum before ties are broken, whatever the gap asked for."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
 
@@ -50,8 +50,8 @@ class Certificate:
 
     ``value`` is the plan's, ``best`` the best that was found: the plan may give something away to
     ``indifference`` and preferred vendors. ``gap`` is from ``best`` to ``bound``; it and
-    ``given_away`` are shares of the objective itself, the three values natural logarithms where
-    the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
+    ``near_optimal_loss`` are shares of the objective itself, the three values natural logarithms
+    where the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
     ``best``, where the plan taken is not. ``ties_cut``: the search was cut short before one of
     equally good plans was chosen. ``iterations`` are boxes that were looked at.
     """
@@ -65,7 +65,7 @@ class Certificate:
     seconds: float
     late: bool
     best: float | None = None
-    given_away: float | None = None
+    near_optimal_loss: float | None = None
     untouched: Run | None = None
     ties_cut: bool = False
 
@@ -73,7 +73,7 @@ class Certificate:
         """Where nothing else is said, the plan is the best found and gives nothing away."""
         if self.best is None and self.value is not None:
             object.__setattr__(self, "best", self.value)
-            object.__setattr__(self, "given_away", 0.0)
+            object.__setattr__(self, "near_optimal_loss", 0.0)
 
 
 def optimise(
@@ -91,7 +91,7 @@ def optimise(
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             the optimum is the same, in a fraction of the time.
-        known: plans of similar cases; those that are plans of this one, too, are begun with.
+        known: plans of similar cases; those feasible here are warm starts.
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
@@ -144,7 +144,7 @@ def for_work(case: Case) -> Case:
 
 @dataclass
 class _Hold:
-    """What plans must keep from now on, a column or entry for each scenario: limits on columns, and
+    """Constraints on further plans, a column or entry for each scenario: limits on columns, and
     worths; and the boxes that have them all, where these are known."""
 
     limits: Numbers
@@ -160,7 +160,7 @@ class _Hold:
             self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
 
     def copy(self) -> _Hold:
-        """Return another that holds the same."""
+        """Another that holds the same."""
         return _Hold(self.limits.copy(), [*self.held], self.begin)
 
     def at(self, some: Places) -> _Hold:
@@ -234,7 +234,11 @@ class Question:
         hold = _Hold(limits.copy())
         # The proof goes further than is asked, so that ties hold the same value always.
         gap = min(self.gap / 20.0, CLOSE) if self.ties else self.gap / 20.0
-        keep = self._share_kept(max(self.case.given_away, self.tolerance)) if self.ties else None
+        keep = (
+            self._share_kept(max(self.case.near_optimal_loss, self.tolerance))
+            if self.ties
+            else None
+        )
         found = [
             Settled(first, first, witnesses=[] if first.point is None else [first.point])
             for first in self._ask(self.worth, hold, known, gap, keep=keep)
@@ -275,7 +279,7 @@ class Question:
         answers = search.run(known, hold.begin)
         self.boxes += search.boxes
         if keep is not None:
-            hold.begin = search.kept_boxes()
+            hold.begin = search.remaining_boxes()
         return answers
 
     def points(self, runs: Iterable[Run]) -> list[Point]:
@@ -294,7 +298,7 @@ class Question:
 
     def _settle(self, found: Sequence[Settled], hold: _Hold) -> None:
         """Take for each scenario the plan to take of those as good as the best."""
-        if self.case.given_away > self.tolerance:
+        if self.case.near_optimal_loss > self.tolerance:
             self._find_cheapest(found, hold.copy())
         if self.case.policy.disliked and all(one.complete for one in found):
             self._prefer(found, hold)
@@ -453,7 +457,7 @@ class Question:
             seconds=0.0,
             late=late,
             best=known,
-            given_away=share_given_away(self.case, value, known),
+            near_optimal_loss=share_given_away(self.case, value, known),
             untouched=None if found.untouched is None else found.untouched.operated(),
             ties_cut=not found.complete,
         )
@@ -495,7 +499,7 @@ Bound = float | Literal["no plan"] | None
 
 
 def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
-    """Return for each item a value of the objective that no plan with it passes.
+    """Bound of the objective of plans with each item.
 
     Args:
         ids: GPU systems (which are then to be in use) and storage items.
@@ -518,7 +522,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
     search = Search(
         ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=effort, demands=demands
     )
-    begin = [(space, _in_use(space, demands)) for space in ask.spaces]
+    begin = [(space, _boxes_in_use(space, demands)) for space in ask.spaces]
     sign, of = (1.0 if case.maximise else -1.0), measure(case, case.objective)
     for name, answer in zip(names, search.run(begin=begin), strict=True):
         run = None if answer.point is None else answer.point.operated()
@@ -529,8 +533,8 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
     return found
 
 
-def _in_use(space: Space, demands: Counts) -> Boxes:
-    """Return every purchase for each scenario, with the GPU systems in use that it demands."""
+def _boxes_in_use(space: Space, demands: Counts) -> Boxes:
+    """Every purchase for each scenario, with the GPU systems in use that it demands."""
     boxes = space.whole(np.arange(demands.shape[1]))
     runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
     for team, rows in enumerate(space.work.rows_of):

@@ -119,7 +119,7 @@ class OtherStorage:
     def _fewest(self, items: Sequence[Storage], like: Run) -> Counts:
         """The fewest units of each item that serve the job, whatever they take; 0: none."""
         low = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
-        high = np.array([_most(item) for item in items], dtype=np.int64)
+        high = np.array([_most_units(item) for item in items], dtype=np.int64)
         found = np.zeros(len(items), dtype=np.int64)
         for place, item in enumerate(items):
             if _falls(item) and low[place] <= high[place]:
@@ -184,7 +184,7 @@ class OtherStorage:
         return run if floors(case)(run) and self.shortfall(run) <= self.within + 1e-9 else None
 
 
-def _most(item: Storage) -> int:
+def _most_units(item: Storage) -> int:
     most = min(item.high or MOST_UNITS, MOST_UNITS)
     return min(most, item.segments[-1].high) if item.segments else most
 

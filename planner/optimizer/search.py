@@ -120,6 +120,8 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 LONG = 64
 """Searches of more rounds are long."""
 ROUNDING = 1e-9
+MISSING = 5
+"""So often the room is halved for the least that what is missing costs."""
 
 
 class Worth(NamedTuple):
@@ -257,7 +259,7 @@ class Search:
         open_ = [(space, self._bounded(space, self._demanded(boxes))) for space, boxes in begin]
         count = FIRST
         while not self.effort.over and sum(boxes.size for _, boxes in open_) <= MOST_BOXES:
-            open_ = [(space, self._left(space, boxes)) for space, boxes in open_]
+            open_ = [(space, self._open_boxes(space, boxes)) for space, boxes in open_]
             open_ = [(space, boxes) for space, boxes in open_ if boxes.size]
             if not open_:
                 break
@@ -282,7 +284,7 @@ class Search:
         return self._answers([boxes for _, boxes in open_])
 
     def _systems_first(self, space: Space) -> bool:
-        """Whether GPU systems are halved first: where storage alone counts, in every other round
+        """True if GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
         if self.worth.kind == "bought_write":
             return self.rounds % 2 == 0
@@ -320,11 +322,11 @@ class Search:
         """The bound at which the best found is within the gap."""
         return self._near_best(self.gap)
 
-    def _of_use(self) -> Numbers:
+    def _useful_bounds(self) -> Numbers:
         """The bounds above which boxes are looked into, or kept."""
         return self.best if self.keep is None else self._near_best(-self.keep)
 
-    def _left(self, space: Space, boxes: Boxes) -> Boxes:
+    def _open_boxes(self, space: Space, boxes: Boxes) -> Boxes:
         """The boxes that may hold something better; the bound covers the others."""
         open_ = boxes.bound > self._enough()[boxes.owner]
         gone = boxes.at(~open_)
@@ -334,13 +336,13 @@ class Search:
 
     def _keep(self, space: Space, boxes: Boxes) -> None:
         if self.keep is not None and boxes.size:
-            kept = boxes.at(boxes.bound >= self._of_use()[boxes.owner])
+            kept = boxes.at(boxes.bound >= self._useful_bounds()[boxes.owner])
             if kept.size:
                 self.kept.append((space, kept))
 
-    def kept_boxes(self) -> list[tuple[Space, Boxes]]:
+    def remaining_boxes(self) -> list[tuple[Space, Boxes]]:
         """The boxes kept of each space, for a question of another worth."""
-        floor, found = self._of_use(), []
+        floor, found = self._useful_bounds(), []
         for space in self.spaces:
             parts = [boxes for of, boxes in self.kept if of is space]
             if parts:
@@ -359,7 +361,7 @@ class Search:
         most = self.limits[:, boxes.owner] * (1 + TOLERANCE)
         if self.worth.kind == "least":
             row = self.worth.column
-            most[row] = np.minimum(most[row], -self._of_use()[boxes.owner] * (1 + 1e-12))
+            most[row] = np.minimum(most[row], -self._useful_bounds()[boxes.owner] * (1 + 1e-12))
         fits = space.kernel.available(bills) & (taken <= most).all(axis=0)
         begun = space.rounded_up(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
@@ -372,11 +374,33 @@ class Search:
             keep = self._reached(corner, boxes.owner) & (stores > 0)
             boxes, corner = boxes.at(keep), corner.at(keep)
             taken, room, begun = taken[:, keep], room[:, keep], begun[:, keep]
-            less = self._less_room(space, boxes, corner, room, begun)
+            less = self._limit_room(space, boxes, corner, room, begun)
             if less is None:
                 break
             room = less
-        return self._left(space, boxes)
+        if boxes.size and self.worth.kind == "least" and self.rounds >= LONG:
+            boxes = self._bound_by_missing(space, boxes, room, taken - begun)
+        return self._open_boxes(space, boxes)
+
+    def _bound_by_missing(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Boxes bounded by the cost of what is still missing at their lowest corners, too: with
+        less room than that costs at the best rates, the job does not reach what is held.
+
+        Args:
+            room: what may be taken beside the lowest corners, a row for each column.
+            taken: what lowest corners take without rounding up.
+        """
+        row = self.worth.column
+        each = space.takes[:, row] @ (boxes.high - boxes.low)
+        few, many = np.zeros(boxes.size), np.minimum(room[row], each)
+        for _ in range(MISSING):
+            less = room.copy()
+            less[row] = middle = (few + many) / 2
+            corner = space.top(space.cut(boxes, less), less, taken)
+            fine = self._reached(corner, boxes.owner)
+            few, many = np.where(fine, few, middle), np.where(fine, middle, many)
+        bound = -(taken[row] + few * (1 - ROUNDING))
+        return boxes._replace(bound=np.minimum(boxes.bound, bound))
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Mask of boxes where the job can run and the held values can be reached."""
@@ -385,12 +409,12 @@ class Search:
             fine = fine & (worth.of(corner) >= least[owners])
         return fine
 
-    def _less_room(
+    def _limit_room(
         self, space: Space, boxes: Boxes, corner: Corner, room: Numbers, begun: Numbers
     ) -> Numbers | None:
         """The room where work is worth limited money; None where no less of it."""
         less = room.copy()
-        asked = [(self.worth, self._of_use()[boxes.owner])]
+        asked = [(self.worth, self._useful_bounds()[boxes.owner])]
         asked += [(worth, least[boxes.owner]) for worth, least in self.held]
         for worth, floor in asked:
             most = worth.most_taken(corner.score, floor) if worth.kind == "ratio" else None
@@ -446,7 +470,7 @@ class Search:
 
 
 def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
-    """Return so many boxes of each owner with the highest bounds, and the others; of equal bounds
+    """The ``count`` boxes of each owner with the highest bounds, and the others; of equal bounds
     the smallest boxes first, which soon are purchases."""
     width = np.log1p(boxes.high - boxes.low).sum(axis=0)
     order = np.lexsort((width, -boxes.bound, boxes.owner))

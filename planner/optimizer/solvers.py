@@ -195,7 +195,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
     if status == kinds.kUnbounded:
         return Solved("unbounded")
     if status == kinds.kUnboundedOrInfeasible:
-        return _told_apart(highs, arrays)
+        return _infeasible_or_unbounded(highs, arrays)
     if status != kinds.kOptimal and status not in STOPPED:
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
     solved = _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
@@ -270,7 +270,7 @@ def _has_whole(variables: list[Any]) -> bool:
     return any(variable.cat == pulp.LpInteger for variable in variables)
 
 
-def _told_apart(highs: Any, arrays: Any) -> Solved:
+def _infeasible_or_unbounded(highs: Any, arrays: Any) -> Solved:
     """Solve with no objective: an infeasible program stays so, the rest was unbounded."""
     arrays.col_cost_ = np.zeros(arrays.num_col_)
     _accepted(highs.passModel(arrays), "the model")

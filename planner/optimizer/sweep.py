@@ -31,7 +31,7 @@ FIRST, TOGETHER = 8, 64
 KNOWN = 64
 """Plans of other scenarios that a search with ties begins with."""
 NEAR = 0.5
-"""How much of the gap a search leaves open: what it proves serves others, too."""
+"""Share of the gap that a search leaves open: its proof serves others, too."""
 
 
 class SweepAnswer(NamedTuple):
@@ -116,13 +116,13 @@ class Sweep:
             self.question.effort = Effort.within(limit)
             settled = self.question.answers(self.most[some].T, known)
             for place, one in zip(some.tolist(), settled, strict=True):
-                found[place] = self._found_of(one)
+                found[place] = self._answer_of(one)
                 self._reuse(place, one, found)
                 known += [one.first.point] if one.first.point else []
             known = known[-KNOWN:]
             count = min(2 * count, TOGETHER)
 
-    def _found_of(self, settled: Settled) -> SweepAnswer:
+    def _answer_of(self, settled: Settled) -> SweepAnswer:
         first = settled.first
         if first.point is None:
             return SweepAnswer(None, -math.inf, first.bound, "search")
@@ -163,7 +163,7 @@ class Sweep:
         return np.asarray(self.gap * np.maximum(np.abs(self.score), 1e-9) * (1 - 1e-9))
 
     def _open(self) -> Flags:
-        """Say which scenarios may have a better plan than is known, by more than the gap."""
+        """Mask of scenarios that may have a plan better than the incumbent by more than the gap."""
         with np.errstate(invalid="ignore"):
             known = np.where(np.isfinite(self.score), self.score + self._width(), -np.inf)
         return np.asarray(self.bound > known)

@@ -361,7 +361,9 @@ class Work:
             patient, runs = self._at_most(use, t, mtti)
             kept, interval = patient, t.low
             if waits:
-                kept, waiting, interval, mtti, runs = self._with_fewer(use, t, mtti, interval_s)
+                kept, waiting, interval, mtti, runs = self._goodput_with_fewer(
+                    use, t, mtti, interval_s
+                )
         else:
             if interval_s is None:
                 interval, runs = self.interval(t, mtti)
@@ -411,7 +413,7 @@ class Work:
 
     # Repairs.
 
-    def _by_way(self, use: Uses) -> Iterator[tuple[Places, Way]]:
+    def _uses_by_way(self, use: Uses) -> Iterator[tuple[Places, Way]]:
         for number in np.flatnonzero(np.bincount(use.team)).tolist():
             yield np.flatnonzero(use.team == number), self.case.ways[number]
 
@@ -421,7 +423,7 @@ class Work:
         if repair is None:
             return waiting, np.ones(len(mtti), dtype=bool)
         mends: Flags = mtti >= repair.shortest_mtti_s() * (1.0 - 1e-9)
-        for here, way in self._by_way(use):
+        for here, way in self._uses_by_way(use):
             unit, rate = way.spare_unit, way.failures_per_gpu_day
             gpus = use.gpus[here].astype(float)
             if unit.in_rack:
@@ -456,7 +458,7 @@ class Work:
         """The averages over the units out of jobs that go on with fewer replicas."""
         repair, parts, places, how = self.case.job.repair, [], [], self.restarts()
         assert repair is not None
-        for here, way in self._by_way(use):
+        for here, way in self._uses_by_way(use):
             unit, step, gpus = way.spare_unit, way.step_gpus, use.gpus[here].astype(float)
             counts = use.systems[here].astype(float) * unit.per_system
             in_use = np.ceil(gpus / unit.holding_gpus)
@@ -501,7 +503,7 @@ class Work:
         unbounded = np.where(scaled + RISING >= 0.0, 1.0, np.inf)
         return np.where(rises, np.exp(at), unbounded), runs
 
-    def _with_fewer(
+    def _goodput_with_fewer(
         self, use: Uses, t: Times, mtti: Numbers, interval_s: Numbers | None
     ) -> tuple[Numbers, Numbers, Numbers, Numbers, Flags]:
         """The goodput without units out, the share lost to these, the best interval or the

@@ -134,7 +134,7 @@ def _objective(case: Case, answer: Certificate, gap: float, proof: Proof | None)
         log_value=answer.value if case.objective in LOGARITHMIC else None,
         gap_asked=gap,
         best=in_unit(answer.best),
-        given_away=answer.given_away,
+        near_optimal_loss=answer.near_optimal_loss,
         best_capex_usd=_best_capex_usd(case, answer),
         indifference=case.indifference,
         program=None if proof is None else ProgramReport(unit=unit, **proof._asdict()),

@@ -34,7 +34,7 @@ def assumptions(inputs: Inputs, case: Case, run: Run) -> tuple[Assumption, ...]:
     return tuple(result)
 
 
-def _given(
+def _input_assumption(
     inputs: Inputs,
     name: str,
     label: str,
@@ -55,17 +55,17 @@ def _site(inputs: Inputs, case: Case) -> Iterator[Assumption]:
     ):
         name, note = f"delivered_fraction.{side}", f"observed in production: {seen}"
         label = f"delivered share of nameplate {side}"
-        yield _given(inputs, name, label, share, "share", f"storage.{name}", note)
+        yield _input_assumption(inputs, name, label, share, "share", f"storage.{name}", note)
     site, label = inputs.problem.site, "power usage effectiveness"
     if site.pue_air == site.pue_liquid:
-        yield _given(inputs, "pue", label, site.pue_air, "ratio", "site.pue")
+        yield _input_assumption(inputs, "pue", label, site.pue_air, "ratio", "site.pue")
         return
     for name, heated, value in (
         ("pue.air", "the air", site.pue_air),
         ("pue.liquid", "a liquid", site.pue_liquid),
     ):
         said = f"{label} of what heats {heated}"
-        yield _given(inputs, name, said, value, "ratio", f"site.{name}")
+        yield _input_assumption(inputs, name, said, value, "ratio", f"site.{name}")
 
 
 def _job(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
@@ -73,20 +73,20 @@ def _job(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     path = "checkpoint.size" if stated.checkpoint.size_gb else "bytes_per_parameter"
     label, note = FIGURES["checkpoint_gb"].label, _bytes_note(inputs)
     size = job.checkpoint_gb
-    yield _given(inputs, "checkpoint_size", label, size, "GB", job_path(path), note)
+    yield _input_assumption(inputs, "checkpoint_size", label, size, "GB", job_path(path), note)
     yield _failures(inputs, run)
     label, path = "stall per asynchronous checkpoint", "checkpoint.stall"
     if job.derived_stall:
         label, path = f"{label}, beside the copy to the hosts", "checkpoint.stall_overhead"
     note = "reported: 0.3 to 7 s; see docs/sizing.md"
-    yield _given(inputs, "stall", label, job.stall_s, "s", job_path(path), note)
+    yield _input_assumption(inputs, "stall", label, job.stall_s, "s", job_path(path), note)
     path = "restart.remote" if stated.restart.remote_s is not None else "restore.restart"
     label, note = FIGURES["restart_s"].label, "reported: 120 to 1200 s"
-    yield _given(inputs, "restart", label, job.restart_s, "s", job_path(path), note)
+    yield _input_assumption(inputs, "restart", label, job.restart_s, "s", job_path(path), note)
     if job.lost_time:
         label, note = "lost time besides failures", f"{LOST_TIME.meaning} ({LOST_TIME.source})"
         path = job_path("lost_time")
-        yield _given(inputs, "lost_time", label, job.lost_time, "share", path, note)
+        yield _input_assumption(inputs, "lost_time", label, job.lost_time, "share", path, note)
     if run.mode == "local":
         yield from _local_level(inputs, case)
     yield from _repair(inputs)
@@ -116,7 +116,7 @@ def _failures(inputs: Inputs, run: Run) -> Assumption:
     job = inputs.problem.job
     preset_name = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
     label, rate = "job-interrupting failures", run.failures_per_gpu_day
-    given = _given(inputs, "failures", label, rate, "per GPU-day", job_path("failures"))
+    given = _input_assumption(inputs, "failures", label, rate, "per GPU-day", job_path("failures"))
     if not isinstance(preset_name, str):
         return given
     preset = FAILURES_PER_GPU_DAY[preset_name]
@@ -135,14 +135,14 @@ def _local_level(inputs: Inputs, case: Case) -> Iterator[Assumption]:
         "no times by level are published; try half and twice of it",
     )
     path, restart_s = job_path("restart.local"), levels.local_restart_s
-    yield _given(inputs, "local_restart", label, restart_s, "s", path, note)
+    yield _input_assumption(inputs, "local_restart", label, restart_s, "s", path, note)
     label, note = (
         "interruptions that no local copy survives",
         "follows from the shares of the classes and what each recovers from; no measured split "
         "is published",
     )
     path = job_path("failures.shares")
-    yield _given(inputs, "remote_share", label, levels.remote_share, "share", path, note)
+    yield _input_assumption(inputs, "remote_share", label, levels.remote_share, "share", path, note)
 
 
 def _repair(inputs: Inputs) -> Iterator[Assumption]:
@@ -152,12 +152,12 @@ def _repair(inputs: Inputs) -> Iterator[Assumption]:
     share, hours = repair.share, repair.time_s / 3600.0
     label = FIGURES["repair.hardware_share"].label
     note = "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)"
-    yield _given(inputs, "repair.share", label, share, "share", path, note)
+    yield _input_assumption(inputs, "repair.share", label, share, "share", path, note)
     label = f"repair time of a {repair.unit}, on average"
     note = "little is published: 2.5 h for a tray to days for a rack"
-    yield _given(inputs, "repair.time", label, hours, "h", path, note)
+    yield _input_assumption(inputs, "repair.time", label, hours, "h", path, note)
     label = "how much longer a restart takes with failed hardware"
-    yield _given(inputs, "repair.swap", label, repair.swap_s, "s", path)
+    yield _input_assumption(inputs, "repair.swap", label, repair.swap_s, "s", path)
 
 
 def _drive_writes(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
@@ -171,15 +171,15 @@ def _drive_writes(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
     for kind in sorted(kinds):
         name, label = f"dwpd.{kind}", f"drive writes a day of {kind.upper()} flash"
         often = getattr(inputs.problem.storage.dwpd, kind)
-        yield _given(inputs, name, label, often, "per day", f"storage.dwpd.{kind}", note)
+        yield _input_assumption(inputs, name, label, often, "per day", f"storage.dwpd.{kind}", note)
 
 
 def _term(inputs: Inputs) -> Iterator[Assumption]:
     term, label = inputs.problem.term, FIGURES["electricity_usd_per_kwh"].label
     if term is not None:
         price, path = term.electricity_usd_per_kwh, "term.electricity"
-        yield _given(inputs, "electricity", label, price, "USD/kWh", path)
-        yield _given(inputs, "years", "term", term.years, "years", "term.years")
+        yield _input_assumption(inputs, "electricity", label, price, "USD/kWh", path)
+        yield _input_assumption(inputs, "years", "term", term.years, "years", "term.years")
 
 
 def _item(inputs: Inputs, item: Item, *, drives: bool = False) -> Iterator[Assumption]:

@@ -63,7 +63,7 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
     build = _Build(inputs, plan, resolve(inputs) if case is None else case)
     offers = (*build.case.systems, *build.case.storage)
     devices = {o.id: build.devices(o.id, round(build.counts[o.id])) for o in offers}
-    others = _other_devices(build)
+    others = _companion_devices(build)
     fabrics = build.case.companions.fabrics
     for fabric in fabrics:
         if fabric.network == "compute":
@@ -198,7 +198,7 @@ class _Build:
         return "multimode" if reach <= MULTIMODE_M else "single mode"
 
 
-def _other_devices(build: _Build) -> dict[str, list[_Device]]:
+def _companion_devices(build: _Build) -> dict[str, list[_Device]]:
     """Extras, parts of clusters and management switches by item."""
     network, devices = build.inputs.problem.network, {}
     of_clusters: defaultdict[str, int] = defaultdict(int)

@@ -88,7 +88,7 @@ def job_plan(inputs: Inputs, case: Case, run: Run) -> JobPlan:
         restart_s=job.restart_s,
         ingest_demand_gb_per_s=run.gpus * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=job.capacity_needed_tb,
-        **_held(stated),
+        **_capacity_parts(stated),
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s),
         tolerate_down=case.tolerate_down,
         **(_degraded(job.checkpoint_gb, run) if case.tolerate_down else {}),
@@ -155,7 +155,7 @@ def _degraded(checkpoint_gb: float, run: Run) -> dict[str, float | None]:
     }
 
 
-def _held(stated: Job) -> dict[str, float]:
+def _capacity_parts(stated: Job) -> dict[str, float]:
     """Parts of the capacity needed, before the fill limit."""
     held = stated.checkpoint.keep_last + 1
     exported_tb = exports_tb(stated.parameters, stated.checkpoint.exports)

@@ -79,7 +79,7 @@ def lines(
         item = inputs.by_id[offer.id]
         line = _offer_line(inputs, offer, item, run.units[offer.id], count, spent)
         if isinstance(offer, System) and offer.id in run.used:
-            line = _at_set_point(inputs, case, run, line)
+            line = _line_at_set_point(inputs, case, run, line)
         if line.idle:
             reason = next(each.reason for each in idle if each.sku == line.sku)
             note = f"{line.idle:,} owned stand idle: {reason}"
@@ -114,7 +114,7 @@ def _offer_line(
     return Line.model_validate(fields)
 
 
-def _at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line:
+def _line_at_set_point(inputs: Inputs, case: Case, run: Run, line: Line) -> Line:
     """The line of a GPU system as it is provisioned for at the power set point of its job."""
     points = {system.id: each.point for system, each in ways_in_use(inputs, case, run)}
     point = points[line.sku]

@@ -87,7 +87,7 @@ class _Check:
         return self.portfolio.rule(item.id, item.category)
 
     def _price(self, site: str, item: Item, period: int) -> float:
-        """Return the net price of an order in a period, before rounding to cents."""
+        """The net price of an order in a period, before rounding to cents."""
         years = (period - 1) * self.portfolio.periods.months / 12.0
         factor: float = (1.0 + self._rule(item).price_trend) ** years
         return (self.basis[site].sale(item).net_usd or 0.0) * factor
@@ -321,7 +321,7 @@ class _Check:
                 if shared > write * (1 + NEAR):
                     yield f"{name} in period {period}: shares of {shared:,.2f} GB/s of {write:,.2f}"
                 yield from self._reads(name, period, here, read)
-                yield from self._kept(name, period, here)
+                yield from self._capacity(name, period, here)
 
     def _storage(self, name: str, period: int) -> dict[str, int]:
         found = {
@@ -342,7 +342,7 @@ class _Check:
         if together and math.fsum(r.read_gb_per_s or 0.0 for r in here) + total > read * (1 + NEAR):
             yield f"{name} in period {period}: restores together read more than {read:,.2f} GB/s"
 
-    def _kept(self, name: str, period: int, here: list[JobRun]) -> Iterator[str]:
+    def _capacity(self, name: str, period: int, here: list[JobRun]) -> Iterator[str]:
         basis, stored = self.basis[name], self._storage(name, period)
         usable = 0.0
         for sku, count in stored.items():
@@ -428,7 +428,7 @@ class _Check:
                 yield f"job {run.job}: {side} share {share:,.2f} GB/s, clients {most:,.2f}"
 
     def _copies(self, job: TrainingJob, run: JobRun) -> float:
-        """Return how often a restore reads the checkpoint."""
+        """Reads of the checkpoint in a restore."""
         replica = self._replica(job)
         if job.restore.fan_out == "broadcast" or replica is None:
             return 1.0

@@ -120,12 +120,12 @@ class Search:
         self._fix_slack(0.0, 0.0)
 
     def least_missed(self) -> dict[str, float]:
-        """Return the solution of an elastic program that misses its limits least; empty if none."""
+        """The solution of an elastic program that misses its limits least; empty if none."""
         goal = lpSum(self.program.missed.values())
         return self._best(goal, {}, least=False).values
 
     def solve(self, *, cheapest: bool = True) -> Answer:
-        """Return the best plan: of each priority class in turn, then the cheapest as good.
+        """The best plan: of each priority class in turn, then the cheapest as good.
 
         Args:
             cheapest: whether to look for that.
@@ -162,7 +162,7 @@ class Search:
             answer.values = self._cheapest(answer.values)
         self.deadline = whole
         if answer.values and objective.maximize is not None:
-            answer.values = self._most_of(answer.values, -1.0 * lpSum(goals))
+            answer.values = self._most_work(answer.values, -1.0 * lpSum(goals))
         if answer.values:
             answer.values = self._late_orders(answer.values)
         answer.rounds, answer.seconds = self.rounds, time.monotonic() - begun
@@ -180,7 +180,7 @@ class Search:
     # One goal
 
     def _best(self, goal: Expression, start: Mapping[str, float], *, least: bool) -> Found:
-        """Return the best plan of a goal that is to be least."""
+        """The best plan of a goal that is to be least."""
         found = Found()
         if start:
             self._take(found, goal, dict(start), least=least)
@@ -205,10 +205,10 @@ class Search:
         fixed, same = self.program.equal_periods(starts)
         with self._fixed(dict.fromkeys(fixed, 0.0)):
             if self._relaxed(found, RELAXED, same):
-                solved = self._passing(same, least=least)
+                solved = self._solve_with_margin(same, least=least)
                 self._take(found, goal, solved.values, least=least)
 
-    def _passing(
+    def _solve_with_margin(
         self,
         same: Mapping[str, str] | None = None,
         *,
@@ -266,7 +266,7 @@ class Search:
         polished = self._polish(goal, values, least=least) if values else None
         if polished is None and values and self.large:
             with self._fixed({v: values[v.name] for v in self.skeleton}):
-                solved = self._passing(least=least, share=FOR_MENDING)
+                solved = self._solve_with_margin(least=least, share=FOR_MENDING)
             if solved.values:
                 polished = self._polish(goal, solved.values, least=least)
         if polished is None:
@@ -278,7 +278,7 @@ class Search:
     def _polish(
         self, goal: Expression, values: Mapping[str, float], *, least: bool
     ) -> dict[str, float] | None:
-        """Return the solution with the best shares for its whole numbers; None without any.
+        """The solution with the best shares for its whole numbers; None without any.
 
         Where money is least the shares are those that pass all floors by most.
         """
@@ -310,7 +310,7 @@ class Search:
     # The best of equally good plans
 
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the cheapest plan that does as much work.
+        """The cheapest plan that does as much work.
 
         Of a large one GPU systems stay at first, then who runs where does; last all is free, so
         that no type stays that another does the same work for less.
@@ -327,8 +327,8 @@ class Search:
             self.deadline = whole
         return values
 
-    def _most_of(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
-        """Return the plan that does the most work with the same purchases."""
+    def _most_work(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
+        """The plan that does the most work with the same purchases."""
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
         with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
@@ -378,7 +378,7 @@ class Search:
         )
 
     def _until(self, share: float) -> float:
-        """Return when a share of the time left is over."""
+        """End of a share of the time left, by the clock of the search."""
         now = self.clock()
         return now + max(share * (self.deadline - now), 0.05)
 
@@ -470,7 +470,7 @@ def search(
     time_limit_s: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[Program, Answer]:
-    """Return the program of an instance and its best plan.
+    """The program of an instance and its best plan.
 
     Args:
         instance: the portfolio in numbers.

@@ -91,13 +91,13 @@ def is_multiple(text: str) -> bool:
 
 def decimal_mark(texts: Iterable[str]) -> Decimal | None:
     """The decimal mark of most numbers among texts, None where none of them decides."""
-    votes = Counter(_own_mark(_digits(text)[0]) for text in texts)
+    votes = Counter(_currency_mark_amount(_digits(text)[0]) for text in texts)
     if votes["point"] == votes["comma"]:
         return None
     return "point" if votes["point"] > votes["comma"] else "comma"
 
 
-def _own_mark(text: str) -> Decimal | None:
+def _currency_mark_amount(text: str) -> Decimal | None:
     points, commas = text.count("."), text.count(",")
     if points and commas:
         return "point" if text.rindex(".") > text.rindex(",") else "comma"
@@ -111,7 +111,7 @@ def _own_mark(text: str) -> Decimal | None:
 def number(text: str, decimal: Decimal) -> float | None:
     """The number in a text without currency, spaces and percent sign; None where there is none."""
     digits, negative = _digits(text)
-    own = _own_mark(digits) or decimal
+    own = _currency_mark_amount(digits) or decimal
     thousands, mark = (",", ".") if own == "point" else (".", ",")
     plain = digits.replace(thousands, "").replace(mark, ".")
     if not re.fullmatch(r"\d+(\.\d+)?|\.\d+", plain) or float(plain) > _LARGEST:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Audience = Literal["internal", "customer", "partner"]
 
 PRICES: Mapping[Audience, Prices] = {"internal": "all", "customer": "net", "partner": "discount"}
-"""What each audience sees unless another edition is asked for."""
+"""Default edition of each audience."""
 
 HIDDEN_OBJECTIVE = "a figure that is not shown"
 """Name of an objective that is money, which an edition for the outside does not show."""
@@ -47,7 +47,7 @@ def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -
     Args:
         prices: which prices it shows, by default those of the audience.
     """
-    return plan if audience == "internal" else _shown(plan, prices or PRICES[audience])
+    return plan if audience == "internal" else _redacted(plan, prices or PRICES[audience])
 
 
 @cache
@@ -60,7 +60,7 @@ def visible(model: type[PlanModel]) -> Mapping[str, Prices]:
     return {name: mark.prices for name, mark in marks.items() if mark is not None}
 
 
-def _shown(model: PartT, prices: Prices) -> PartT:
+def _redacted(model: PartT, prices: Prices) -> PartT:
     """A plan, or a part of one, without the fields that stay inside."""
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
@@ -86,7 +86,7 @@ def _shown(model: PartT, prices: Prices) -> PartT:
 
 def _visible_value(value: object, prices: Prices) -> object:
     if isinstance(value, PlanModel):
-        return _shown(value, prices)
+        return _redacted(value, prices)
     if isinstance(value, tuple):
         return tuple(_visible_value(entry, prices) for entry in value if not _stays(entry))
     return value

@@ -31,8 +31,8 @@ from planner.report.edition import HIDDEN_OBJECTIVE, own_lines, restated
 from planner.report.views.plan import (
     answer_lines,
     bought_text,
-    given_away,
     limit_bars,
+    near_optimal_loss,
     storage_alternatives,
     tiles,
 )
@@ -189,7 +189,7 @@ def _answer(plan: Plan, totals: Totals) -> list[Block]:
     shown = goal.name != HIDDEN_OBJECTIVE and goal.value is not None and goal.bound is not None
     rows = [
         *answer_lines(plan, totals, job),
-        ("Tolerance", given_away(plan)),
+        ("Tolerance", near_optimal_loss(plan)),
         ("Proof", fmt.proof(goal) if shown else ""),
     ]
     return [

@@ -46,7 +46,7 @@ def show(blocks: Sequence[Block], *, full: bool = False, styled: bool = False) -
         styled: with escape sequences for colours.
     """
     parts = [list(_block(each, full=full)) for each in blocks if full or not _detail(each)]
-    more = "" if full else _more(blocks)
+    more = "" if full else _hidden_titles(blocks)
     if more:
         parts.append([_grid(("", ""), [(_words("More", "bold"), f"--full {more}")], (0, 1))])
     filled = [part for part in parts if part]
@@ -262,7 +262,7 @@ def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
     return found
 
 
-def _more(blocks: Iterable[Block]) -> str:
+def _hidden_titles(blocks: Iterable[Block]) -> str:
     """Titles of the parts that a first screen omits."""
     found: list[str] = []
     for block in blocks:

@@ -325,7 +325,7 @@ LEAST_GIVEN_AWAY = 5e-6
 
 def gives_away(goal: ObjectiveReport) -> bool:
     """True if a plan is knowingly worse than the best that was found."""
-    return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
+    return goal.near_optimal_loss is not None and goal.near_optimal_loss > LEAST_GIVEN_AWAY
 
 
 def amount_of(name: str, value: float) -> str:
@@ -364,7 +364,7 @@ def amount(study: Study, value: float) -> str:
     return amount_of(study.objective, value)
 
 
-def as_it_stands(study: Study) -> str:
+def unchanged_objective(study: Study) -> str:
     """The objective of the unchanged problem with its bound, as a sentence."""
     if study.base is None:
         return "The unchanged problem is infeasible."
@@ -429,7 +429,7 @@ def scale(values: Iterable[float | None], unit: str) -> Scale:
         sizes = tuple((size, size, f"{name}{per}") for size, name in shown.sizes)
     largest = max((abs(value) for value in there), default=0.0)
     size, name = next(
-        ((size, name) for least, size, name in sizes if largest >= least), (1.0, _named(unit))
+        ((size, name) for least, size, name in sizes if largest >= least), (1.0, _unit_name(unit))
     )
     return Scale(size, shown.named(name), decimals([value / size for value in there]))
 
@@ -448,7 +448,7 @@ def results(values: Iterable[float | None], unit: str) -> Scale:
     return written._replace(digits=min(most, written.digits))
 
 
-def _named(unit: str) -> str:
+def _unit_name(unit: str) -> str:
     return "" if unit in BARE else unit
 
 
@@ -476,7 +476,7 @@ def _sized(value: float, unit: str) -> tuple[float, str]:
     for least, size, name in _SIZES.get(unit, ()):
         if abs(value) >= least:
             return size, name
-    return 1.0, _named(unit)
+    return 1.0, _unit_name(unit)
 
 
 def significant(value: float | None, unit: str) -> str:

@@ -68,7 +68,7 @@ class Side(Record):
     message: str | None
     edits: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
-    given_away: float | None = None
+    near_optimal_loss: float | None = None
     verdict: tuple[str, ...] = ()
 
 

@@ -469,8 +469,8 @@ class ProgramReport(PlanModel):
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
-    ``gap``: from the incumbent ``best`` to ``bound``, relative to ``best``. ``given_away``: the
-    share of ``best`` that ``indifference`` and preferred vendors cost.
+    ``gap``: from the incumbent ``best`` to ``bound``, relative to ``best``.
+    ``near_optimal_loss``: the share of ``best`` that ``indifference`` and preferred vendors cost.
     """
 
     name: Customer[str]
@@ -482,7 +482,7 @@ class ObjectiveReport(PlanModel):
     log_value: float | None = None
     gap_asked: float
     best: InItsUnit | None = None
-    given_away: float | None = None
+    near_optimal_loss: float | None = None
     best_capex_usd: float | None = None
     indifference: float = 0.0
     program: ProgramReport | None = Field(default=None, exclude_if=is_none)

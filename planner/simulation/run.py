@@ -259,10 +259,12 @@ class Runs:
         if crosses.any():
             early = some[crosses]
             at_s = np.minimum(self.before_s, captured_s[crosses]) - start_s[crosses]
-            reached = self._after(early, at_s, self.before_s - start_s[crosses])
+            reached = self._stretch_after(early, at_s, self.before_s - start_s[crosses])
             self._account(self.warm, early, self.total[:, early], reached)
             self.warmed[early] = True
-        reached = self._after(some, np.minimum(ends_s, captured_s) - start_s, ends_s - start_s)
+        reached = self._stretch_after(
+            some, np.minimum(ends_s, captured_s) - start_s, ends_s - start_s
+        )
         self._account(self.total, some, self.total[:, some], reached)
         self.now[some] = ends_s
         failed = (failure_s <= ends_s) & (ends_s < self.length_s)
@@ -278,7 +280,7 @@ class Runs:
             self.local.put(struck, reached.local.of(failed))
         self._fail(struck, place[failed], reached.captured[failed])
 
-    def _after(self, some: Places, computing_s: Array, lasts_s: Array) -> Stretch:
+    def _stretch_after(self, some: Places, computing_s: Array, lasts_s: Array) -> Stretch:
         """State after a stretch whose last part, if any, is waiting for a growth."""
         times = self.speed[some], computing_s, lasts_s, self.work[some]
         if self.job.local is None:

@@ -176,17 +176,20 @@ def _first_fit(kinds: Packing, counts: Counts) -> Racks:
             full = min(times, left // each) if each else 0
             rest = left - full * each if each and full < times else 0
             one = 1 if rest else 0
-            filled += [(_with(pattern, kind, each), full), (_with(pattern, kind, rest), one)]
+            filled += [
+                (_with_count(pattern, kind, each), full),
+                (_with_count(pattern, kind, rest), one),
+            ]
             filled.append((pattern, times - full - one))
             left -= full * each + rest
         alone, nothing = kinds.alone[kind], (0,) * len(counts)
-        filled.append((_with(nothing, kind, alone), left // alone))
-        filled.append((_with(nothing, kind, left % alone), 1 if left % alone else 0))
+        filled.append((_with_count(nothing, kind, alone), left // alone))
+        filled.append((_with_count(nothing, kind, left % alone), 1 if left % alone else 0))
         racks = [(pattern, times) for pattern, times in filled if times]
     return tuple(racks)
 
 
-def _with(pattern: Counts, kind: int, more: int) -> Counts:
+def _with_count(pattern: Counts, kind: int, more: int) -> Counts:
     return (*pattern[:kind], pattern[kind] + more, *pattern[kind + 1 :])
 
 
@@ -194,11 +197,11 @@ def _room(kinds: Packing, pattern: Counts) -> Sides:
     """Room left in a rack on each side."""
     room = EMPTY
     for count, share in zip(pattern, kinds.shares, strict=True):
-        room = _less(room, share, count)
+        room = _room_left(room, share, count)
     return room
 
 
-def _less(room: Sides, share: Sides, count: int) -> Sides:
+def _room_left(room: Sides, share: Sides, count: int) -> Sides:
     return room[0] - count * share[0], room[1] - count * share[1], room[2] - count * share[2]
 
 
@@ -272,7 +275,7 @@ class _Fullest:
         full = _fitting(room, share)
         least = full if depth + 1 == len(self.order) else 0
         for count in range(full, least - 1, -1):
-            # What `_less` leaves and `_at_most` says of it, here where most of the time goes.
+            # What `_room_left` leaves and `_at_most` says of it, here where most of the time goes.
             x, y, z = first - count * one, second - count * two, third - count * three
             held = value + count * each
             for a, b, c in after:
@@ -361,7 +364,7 @@ class _Search:
         whole, back = [int(times + NOISE) for times in self.prices.times], 0
         while True:
             kept = [max(0, times - back) for times in whole]
-            left = self._beside(kept)
+            left = self._counts_outside(kept)
             self.tried = max(0, MOST_TRIED - most_tried)
             rest = None if min(left) < 0 else self._fill(left, racks - sum(kept))
             if rest is not None:
@@ -371,7 +374,7 @@ class _Search:
                 return None
             back = 2 * back + 1
 
-    def _beside(self, kept: Sequence[int]) -> Counts:
+    def _counts_outside(self, kept: Sequence[int]) -> Counts:
         """Counts outside a number of racks of each pattern of the relaxation."""
         left = self.counts
         for pattern, times in zip(self.prices.patterns, kept, strict=True):
@@ -424,7 +427,7 @@ class _Search:
                 return
             kind = order[depth]
             for count in range(min(left[kind], _fitting(room, shares[kind])), -1, -1):
-                rest = _less(room, shares[kind], count)
+                rest = _room_left(room, shares[kind], count)
                 now = value + count * prices[kind]
                 if now + _at_most(rest, worths[depth + 1]) >= worth and (count or depth):
                     self.tried += 1

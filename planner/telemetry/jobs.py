@@ -321,7 +321,7 @@ def calibration(
     """
     fractions = problem.storage.delivered_fraction
     made = [
-        *_of_checkpoints(found, problem.job),
+        *_checkpoint_overrides(found, problem.job),
         _failures(found, gpus),
         _delivered("write", found.write_gb_per_s, write_gb_per_s, fractions.write),
         _delivered("read", found.read_gb_per_s, read_gb_per_s, fractions.read),
@@ -360,7 +360,7 @@ def _override(
     )
 
 
-def _of_checkpoints(found: JobFound, job: Job) -> Iterator[Override]:
+def _checkpoint_overrides(found: JobFound, job: Job) -> Iterator[Override]:
     source = f"telemetry, {found.checkpoints:,} checkpoints"
     if job.parameters is not None and job.checkpoint.size_gb is None:
         per = scaled(found.size_gb, 1e9 / job.parameters)

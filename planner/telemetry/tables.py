@@ -265,7 +265,7 @@ def read_times(cells: Cells, form: str | None, file: str) -> tuple[Numbers, bool
     Raises:
         InputError: a cell is no time, or day and month could be either way round.
     """
-    numbers = _as_numbers(cells) if form is None else None
+    numbers = _parse_numbers(cells) if form is None else None
     if form is None and pd.api.types.is_datetime64_any_dtype(cells):
         seconds, dated = _since_1970(cells), True
     elif numbers is not None:
@@ -284,7 +284,7 @@ def read_times(cells: Cells, form: str | None, file: str) -> tuple[Numbers, bool
     return seconds, dated
 
 
-def _as_numbers(cells: Cells) -> Cells | None:
+def _parse_numbers(cells: Cells) -> Cells | None:
     """Numbers where the first cell is one, NaN for cells that are none; else None."""
     if pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells):
         return cells

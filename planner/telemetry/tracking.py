@@ -29,7 +29,7 @@ _BEHIND = 0.2
 """A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
 
 _BEYOND = 2.5
-"""How far before or after a job's events one more may be, in intervals: it may have failed."""
+"""Distance of a further event before or after a job's events, in intervals: it may have failed."""
 
 _EARLY = 0.9
 """A checkpoint follows the one before it by at least so much of an interval."""
@@ -63,7 +63,7 @@ def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     """
     pool = _Pool(~bursts.cut & (bursts.size_gb > 0), bursts.size_gb.copy())
     found: list[Track] = []
-    while len(found) < _MOST_JOBS and (more := _next(bursts, pool, sample_s)):
+    while len(found) < _MOST_JOBS and (more := _strongest_jobs(bursts, pool, sample_s)):
         for track in more:
             pool.free[track.places] = False
         found += [_fill(track, bursts, pool, sample_s) for track in more]
@@ -73,7 +73,7 @@ def find_tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     return separate_overlapping(found, bursts, sample_s)
 
 
-def _next(bursts: Bursts, pool: _Pool, sample_s: float) -> list[Track]:
+def _strongest_jobs(bursts: Bursts, pool: _Pool, sample_s: float) -> list[Track]:
     """Jobs of the strongest rhythm among bursts that are no job's yet."""
     left = np.flatnonzero(pool.free & (pool.left_gb > 0))
     best: tuple[Rhythm, Places] | None = None

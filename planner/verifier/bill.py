@@ -83,7 +83,7 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
         if report.network == "compute":
             fabrics.compute(report)
     fabrics.storage()
-    clusters, parts, extras = _of_clusters(basis, cluster), fabrics.parts, {}
+    clusters, parts, extras = _cluster_parts(basis, cluster), fabrics.parts, {}
     for sku, extra in problem.extras.items():
         amount = _amount(basis, extra.per or "", cluster, own)
         if extra.per == "switch":
@@ -113,7 +113,7 @@ def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> i
     return known.get(per)
 
 
-def _of_clusters(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
+def _cluster_parts(basis: Basis, cluster: Mapping[str, int]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for family in basis.inputs.families:
         units = sum(n for sku, n in cluster.items() if basis.items[sku].family == family.id)

@@ -179,7 +179,7 @@ class Reaching(NamedTuple):
         basis, bill, policy = self.run.basis, self.bill, self.run.basis.problem.policy
         for sku in {**bill.in_place, **basis.problem.items}:
             if sku in basis.items:
-                yield from self._of_item(sku)
+                yield from self._item_limits(sku)
         for family in basis.inputs.families:
             units = sum(n for s, n in bill.cluster.items() if basis.items[s].family == family.id)
             if family.max_units is not None:
@@ -200,7 +200,7 @@ class Reaching(NamedTuple):
                 ready = bill.cluster[sku] - self.run.systems[sku]
                 yield Reached(f"hot_spares.{sku}", ready, hot)
 
-    def _of_item(self, sku: str) -> Iterator[Reached]:
+    def _item_limits(self, sku: str) -> Iterator[Reached]:
         """Yield the limits that catalog, price and problem set on the units of an item."""
         basis, bill, item, rule = (
             self.run.basis,
@@ -300,7 +300,7 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
         return
     best, proven = stated.best or 0.0, plan.status == "optimal" or stated.gap is not None
     for field, share, worse, better in (
-        ("given_away", stated.given_away, own, best),
+        ("near_optimal_loss", stated.near_optimal_loss, own, best),
         ("gap", stated.gap if proven else 0.0, best, stated.bound if proven else best),
     ):
         if not found.require(None not in (share, better), f"objective.{field}: missing"):
@@ -311,10 +311,14 @@ def check_objective(found: Findings, plan: Plan, run: Run) -> None:
         right = ahead >= -RELATIVE * max(abs(better or 0.0), abs(worse))
         found.require(right, f"objective: {better!r} is worse than {worse:.12g}")
         found.require(near, f"objective.{field}: plan says {share!r}, own {own_share:.12g}")
-    prefer, away, gap = run.basis.problem.policy.prefer, stated.given_away or 0.0, stated.gap or 0.0
+    prefer, away, gap = (
+        run.basis.problem.policy.prefer,
+        stated.near_optimal_loss or 0.0,
+        stated.gap or 0.0,
+    )
     kept = (1 - sign * (prefer.within if prefer else 0.0)) * (1 - sign * asked.indifferent)
     most = sign * (1 - kept * (1 + TIES) ** -sign)
-    found.require(away <= most, f"objective.given_away: {away:.6g} exceeds {most:.6g}")
+    found.require(away <= most, f"objective.near_optimal_loss: {away:.6g} exceeds {most:.6g}")
     within = gap <= stated.gap_asked + GAP_NOISE or plan.status != "optimal"
     found.require(within, f"status: optimal, but the gap is {gap}")
     capex_usd, cheapest = (totals.capex_usd or 0.0 if totals else 0.0), stated.best_capex_usd

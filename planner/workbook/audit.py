@@ -173,7 +173,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
     edits: list[Found] = []
     for entry in written.inputs:
         try:
-            after = _held(opened, entry)
+            after = _cell_value(opened, entry)
         except ValueError as error:
             place, fix = "!".join(entry.place), f"write {entry.of.allowed.expected}"
             message = f"{entry.of.label}: {error}"
@@ -188,7 +188,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
     return edits, tuple(each for each in there if each not in {*sheets, basis.NAME})
 
 
-def _held(opened: _Opened, entry: Input) -> float | str | None:
+def _cell_value(opened: _Opened, entry: Input) -> float | str | None:
     """Value in the cell of an input; raises ValueError where it is not allowed."""
     sheet, place = entry.place
     cell = opened.cells[sheet][place]

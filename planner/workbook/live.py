@@ -202,15 +202,15 @@ def int_(value: V) -> V:
 
 def min_(*values: Term) -> V:
     """The least of some values."""
-    return _call("MIN", min, *map(_counted, values))
+    return _call("MIN", min, *map(_counting, values))
 
 
 def max_(*values: Term) -> V:
     """The greatest of some values."""
-    return _call("MAX", max, *map(_counted, values))
+    return _call("MAX", max, *map(_counting, values))
 
 
-def _counted(value: Term) -> Term:
+def _counting(value: Term) -> Term:
     """A term that counts in any case: MIN and MAX pass over cells without a number."""
     return value + 0 if isinstance(value, V) and value.binds == WHOLE else value
 
@@ -241,10 +241,10 @@ def join(*parts: Term) -> V:
     text = "&".join(part.text if part.binds > _COMPARED else f"({part.text})" for part in made)
     if any(isinstance(part.value, Fault) for part in made):
         return V(FAULT, text, _TEXT)
-    return V("".join(_in_text(part.value) for part in made), text, _TEXT)
+    return V("".join(_text_of(part.value) for part in made), text, _TEXT)
 
 
-def _in_text(value: Shown) -> str:
+def _text_of(value: Shown) -> str:
     if isinstance(value, float):
         return f"{value:.15g}"
     return "" if value is None else str(value)

@@ -237,12 +237,12 @@ class Performance(dict[str, V]):
         kept, how = of(job.goodput / (1 - job.lost_time)), "as planned: two checkpoint levels"
         if job.local is None:
             more = "" if job.repair is None else ", x replacements x (1 - waiting)"
-            kept, how = self._kept(), f"{_GOODPUT}{more}"
+            kept, how = self._one_level_goodput(), f"{_GOODPUT}{more}"
         if "lost_time" in self:
             kept, how = kept * (1 - self["lost_time"]), f"{how}, x (1 - lost time)"
         yield Fact("goodput", kept, how)
 
-    def _kept(self) -> V:
+    def _one_level_goodput(self) -> V:
         """The goodput of one level of checkpoints, without lost time besides failures."""
         stopped, z = self["stall_s"], self["interval_s"] / self["mtti_s"]
         if self.job.mode == "async":
@@ -377,7 +377,7 @@ def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> 
     if row.group in ("supply", "ratio"):
         return totals.get(row.figure)
     if row.group == "count":
-        return _counted(found, name.split("."), row.figure)
+        return _performance_value(found, name.split("."), row.figure)
     if job.local is not None and name in ("overlap", "blocking", "drain_fits"):
         return None
     down = "degraded_drain_s" in found
@@ -394,7 +394,7 @@ def reached(found: Performance, totals: Mapping[str, V], limit: LimitReport) -> 
     return cells.get(row.figure)
 
 
-def _counted(found: Performance, parts: Sequence[str], figure: str) -> V | None:
+def _performance_value(found: Performance, parts: Sequence[str], figure: str) -> V | None:
     row = {row.line.sku: row for row in found.bill.rows}.get(parts[1]) if parts[1:] else None
     if row is None:
         return None

@@ -119,7 +119,7 @@ def _support(row: Row) -> Term:
         return 0.0
     if line.support_share is not None and "unit_list" in row.cells:
         return row.paid(round_(constant(line.support_share) * row.net, row.decimals))
-    return row.paid(_each(line.support_usd_per_year, line.purchased))
+    return row.paid(_unit_amount(line.support_usd_per_year, line.purchased))
 
 
 def _subscription(row: Row) -> Term:
@@ -127,7 +127,7 @@ def _subscription(row: Row) -> Term:
     if line.subscription_usd_per_year is None:
         return None
     if line.unit_subscription_list_usd is None or "discount" not in row.cells:
-        return row.paid(_each(line.subscription_usd_per_year, line.purchased))
+        return row.paid(_unit_amount(line.subscription_usd_per_year, line.purchased))
     left = constant(line.unit_subscription_list_usd) * (1 - row.cells["discount"])
     return row.paid(round_(left, row.decimals))
 
@@ -136,10 +136,10 @@ def _power(row: Row) -> Term:
     line = row.line
     if not line.it_power_kw:
         return line.it_power_kw
-    return row.cells["quantity"] * _each(line.it_power_kw, line.quantity)
+    return row.cells["quantity"] * _unit_amount(line.it_power_kw, line.quantity)
 
 
-def _each(total: float | None, count: int) -> V:
+def _unit_amount(total: float | None, count: int) -> V:
     return constant(total / count if total and count else 0.0)
 
 

@@ -23,7 +23,7 @@ FREE |= {
     "binding",
     "bound",
     "gap",
-    "given_away",
+    "near_optimal_loss",
     "best_capex_usd",
     "program",
 }

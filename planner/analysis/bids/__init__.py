@@ -325,10 +325,10 @@ class Evaluator:
             and not (lever.path.startswith("items.") and lever.path.split(".")[1] in sold)
         ]
         outer = [lever for lever in every if not lever.path.startswith(_OF_JOB)]
-        compared = self._without(bare, outer) or self._without(bare, every)
+        compared = self._best_without(bare, outer) or self._best_without(bare, every)
         return compared or replace(bare, why=why, against=("the job cannot run on it as quoted",))
 
-    def _without(self, bare: Evaluated, lifted: Sequence[Lever]) -> Evaluated | None:
+    def _best_without(self, bare: Evaluated, lifted: Sequence[Lever]) -> Evaluated | None:
         """The most useful work without some limits, compared with all of them; None where nothing
         runs."""
         loose = applied(bare.inputs, [change for lever in lifted for change in lever.off])
@@ -618,14 +618,16 @@ def break_even(evaluator: Evaluator, entry: Entry, ranked: Sequence[Entry]) -> B
         return none("at no price")
     while loses - wins > _STEP:
         ends = (wins, score(wins)), (loses, score(loses))
-        tried = _on_line(ends, others[0].value) if evaluator.in_money else ()
+        tried = _shares_at_target(ends, others[0].value) if evaluator.in_money else ()
         for share in (*tried, 0.5 * (wins + loses)):
             if wins < share < loses and loses - wins > _STEP:
                 wins, loses = (share, loses) if is_first(share) else (wins, share)
     return BreakEven(share=wins, usd=entry.offer.quoted_usd * wins, not_at=loses)
 
 
-def _on_line(ends: Sequence[tuple[float, Score | None]], target: float) -> tuple[float, ...]:
+def _shares_at_target(
+    ends: Sequence[tuple[float, Score | None]], target: float
+) -> tuple[float, ...]:
     """Shares just below and above the one at which a line through two scores meets a value."""
     (low, first), (high, last) = ends
     if first is None or last is None or first.value == last.value:

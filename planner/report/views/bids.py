@@ -42,7 +42,7 @@ def view(found: Bids) -> list[Block]:
         Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
-        Text(tuple(_to_win(found)), "Break-even prices", points=True),
+        Text(tuple(_changes_to_win(found)), "Break-even prices", points=True),
         Text(tuple(_broken(found)), "Broken limits", points=True, first=MOST_NOTES),
         _gaps(found),
         Text(tuple(_findings(found)), "Findings", points=True, most=24, first=3),
@@ -50,7 +50,7 @@ def view(found: Bids) -> list[Block]:
     ]
 
 
-def _named(bid: Bid) -> str:
+def _bid_name(bid: Bid) -> str:
     """The key and vendor of a bid, marked where money of its file was not read."""
     return f"{bid.key} {bid.vendor}{' (incomplete)' if bid.unread else ''}"
 
@@ -74,14 +74,14 @@ def _facts(found: Bids) -> Iterator[tuple[str, str]]:
     if order:
         first = order[0]
         assert first.measured is not None
-        text = f"{_named(first)} is first: {_value(found, first.measured)}"
+        text = f"{_bid_name(first)} is first: {_value(found, first.measured)}"
         unread = f"; not read: {fmt.listed(list(first.unread[:4]))}" if first.unread else ""
         yield "First", text + unread
     else:
         yield "First", "no bid meets every limit of the problem"
     best = order[0].measured if order else None
     behind = [
-        f"{_named(bid)} ({100 * ((bid.measured or 0.0) / best - 1.0):+.2f} %)"
+        f"{_bid_name(bid)} ({100 * ((bid.measured or 0.0) / best - 1.0):+.2f} %)"
         for bid in order[1:]
         if best
     ]
@@ -119,12 +119,14 @@ def _mix(found: Bids) -> str:
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return f"{_named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
+        return (
+            f"{_bid_name(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
+        )
     broken = [each.label for each in bid.breaches] + list(bid.against)
     return (
-        f"{_named(bid)} breaks {fmt.listed(broken)}"
+        f"{_bid_name(bid)} breaks {fmt.listed(broken)}"
         if broken
-        else f"{_named(bid)}: no plan with it"
+        else f"{_bid_name(bid)}: no plan with it"
     )
 
 
@@ -136,7 +138,7 @@ def _table(found: Bids) -> Table:
     work = FIGURES["useful_pflops" if pflops else "useful_gpus"]
     columns = (
         figures("rank", (bid.rank for bid in order), 0),
-        words("bid", map(_named, order)),
+        words("bid", map(_bid_name, order)),
         figures(found.measure.label, (bid.measured for bid in order), _short),
         figures("quoted", (bid.quoted_usd for bid in order), "USD"),
         figures("lacks", (bid.lacks_usd for bid in order), "USD"),
@@ -161,7 +163,7 @@ def _broken(found: Bids) -> Iterator[str]:
             yield f"{bid.key}: no plan is possible with it"
 
 
-def _to_win(found: Bids) -> Iterator[str]:
+def _changes_to_win(found: Bids) -> Iterator[str]:
     """Yield the change that makes each bid the first."""
     for bid in found.bids:
         even = bid.break_even

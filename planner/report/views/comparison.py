@@ -68,7 +68,7 @@ def view(found: Comparison, *, everything: bool = False) -> list[Block]:
 
 
 def _side(side: Side) -> str:
-    away, status = side.given_away or 0.0, fmt.STATUS_WORDS[side.status]
+    away, status = side.near_optimal_loss or 0.0, fmt.STATUS_WORDS[side.status]
     if side.edits and not side.message:
         status = "as edited"
     elif side.verdict:

@@ -117,7 +117,7 @@ def _weight(row: Marginal) -> float:
     return max(abs(moved.change or 0.0) for moved in moves)
 
 
-def _worth(found: Explanation, moved: Moved) -> str:
+def _marginal_value(found: Explanation, moved: Moved) -> str:
     """The marginal value of a move, and the GPUs in use that it adds."""
     if moved.known in _NO_FIGURE:
         return _NO_FIGURE[moved.known]
@@ -147,7 +147,7 @@ def _limit_text(found: Explanation, row: Marginal) -> str:
     if not _moves(found, row):
         return f"{row.label} {row.text} (a step changes nothing)"
     ends = [m for m in (row.looser, row.tighter) if m.known != "at_its_end"]
-    moves = ", ".join(f"{m.to_text}: {_worth(found, m)}" for m in ends)
+    moves = ", ".join(f"{m.to_text}: {_marginal_value(found, m)}" for m in ends)
     better = "more" if found.plan.objective.sense == "maximize" else "less"
     pays = f"; {better} from {row.next_step.to_text}" if row.next_step else ""
     return f"{row.label} {row.text} ({moves}{pays})"
@@ -157,7 +157,7 @@ def _gain(found: Explanation, row: Marginal) -> str:
     """The gain of a step looser, or the loss of one tighter where nothing is gained."""
     no_gain = row.looser.known in ("at_its_end", "no_limit_helps") or not row.looser.change
     moved = row.tighter if no_gain else row.looser
-    return f"{row.label} {row.text} to {moved.to_text}: {_worth(found, moved)}"
+    return f"{row.label} {row.text} to {moved.to_text}: {_marginal_value(found, moved)}"
 
 
 def _marginals(found: Explanation) -> Table:
@@ -165,7 +165,7 @@ def _marginals(found: Explanation) -> Table:
     rows += [row for row in found.marginals if row not in rows]
 
     def move(moved: Moved) -> str:
-        worth = _worth(found, moved)
+        worth = _marginal_value(found, moved)
         return worth if moved.known == "at_its_end" else f"{moved.to_text}: {worth}"
 
     columns = (

@@ -108,11 +108,11 @@ def status(plan: Plan) -> str:
         return f"not to be built: {'; '.join(faults)}"
     if cut and plan.status == "optimal":
         return f"{OBJECTIVES[goal.name].label} proven, not the cost: {cut[0]}"
-    if plan.status != "optimal" or not fmt.gives_away(goal) or goal.given_away is None:
+    if plan.status != "optimal" or not fmt.gives_away(goal) or goal.near_optimal_loss is None:
         return best
     side = "below" if goal.sense == "maximize" else "above"
     value = "" if goal.best is None else f" of {fmt.amount_of(goal.name, goal.best)}"
-    return f"{fmt.gap(goal.given_away)} {side} the {best}{value}"
+    return f"{fmt.gap(goal.near_optimal_loss)} {side} the {best}{value}"
 
 
 # No plan.
@@ -168,7 +168,7 @@ def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) ->
             ("" if at else "Notes", f"- {fmt.fitted(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
-    rows += [("More", _more(len(notes), parts, networks=bool(plan.fabrics)))]
+    rows += [("More", _more_options(len(notes), parts, networks=bool(plan.fabrics)))]
     return [
         Heading(headline(plan)),
         Tiles(tuple(tiles(totals, job, _MOST_TILES))),
@@ -393,7 +393,7 @@ def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
     ]
 
 
-def _more(notes: int, parts: Collection[str], *, networks: bool) -> str:
+def _more_options(notes: int, parts: Collection[str], *, networks: bool) -> str:
     """The option that shows more, with its choices."""
     remarks = {
         "lines": "lines (the bill)",
@@ -410,13 +410,15 @@ def bought_text(plan: Plan) -> str:
     return ", ".join(f"{line.working:,} × {line.model}" for line in decided_lines(plan))
 
 
-def given_away(plan: Plan) -> str:
+def near_optimal_loss(plan: Plan) -> str:
     """Loss within the near-optimal tolerance and the money it saves; empty where there is none."""
     goal = plan.objective
-    if not fmt.gives_away(goal) or goal.given_away is None:
+    if not fmt.gives_away(goal) or goal.near_optimal_loss is None:
         return ""
     less = "less" if goal.sense == "maximize" else "more"
-    text = f"within tolerance: {fmt.gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label}"
+    text = (
+        f"within tolerance: {fmt.gap(goal.near_optimal_loss)} {less} {OBJECTIVES[goal.name].label}"
+    )
     capex = None if plan.totals is None else plan.totals.capex_usd
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex
@@ -615,7 +617,7 @@ def _proof(plan: Plan) -> Iterator[str]:
         by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     yield f"{fmt.proof(goal)}; {by}{seconds}; verified by independent arithmetic"
-    yield given_away(plan)
+    yield near_optimal_loss(plan)
     if (found := goal.program) is not None:
         bound = (
             "no bound" if found.bound is None else f"bound {fmt.amount_of(goal.name, found.bound)}"

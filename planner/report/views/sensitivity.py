@@ -68,7 +68,7 @@ def frontier(study: Frontier) -> list[Block]:
         ),
         _points(study),
         Text(rules, "Best plan by each storage rule", points=True),
-        proof_block((proof, gaps, fmt.as_it_stands(study))),
+        proof_block((proof, gaps, fmt.unchanged_objective(study))),
     ]
 
 
@@ -215,7 +215,7 @@ def tornado(study: Tornado) -> list[Block]:
         Facts(facts),
         _swings(study, [*moving, *(each for each in study.swings if each not in moving)]),
         Text(without, "No plan", points=True, most=8, first=3),
-        proof_block((fmt.as_it_stands(study), f"{text}{fmt.ended(statuses)}.")),
+        proof_block((fmt.unchanged_objective(study), f"{text}{fmt.ended(statuses)}.")),
     ]
 
 

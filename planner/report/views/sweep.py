@@ -189,7 +189,7 @@ def view(study: Sweep, rows: Rows) -> list[Block]:
         _table(study, rows, inputs),
         no_plan,
         notes_block(() if study.exact else (_GAP,)),
-        proof_block((fmt.as_it_stands(study) if study.base is not None else "", proof)),
+        proof_block((fmt.unchanged_objective(study) if study.base is not None else "", proof)),
     ]
 
 
