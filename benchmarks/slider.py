@@ -52,7 +52,7 @@ def moved(hall: Inputs, path: str, text: str) -> Inputs:
     """Return inputs with a value changed; a price is no part of a problem: as sweeps change it."""
     if not path.startswith("prices."):
         return planner.load(hall, settings={path: text})
-    return checked(hall, values(hall, f"{path}={text}").point(0).changes)
+    return checked(hall, values(hall, f"{path}={text}").points[0].changes)
 
 
 def ways(problem: Path) -> dict[str, Callable[[str, str], object]]:

@@ -31,7 +31,7 @@ AFTERWARDS_S, MOST_AFTERWARDS = 0.75, 0.25
 
 @dataclass(frozen=True)
 class Options:
-    """How to solve.
+    """Options of solving.
 
     Attributes:
         solver: of the integer program.

@@ -20,7 +20,7 @@ BTU_PER_H_PER_KW = 3412.14
 
 
 class Figure(NamedTuple):
-    """A figure; a limit on it, or an objective, requires what it ``needs``."""
+    """A figure; a limit on it, or an objective, requires its ``needs``."""
 
     name: str
     label: str

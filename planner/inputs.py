@@ -1,4 +1,4 @@
-"""Everything a plan is made from, in the user's terms; what follows from it alone; changes to it.
+"""Inputs of a plan in the user's terms, figures derived from them alone, and changes to them.
 
 Below the loader, which fills it from files, and below the case, which works on numbers.
 """
@@ -233,7 +233,7 @@ def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
 
 @dataclass(frozen=True)
 class Change:
-    """One value of the problem replaced; ``text`` is what ``--set`` would be given."""
+    """One value of the problem replaced; ``text`` is the argument of ``--set``."""
 
     path: str
     value: Any

@@ -1,7 +1,7 @@
 """The limits, demands and choices of a problem, each with its place, its unit and how to move it.
 
-What is infeasible is explained in these, and what binds is moved by them: they are the one list of
-what the owner of a problem could decide otherwise.
+Explanations of infeasible problems and moves of binding limits use them: the one list of decisions
+open to the owner of a problem.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Lever:
 
     @property
     def loosest(self) -> float:
-        """How far it can be moved at all."""
+        """Its loosest possible value."""
         return self.most if self.looser > 0 else self.least
 
     def looser_than(self, one: float, other: float) -> bool:
@@ -432,7 +432,7 @@ def _level_choices(inputs: Inputs) -> Iterator[Choice]:
 
 
 def _offer_choices(inputs: Inputs) -> Iterator[Choice]:
-    """Yield vendors, what is considered, and single items."""
+    """Yield vendors, considered items, and single items."""
     policy, consider = inputs.problem.policy, inputs.problem.consider
     required, forbidden = " and ".join(policy.require_vendors), " or ".join(policy.forbid_vendors)
     for path, names, label, what in (

@@ -152,10 +152,10 @@ def size(
 
 
 def write_workbook(plan: PlanSource, path: File) -> Path:
-    """Write the workbook of a plan, which carries what ``verify`` reads, and return its path.
+    """Write the workbook of a plan, which carries the inputs of ``verify``, and return its path.
 
     Args:
-        plan: a plan file, or what ``solve`` returned.
+        plan: a plan file, or the result of ``solve``.
         path: the file to write.
     """
     from planner.analysis.verification import open_plan

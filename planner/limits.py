@@ -2,7 +2,7 @@
 
 Rows of the solver, levers, the limits a plan reports, setters of an audit, rows on
 the sheet ``Performance``, groups of sweeps, verification and the table in ``docs/model.md`` follow
-from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
+from ``LIMITS``. A limit on a sum over the bill is one row here; the share of one unit
 is in ``planner.figures.STATED`` where catalogs state it, else in ``planner.case.figures.SUMS``.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from planner.case import Case, Storage, System, resolve
@@ -488,12 +488,15 @@ def _units(demand: float, each: float) -> float:
 
 
 def _bandwidth_units(item: Storage, side: int, demand: float) -> float:
-    """Units by bandwidth; of a table the least from which on every size is enough."""
+    """Units by bandwidth; of a table the least from which on sizes are enough."""
     if not item.segments or demand == 0:
         return _units(demand, nameplate(item, 1)[side] if demand else 0.0)
-    sizes = range(item.segments[-1].high, item.segments[0].low - 1, -1)
-    least = demand * (1 - ROUNDING)
-    return min(takewhile(lambda n: nameplate(item, n)[side] >= least, sizes), default=math.inf)
+
+    def short(units: int) -> bool:
+        return nameplate(item, units)[side] < demand * (1 - ROUNDING)
+
+    sizes = dropwhile(short, range(item.segments[-1].high, item.segments[0].low - 1, -1))
+    return min(takewhile(lambda units: not short(units), sizes), default=math.inf)
 
 
 # Notes.

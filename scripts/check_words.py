@@ -20,9 +20,9 @@ PRIVATE = re.compile(
     r"gives? way|lays? over|comes? to|mend(s|ed)?|is asked of|are asked of)\b",
     re.IGNORECASE,
 )  # fmt: skip
-MOST_WHAT = 5
-"""Per 1,000 words of docstrings; 2 is the aim, linopy has 0.4."""
-MOST_PRIVATE = 1.2
+MOST_WHAT = 2
+"""Per 1,000 words of docstrings; linopy has 0.4."""
+MOST_PRIVATE = 0.8
 MOST_OF_TITLE = 60
 """Characters of a test's name after "test_"."""
 

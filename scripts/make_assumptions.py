@@ -92,7 +92,7 @@ GAP = 1e-3
 """To which plans with another lever are proven, as a share."""
 
 MOST_WORK = 600.0
-"""What is spent on each at most, as `planner.optimizer.solver.Effort` counts."""
+"""What is spent on each at most, as `planner.optimizer.search.Effort` counts."""
 
 ALONE = "nvidia_gb200_nvl72"
 """The type that is shown by itself: its units are racks."""
@@ -188,7 +188,11 @@ def spans() -> dict[str, tuple[str, str]]:
 def tornado() -> Tornado:
     """Return the best plan at each end."""
     ends = {path: span.removeprefix("=") for path, (span, _) in spans().items()}
-    return planner.tornado(hall(), ends)
+    all_at_once = {path: ends.pop(path) for path in tuple(ends) if "*" in path}
+    found = planner.tornado(hall(), ends)
+    swings = (*found.swings, *planner.tornado(hall(), all_at_once).swings)
+    swings = tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0))))
+    return found.model_copy(update={"swings": swings})
 
 
 def page() -> str:

@@ -1,1 +1,1 @@
-"""Studies of a problem beyond its best plan: why this one, why not another, what else would do."""
+"""Studies of a problem beyond its best plan: why this one, why not another, near alternatives."""

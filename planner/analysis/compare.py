@@ -56,7 +56,7 @@ def read_sides(
         settings: ``path=value`` changes, laid over each problem file.
         scenario: a named scenario, laid over each problem file.
         options: how to solve problem files.
-        models: what is in memory under the name of a path, instead of a file there.
+        models: objects in memory by path, used instead of a file there.
 
     Raises:
         InputError: a file cannot be read, or options change files of which none is a problem.

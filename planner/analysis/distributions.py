@@ -159,7 +159,7 @@ class Unknown(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """Unit of what is drawn."""
+        """Unit of the drawn values."""
         return "choice" if self.choices else self.field.unit
 
     def draw(self, number: float) -> tuple[tuple[Change, ...], str]:

@@ -125,7 +125,7 @@ class Prober:
         return self.base.value
 
     def better(self, value: float | None) -> bool:
-        """Whether a value is better than the best by more than its gap."""
+        """True if a value is better than the best by more than its gap."""
         if value is None:
             return False
         assert self.base.case is not None

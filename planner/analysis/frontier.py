@@ -256,7 +256,7 @@ def study(
     points: int = POINTS,
     progress: Progress = ignore,
 ) -> Frontier:
-    """Most useful work of a problem against what is held or limited; its own limits stay.
+    """Most useful work of a problem against one limited figure; its own limits stay.
 
     Every point is proven to the gap, and verified.
 
@@ -267,7 +267,7 @@ def study(
         progress: called with the number of points searched and of all.
 
     Raises:
-        InputError: the problem demands what cannot be planned.
+        InputError: the problem cannot be planned.
         VerificationError: a plan does not agree with its re-computation.
     """
     exact = replace(options, dask=None, jobs=1, gap=min(options.gap, EXACT_GAP))

@@ -18,6 +18,7 @@ from planner.report.words import clean
 if TYPE_CHECKING:
     from planner.api import Options
     from planner.inputs import Inputs
+    from planner.optimizer.operate import Run
     from planner.optimizer.search import Effort
     from planner.optimizer.solvers import SolverName
     from planner.schema.plan import Plan
@@ -33,7 +34,7 @@ ChoiceT = TypeVar("ChoiceT", bound=str)
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How to solve each of many scenarios.
+    """Options of solving each of many scenarios.
 
     Attributes:
         gap: largest MIP gap to prove, as a share.
@@ -41,6 +42,7 @@ class SweepOptions:
         jobs: number of processes, 0 for the number of cores.
         dask: address of a Dask scheduler whose workers do the work instead.
         ties: state the plan that `solve` takes of equally good ones.
+        known: plans to begin with.
     """
 
     gap: float = DEFAULT_GAP
@@ -48,6 +50,7 @@ class SweepOptions:
     jobs: int = 0
     dask: str | None = None
     ties: bool = False
+    known: tuple[Run, ...] = ()
 
     @property
     def effort(self) -> Effort:
@@ -104,12 +107,12 @@ class Request:
         return load(self.path, settings=self.settings, scenario=self.scenario)
 
     def each(self) -> SweepOptions:
-        """How to solve each of many scenarios."""
+        """Options of solving each of many scenarios."""
         gap = DEFAULT_GAP if self.gap is None else self.gap
         return SweepOptions(gap, self.time_limit_s, self.jobs, self.dask)
 
     def rows(self, scenarios: int) -> SweepOptions:
-        """How to solve the rows of a sweep: few, and those asked for exactly, as `solve` does."""
+        """Options for rows of a sweep: few rows, and exact ones, are solved as by `solve`."""
         from planner.schema.analysis import EXACT_GAP
 
         gap = self.gap
@@ -118,7 +121,7 @@ class Request:
         return replace(self.each(), gap=gap, ties=gap <= EXACT_GAP)
 
     def options(self, **more: Any) -> Options:
-        """How to solve, with the time limit for each solve."""
+        """Options of solving, with the time limit for each solve."""
         from planner.api import Options
 
         exact = {} if self.gap is None else {"gap": self.gap}
@@ -126,7 +129,7 @@ class Request:
         return Options(**given, **more)
 
     def running(self, **more: Any) -> Options:
-        """How to solve, with one clock for the whole command."""
+        """Options of solving, with one clock for the whole command."""
         return self.options(**more).started(self.begun_s)
 
 

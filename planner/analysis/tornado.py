@@ -16,7 +16,6 @@ from planner.analysis.variants import NO_PLAN, Answer, Scenario, answers
 from planner.errors import Finding, InputError, clip
 from planner.inputs import Change, Inputs, needs
 from planner.levers import levers, written
-from planner.loader.axes import refuse_overlap
 from planner.loader.overrides import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.analysis import EXACT_GAP, PLANNED, End, RowStatus, Swing, Tornado
@@ -61,11 +60,15 @@ def study(
     base = answers(inputs, [Scenario(0, ())], exact)[0]
     run = base.operation
     spans = [asked_span(inputs, each) for each in ranges]
-    refuse_overlap(span.field.variable for span in spans)
+    for span in spans:  # one that is a part of another is a question of its own
+        if sum(other.field.path == span.field.path for other in spans) > 1:
+            message = f"'{span.field.path}' is varied twice"
+            raise InputError(Finding("vary", message, fix="vary it once"))
     spans = spans or defaults(inputs, by, {} if run is None else run.units)
     sides = [side for span in spans for side in (span.low, span.high)]
     scenarios = [Scenario(place, side.changes) for place, side in enumerate(sides)]
-    found = answers(inputs, scenarios, options, progress)
+    known = () if run is None else (run,)
+    found = answers(inputs, scenarios, replace(options, known=known), progress)
     ends, names = list(map(_end, sides, found)), labels(inputs)
     swings = []
     for span, low, high in zip(spans, ends[::2], ends[1::2], strict=True):

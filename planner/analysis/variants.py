@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -82,7 +82,7 @@ class Best(NamedTuple):
 
     @property
     def impossible(self) -> bool:
-        """Whether it is proven that there is no plan."""
+        """True if it is proven that there is no plan."""
         return self.case is None or (self.proof is not None and self.proof.status == "infeasible")
 
     def _natural(self, score: float | None) -> float | None:
@@ -91,12 +91,17 @@ class Best(NamedTuple):
         return natural(self.case.objective, score)
 
 
+MOST_KNOWN = 8
+"""Plans of earlier questions that a question begins with, at most."""
+
+
 @dataclass
 class Variants:
-    """Best plans of changes of one problem."""
+    """Best plans of changes of one problem, each begun with the plans found before (``runs``)."""
 
     inputs: Inputs
     options: Options
+    runs: list[Run] = field(default_factory=list)
 
     def best(self, changes: Sequence[Change] = (), *, ties: bool = False) -> Best:
         """Best plan of the changed problem; with ``ties`` the plan that `solve` takes."""
@@ -111,7 +116,10 @@ class Variants:
         effort = self.options.effort.part(QUESTION_WORK)
         if effort.late:
             return Best(case, None)
-        proof = optimise(case, gap=max(gap, self.options.gap), effort=effort, ties=ties)
+        gap, known = max(gap, self.options.gap), self.runs[-MOST_KNOWN:]
+        proof = optimise(case, gap=gap, effort=effort, ties=ties, known=known)
+        if proof.operation is not None:
+            self.runs.append(proof.operation)
         return Best(case, proof)
 
 
@@ -212,7 +220,7 @@ def value_of(case: Case, run: Run) -> float:
 
 
 def figures_of(case: Case, run: Run) -> dict[str, float | None]:
-    """Figures of an operation; None where the problem does not state what one needs."""
+    """Figures of an operation; None where the problem lacks an input of one."""
     job, bill = case.job, bills.bill(case, run.units, run.ways)
     pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
     trains = pflops and job.tokens is not None and job.active_parameters is not None
@@ -401,6 +409,7 @@ def solve(asked: Prepared) -> list[Answer]:
         how.gap,
         how.time_limit_s,
         how.ties,
+        how.known,
     )
     pairs = zip(asked.group.scenarios, sweep.answers(), strict=True)
     return [_answer(asked.case, how.gap, scenario, each) for scenario, each in pairs]

@@ -98,7 +98,7 @@ def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
     """Open a plan file, or a plan in memory, right or wrong.
 
     Raises:
-        InputError: it cannot be read, or lacks what it takes to check it.
+        InputError: it cannot be read, or lacks parts that checking needs.
     """
     if model is not None:
         return from_data(str(path), model.model_dump_json().encode())
@@ -278,7 +278,7 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     """Check a plan file, or audit an edited workbook.
 
     Raises:
-        InputError: the file is no plan's or workbook's, or lacks what it takes to check it.
+        InputError: the file is no plan's or workbook's, or lacks parts that checking needs.
     """
     path = request.path
     if path.suffix.lower() == ".xlsx":
@@ -335,7 +335,7 @@ def search_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 
 def is_repeatable(plan: Plan) -> bool:
-    """Whether this installation searches as the one that made a plan did."""
+    """True if this installation searches as the one that made a plan did."""
     made = plan.provenance
     here = made.tool == f"planner {__version__}" and made.versions == versions()
     return here and plan.status == "optimal" and not any(v.code == "search" for v in plan.verdict)

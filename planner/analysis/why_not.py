@@ -410,7 +410,7 @@ class Contest:
         return math.floor(low * 100.0) / 100.0
 
     def _wins(self, run: Run, list_usd: float) -> bool:
-        """Whether a plan is as good as the plan, or better, at a list price."""
+        """True if a plan is as good as the plan, or better, at a list price."""
         solved, case = self.solved, self.solved.case
         at, money = self.case_at(list_usd), money_of(case)
         if broken_limits(at, run.units, run.ways) or not floors(at)(run):

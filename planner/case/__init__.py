@@ -1,4 +1,4 @@
-"""The problem in numbers: what the optimiser works on. Users' words end here."""
+"""The problem in numbers, as the optimiser reads it."""
 
 from planner.case.items import FamilyOffer, Segment, Storage, System
 from planner.case.job import IntervalRule, Job, Way

@@ -80,7 +80,7 @@ def compute_port(item: Item, planes: int) -> Port | None:
 
 
 def speaks(switch: Switch, port: Port) -> bool:
-    """Whether a switch has the protocol of a port; a port without one takes any."""
+    """True if a switch has the protocol of a port; a port without one takes any."""
     return port.protocol in (None, switch.protocol)
 
 

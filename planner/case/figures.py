@@ -125,7 +125,7 @@ def rack_units(item: Item, inputs: Inputs) -> float | None:
 
 
 def class_of(item: Item) -> RackClassName:
-    """Class of racks that an item stands in."""
+    """Rack class of an item."""
     return RACK_CLASSES.get(item.category, "network")
 
 
@@ -143,7 +143,7 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
 
 
 def box(item: Item, inputs: Inputs) -> Box:
-    """A device as it stands in a rack, with all that it draws there."""
+    """A device in a rack, with its draw there."""
     height, draw_kw = rack_units(item, inputs) or 0.0, rack_power_kw(item, inputs)
     return Box(item.id, height, draw_kw, stated(item, inputs, STATED["weight_kg"]))
 
@@ -204,7 +204,7 @@ def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
 
 
 def needs_power(problem: Problem) -> bool:
-    """Whether draw matters: limited, paid for, cooled by CDUs, or minimised."""
+    """True if draw matters: limited, paid for, cooled by CDUs, or minimised."""
     site = problem.site
     return needs(problem, "draw") or site.feeds is not None or site.cooling.cdu is not None
 
@@ -512,5 +512,5 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
 
 
 def sizes_fall(case: Case) -> bool:
-    """Whether a larger size of some fabric has less of something than a smaller one."""
+    """True if a larger size of some fabric has less of something than a smaller one."""
     return any(isinstance(each, Steps) and each.falls for each in case.companions.quantities)

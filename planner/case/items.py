@@ -56,12 +56,12 @@ class BillItem:
 
     @property
     def stands(self) -> bool:
-        """Whether its units are in place; spare parts in store are not."""
+        """True if its units are in place; spare parts in store are not."""
         return True
 
     @property
     def sold_plainly(self) -> bool:
-        """Whether as many are purchased as are in place."""
+        """True if as many are purchased as are in place."""
         plain = self.pack == 1 and self.min_order <= 1
         return plain and self.installed == 0 and self.spare_share == 0.0
 
@@ -170,7 +170,7 @@ class Storage(Offer):
 
     @property
     def is_bulk(self) -> bool:
-        """Whether it is of the bulk tier."""
+        """True if it is of the bulk tier."""
         return self.bulk_tb > 0.0
 
 

@@ -57,7 +57,7 @@ class SpareUnit(NamedTuple):
 
     @property
     def in_each_rack(self) -> int:
-        """Spares in each system in use, where they stand in racks."""
+        """Spares in each system in use, where racks hold them."""
         return self.per_system - math.ceil(self.usable_gpus / self.gpus) if self.in_rack else 0
 
     @property
@@ -72,7 +72,7 @@ class SpareUnit(NamedTuple):
         Args:
             usable_gpus: GPUs that the job uses.
             tray: GPUs of a tray where trays are swapped, None where systems are.
-            tensor: GPUs of a tensor group, which stand in one NVLink domain; 1 without any.
+            tensor: GPUs of a tensor group, within one NVLink domain; 1 without any.
         """
         if tray is None or tray >= gpus:
             return cls(gpus, 1, usable_gpus, in_rack=False)

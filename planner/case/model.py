@@ -100,7 +100,7 @@ class Steps:
 
     @cached_property
     def falls(self) -> bool:
-        """Whether some larger size has less of something than a smaller one."""
+        """True if some larger size has less of something than a smaller one."""
         return any(
             after < before
             for one, other in itertools.pairwise(self.sizes)
@@ -168,7 +168,7 @@ Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
 def vanishes(quantity: Quantity) -> bool:
-    """Whether a quantity is 0 wherever all of its terms are."""
+    """True if a quantity is 0 wherever all of its terms are."""
     if isinstance(quantity, (Ceil, Sum)):
         return quantity.constant == 0
     return not isinstance(quantity, AtLeast) or quantity.least <= 0
@@ -194,7 +194,7 @@ class Companion(BillItem):
 
     @property
     def stands(self) -> bool:
-        """Whether its units are in place; spare parts in store are not."""
+        """True if its units are in place; spare parts in store are not."""
         return not self.stored
 
 
@@ -394,12 +394,12 @@ class Case:
 
     @property
     def maximise(self) -> bool:
-        """Whether more of the objective is better."""
+        """True if more of the objective is better."""
         return self.objective in OBJECTIVES and OBJECTIVES[self.objective].sense == "maximize"
 
     @property
     def needs_goodput(self) -> bool:
-        """Whether the objective or a floor depends on goodput."""
+        """True if the objective or a floor depends on goodput."""
         floors = any(self.limits[name] is not None for name in NEEDS_GOODPUT)
         return self.objective in OF_USEFUL_WORK or floors
 
@@ -454,7 +454,7 @@ class Case:
     # Items.
 
     def offers(self) -> tuple[Offer, ...]:
-        """Everything that may be bought, and owned units that only stand there."""
+        """Everything that may be bought, and owned units that are idle."""
         return (*self.systems, *self.storage, *self.standing)
 
     def bill_items(self) -> tuple[BillItem, ...]:
@@ -499,7 +499,7 @@ class Case:
 
     @cached_property
     def bursts(self) -> bool:
-        """Whether some storage takes checkpoints in bursts; not where units may be down."""
+        """True if some storage takes checkpoints in bursts; not where units may be down."""
         return self.tolerate_down == 0 and any(item.burst_gb_per_s for item in self.storage)
 
     def bought(self, units: Mapping[str, int]) -> list[Storage]:

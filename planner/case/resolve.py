@@ -557,7 +557,7 @@ def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
 
 
 def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
-    """Unstated figures of what an item takes wherever it stands."""
+    """Missing draw and height of an item."""
     site = inputs.problem.site
     racked = site.racks is not None and item.consumes.racks is None
     rack_power = racked and site.rack is not None and site.rack.power_kw is not None

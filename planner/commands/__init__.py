@@ -1,1 +1,1 @@
-"""What each command does, apart from its words on the command line."""
+"""Functions behind the commands; `planner/cli.py` has their options."""

@@ -249,7 +249,7 @@ def _book(prices: str, folder: Path) -> str:
 
 
 def _offers(inputs: Inputs, vendors: str, owned: Mapping[str, int]) -> list[Item]:
-    """The GPU systems and storage to consider: what may be bought, fits the cooling, is wanted.
+    """GPU systems and storage to consider: for sale, fit for the cooling, wanted.
 
     Of GPU systems NVIDIA's own with a measured rate are usual: other vendors' HGX systems hold the
     same GPUs, and are considered where their vendor is named.

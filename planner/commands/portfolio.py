@@ -115,7 +115,7 @@ def explain(target: Target, **solving: Any) -> int:
     if target.as_json:
         say(json.dumps([each._asdict() for each in found], indent=1))
     else:
-        say(analysis.explanation(instance, plan, found), nl=False)
+        say(analysis.explanation(plan, found), nl=False)
     return 0
 
 

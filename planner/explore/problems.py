@@ -45,7 +45,7 @@ CURVE_S, CURVE_AT = 4.0, (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 _TILES = ("useful_pflops", "useful_gpus", "gpus_used", "goodput", "days_to_train", "capex_usd",
           "tco_usd", "usd_per_useful_gpu_hour", "facility_power_kw")  # fmt: skip
 _BETTER = {"useful_pflops": 1, "useful_gpus": 1, "goodput": 1, "gpus_used": 0}
-"""Whether more is better (1) or neither; of all other figures less is."""
+"""Sense of figures: 1 more is better, 0 neither; of all other figures less is better."""
 Figures = Mapping[str, tuple[float, str, int]]
 """Value, unit and whether more is better (1) or less (-1), by label."""
 

@@ -48,13 +48,13 @@ def explain(
     keep: Sequence[str] = (),
     effort: Effort | None = None,
 ) -> Infeasibility:
-    """Why a problem has no plan, and what would have to change.
+    """Conflicting limits of a problem without a plan, and its least relaxations.
 
     Args:
         inputs: a problem that is known to have none.
-        weights: what a change of a limit counts in changes of several, by path; 1 unless given.
+        weights: cost of relaxing a limit among several, by path; 1 unless given.
         keep: paths that must not be changed.
-        effort: what a time limit allows; ``REASONS_WORK`` holds in any case.
+        effort: work and time limit; ``REASONS_WORK`` holds in any case.
     """
     oracle = Oracle(inputs, (effort or Effort()).part(REASONS_WORK))
     everything = sorted(levers(inputs), key=_blame)
@@ -98,7 +98,7 @@ def _blockers(
     found: Threshold | None,
     undecided: list[str],
 ) -> tuple[Lever, ...]:
-    """The limits that stand in the way of a change a little smaller."""
+    """Limits that bind against a slightly smaller change."""
     if found is None or found.short is None:
         return ()
     others = [other for other in everything if other.path != lever.path]
@@ -141,7 +141,7 @@ def _singles(
 
 
 def _is_endless(inputs: Inputs, lever: Lever) -> bool:
-    """Whether nothing would limit the purchase without a choice: no problem to propose."""
+    """True if nothing would limit the purchase without a choice: no problem to propose."""
     if lever.value is not None:
         return False
     found = check_problem(applied(inputs, lever.off))

@@ -1,4 +1,4 @@
-"""Whether a changed problem has a plan at all, and which limits cannot hold together."""
+"""Feasibility of changed problems, and irreducible sets of conflicting limits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UndecidedError(Exception):
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether there is a plan (None: not decided), and one of them."""
+    """Feasibility of a problem (None: not decided), with a plan."""
 
     possible: bool | None
     case: Case | None = None
@@ -40,21 +40,21 @@ class Decision:
 
 @dataclass
 class Oracle:
-    """Whether a problem with changes has a plan: each question once, within an effort for all."""
+    """Feasibility of a problem with changes: each question once, within one effort for all."""
 
     inputs: Inputs
     effort: Effort
     _known: dict[tuple[tuple[str, str], ...], Decision] = field(default_factory=dict)
 
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
-        """Whether the problem with these changes has a plan; None where it is not decided."""
+        """True if the problem with these changes has a plan; None where it is not decided."""
         key = key_of(changes)
         if key not in self._known:
             self._known[key] = self._answer(changes)
         return self._known[key].possible
 
     def decided(self, changes: tuple[Change, ...]) -> Decision:
-        """Whether the problem with these changes has a plan, and one.
+        """Decide whether the problem with these changes has a plan, and find one.
 
         Raises:
             UndecidedError: work or time ran out.
@@ -72,9 +72,9 @@ class Oracle:
 
     @cached_property
     def _left_out(self) -> tuple[Change, ...]:
-        """What keeps items out that lack a figure the problem asks for.
+        """Changes that exclude items without a figure that the problem requires.
 
-        Without a limit some would not be asked for, but the limit is only to be moved.
+        Without a limit some figures would not be required, but the limit is only moved.
         """
         return tuple(
             Change(f"items.{item.id}.exclude", True, "true")

@@ -62,8 +62,8 @@ def load_with_findings(
     Args:
         path: the problem file.
         settings: ``path=value`` changes, applied last, in their order.
-        scenario: the name of a scenario of the file to lay over it.
-        text: what the file will hold, where it is not written yet.
+        scenario: the name of a scenario of the file to apply.
+        text: content of the file, where it is not written yet.
     """
     document = read_document(path, settings, scenario, text=text)
     return joined(validated(Problem, document), document, settings, scenario)
@@ -80,7 +80,7 @@ def read_document(
 
 
 def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
-    """Inputs with ``path=value`` changes laid over them: what loading them so would give.
+    """Inputs with ``path=value`` changes applied, as loading with them returns.
 
     Raises:
         InputError: a change is wrong, or the inputs were read from no file.

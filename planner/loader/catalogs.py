@@ -61,7 +61,7 @@ class _Written(NamedTuple):
 
 
 def load_catalogs(files: list[Path]) -> Catalogs:
-    """The merged catalogs of ``files`` and of what they include.
+    """The merged catalogs of ``files`` and of the files they include.
 
     Raises:
         InputError: a file or an item is wrong, or the items do not go together.

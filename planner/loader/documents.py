@@ -53,7 +53,7 @@ def find(
 
 
 def read_with_includes(files: list[Path], what: str, known: Mapping[str, Path]) -> list[Document]:
-    """Read the files and what they include, each once.
+    """Read the files and their includes, each once.
 
     Raises:
         InputError: a file cannot be read, or files include each other in a circle.

@@ -87,7 +87,7 @@ def read(path: Path, what: str = "problem file", *, text: str | None = None) -> 
     Args:
         path: the file.
         what: its kind, for messages.
-        text: what the file will hold, where it is not written yet.
+        text: content of the file, where it is not written yet.
 
     Raises:
         InputError: it cannot be read, is no YAML, or no mapping.

@@ -1,6 +1,6 @@
 """Counts that follow from a purchase, as expressions of an integer program.
 
-What comes with GPU systems and storage (switches, cables, racks, PDUs, CDUs, licences, spares)
+Items that come with GPU systems and storage (switches, cables, racks, PDUs, CDUs, licences, spares)
 follows from their numbers by sums and by rounding up (`planner.case.model`). A count that is
 rounded up is a variable that is at least its argument; a fabric is one of its sizes. Each unit
 costs or takes something, so the program has no more of anything than it needs.
@@ -139,7 +139,7 @@ class Counts:
             self.known[quantity.name] = self._sum(quantity.terms, quantity.constant)
 
     def _at_least(self, quantity: AtLeast) -> Expression:
-        """n >= argument, n >= least: what is owned stays in place."""
+        """n >= argument, n >= least: owned units stay in place."""
         rows, name, least = self.rows, quantity.name, float(quantity.least)
         argument = self._sum(quantity.terms)
         if _is_zero(argument):
@@ -272,7 +272,7 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
 
 
 class Purchases:
-    """Units bought of everything in the bill: with spares, less what is owned, in packs.
+    """Units bought of everything in the bill: with spares, less owned units, in packs.
 
     p >= n + s - owned,  s >= share n,  p = pack k,  and p is 0 or at least the minimum order.
     """
@@ -330,7 +330,7 @@ class Bandwidth:
 
     Attributes:
         nameplate: (read, write) of each item as a function of its units.
-        loss: what appliances down take of it, where the problem asks for that.
+        loss: share lost to appliances down, where the problem states any.
     """
 
     def __init__(
@@ -389,7 +389,7 @@ class Bandwidth:
         return _sums(self.nameplate.values())
 
     def delivered(self, sides: Sides) -> Sides:
-        """What arrives of a (read, write) nameplate."""
+        """Delivered (read, write) bandwidth of a nameplate."""
         return self.case.delivered_read * sides[0], self.case.delivered_write * sides[1]
 
     @property
@@ -428,7 +428,7 @@ def _with_loss(item: Storage, piece: Segment) -> tuple[tuple[float, float], tupl
 
 
 def _most_nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """The most (read, write) bandwidth of at most so many units, bursts included, GB/s."""
+    """Largest (read, write) bandwidth within a number of units, bursts included, GB/s."""
     burst = item.burst_gb_per_s * units
     if not item.segments:
         return item.nameplate_read_gb_per_s * units, max(

@@ -94,7 +94,7 @@ def _dominated(case: Case, owners: dict[str, str]) -> set[str]:
 
 
 def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
-    """What two products must share for one to stand in for the other."""
+    """Properties two products must share for one to replace the other."""
     policy = case.policy
     named = (
         tuple(offer.id in ids for ids in policy.required),
@@ -113,7 +113,7 @@ def _alike(case: Case, offer: Offer) -> tuple[object, ...]:
 
 
 def _takes(case: Case, offer: Offer, figures: Iterable[str]) -> list[float]:
-    """The figures of which less is no worse: what a product takes, and what it lacks."""
+    """Figures of which less is no worse: consumption, and missing properties."""
     takes = [amount for figure in figures for amount in _amounts(case, offer, figure)]
     takes += [offer.spare_share, float(offer.min_order), float(offer.min_units)]
     if isinstance(offer, System):
@@ -139,7 +139,7 @@ def _figures(case: Case) -> list[str]:
 
 
 def _amounts(case: Case, offer: Offer, figure: str) -> Iterator[float]:
-    """Yield what a unit adds to a sum when it is bought, and in place at each set point."""
+    """Yield the terms of a unit in a sum when bought, and in place at each set point."""
     parts = SUMS[figure]
     yield sum(part.adds(offer, case.rates) for part in parts if part.bought)
     points = [offer.provisioned_for(way) for way in offer.ways] if isinstance(offer, System) else []

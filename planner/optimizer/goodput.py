@@ -349,7 +349,7 @@ class Shrunk:
         """The averages.
 
         Args:
-            units: what is repaired.
+            units: the repair units.
             counts: units in use and spares of each job.
             replicas: replicas with nothing out.
         """

@@ -47,7 +47,7 @@ class BestUse(Work):
         return count, most
 
     def most_gpus(self, number: int, systems: Counts) -> Counts:
-        """The most GPUs that the job can use of so many systems of one way's type."""
+        """Most GPUs that the job can use of a number of systems of one way's type."""
         way, job, step = self.case.ways[number], self.case.job, int(self.step[number])
         gpus, limit = most_gpus(job, way, systems), job.gpus_max
         if limit is not None:
@@ -82,7 +82,7 @@ class BestUse(Work):
             team: the team that runs each.
             systems: GPU systems of its type in the cluster.
             most: the most GPUs that may be in use; see `of_systems`.
-            stores: what its storage gives.
+            stores: bandwidth and capacity of its storage.
             tco_usd: the TCO at least, where limits on money per useful work ask for it.
         """
         best, chosen = np.full(len(team), -np.inf), most.copy()
@@ -190,7 +190,7 @@ class BestUse(Work):
         Args:
             team: a team of several types.
             systems: systems of each type in the cluster.
-            stores: what the storage of the one purchase gives.
+            stores: bandwidth and capacity of the one purchase.
             score: of uses, -inf where they are not allowed; no less with more ports.
         """
         ways = [self.case.ways[way] for way in self.teams[team]]
@@ -226,7 +226,7 @@ class BestUse(Work):
     def _divisions(
         self, team: int, ways: Sequence[Way], most: Sequence[int], gpus: int
     ) -> list[tuple[int, ...]]:
-        """Systems in use by type for so many GPUs: no other writes as much and reads more."""
+        """Systems in use by type for a number of GPUs: no other writes as much and reads more."""
         ends = [min(m, gpus) for m in most]
         first = [
             np.arange(w.step_gpus, m + 1, w.step_gpus) for w, m in zip(ways, ends, strict=True)

@@ -181,7 +181,7 @@ class Columns:
 
     @cached_property
     def weights(self) -> Numbers:
-        """What one unit of each GPU system and storage item, a row each, counts of ``counted``."""
+        """Units of ``counted`` for one unit of each GPU system and storage item, a row each."""
         offers: Sequence[Offer] = (*self.case.systems, *self.case.storage)
         rows = [[self._counts(name, offer) for name in self.counted] for offer in offers]
         return np.array(rows, dtype=float).reshape(len(offers), len(self.counted))

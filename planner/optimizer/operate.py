@@ -1,4 +1,4 @@
-"""How one plan runs: every figure that depends on its GPUs in use and interval, and its limits.
+"""Operation of one plan: every figure that depends on its GPUs in use and interval, and its limits.
 
 The figures are those of `Work`, of an array of one.
 """
@@ -26,7 +26,7 @@ from planner.sizing.two_levels import TwoLevels
 
 @dataclass(frozen=True)
 class Run:
-    """How a job runs on a purchase.
+    """Operating point of a job on a purchase.
 
     A restore reads at ``read_gb_per_s``, through the clients that read then; training data comes at
     ``data_gb_per_s``, through all in use. ``goodput`` counts the share of time ``waiting`` for

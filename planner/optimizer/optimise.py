@@ -1,4 +1,4 @@
-"""The best plan of a problem with its certificate: what is asked of the search, and ties.
+"""The best plan of a problem with its certificate: calls of the search, and ties.
 
 Of equally good plans the one is taken that costs least, then draws least, then has fewest units,
 then goes first by its names: each asked again, with what was found before held. ``prefer`` and
@@ -82,6 +82,7 @@ def optimise(
     gap: float = 2e-6,
     effort: Effort | None = None,
     ties: bool = True,
+    known: Sequence[Run] = (),
 ) -> Certificate:
     """The best plan of a case with its certificate.
 
@@ -89,16 +90,17 @@ def optimise(
         gap: the largest distance to the bound, as a share of the objective.
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         ties: whether to choose among equally good plans; without, the first one found is taken,
-            nothing is given away, and it takes a fraction of the time.
+            the optimum is the same, in a fraction of the time.
+        known: plans of similar cases; those that are plans of this one, too, are begun with.
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
     case = without_dominated(case)
     if not case.systems or not case.storage:
         return Certificate("infeasible", None, None, None, None, 0, 0.0, effort.late)
-    answer = Question(case, gap, effort, ties=ties).answer()
+    answer = Question(case, gap, effort, ties=ties).answer(known)
     if case is not whole and answer.status == "unbounded":
-        answer = Question(whole, gap, effort, ties=ties).answer()
+        answer = Question(whole, gap, effort, ties=ties).answer(known)
     return replace(
         answer,
         operation=of_whole(whole, answer.operation),
@@ -201,7 +203,7 @@ class Settled:
 
 
 class Question:
-    """One case, asked in its spaces: its objective, then by what equally good plans differ."""
+    """One case, searched in its spaces: its objective, then the order of equally good plans."""
 
     def __init__(self, case: Case, gap: float, effort: Effort, *, ties: bool) -> None:
         self.case, self.gap, self.effort, self.ties = case, gap, effort, ties
@@ -215,9 +217,9 @@ class Question:
         self.tolerance = min(TIE_TOLERANCE, gap / 2.0)
         self.boxes = 0
 
-    def answer(self) -> Certificate:
+    def answer(self, known: Iterable[Run] = ()) -> Certificate:
         """The plan to take, with its certificate."""
-        (found,) = self.answers(self.columns.limits(self.case)[:, None])
+        (found,) = self.answers(self.columns.limits(self.case)[:, None], self.points(known))
         if found.first.point is None:
             return self._certificate("infeasible" if found.first.ended else "no_solution", found)
         return self._certificate("unbounded" if found.endless else "optimal", found)
@@ -226,7 +228,7 @@ class Question:
         """An answer for each scenario.
 
         Args:
-            limits: what may be taken of each column, a row each, a column for each scenario.
+            limits: maximum of each column, a row each, a column for each scenario.
             known: purchases to begin with.
         """
         hold = _Hold(limits.copy())
@@ -265,7 +267,7 @@ class Question:
         relative: bool = True,
         keep: float | None = None,
     ) -> list[Answer]:
-        """The purchases of most worth; what is near them is where ``hold`` begins then."""
+        """The purchases of most worth; ``hold`` then begins near them."""
         relative = relative and not (worth == self.worth and self.logarithmic)
         search = Search(
             self.spaces, worth, hold.limits.copy(), gap, relative, hold.held, self.effort, keep
@@ -343,7 +345,7 @@ class Question:
         gap: float,
         relative: bool = True,
     ) -> None:
-        """Take the purchases of most worth of those that keep what is held: those in hand do."""
+        """Take the purchases of most worth that keep the held values: those in hand do."""
         keep = self.tolerance * 1.001 if relative else 0.0
         known = _points_of(found)
         for one, answer in zip(
@@ -392,7 +394,7 @@ class Question:
     # No end.
 
     def endless(self, found: Answer, limits: Numbers) -> bool:
-        """Whether more of something that nothing limits is better without end."""
+        """True if more of something that nothing limits is better without end."""
         point, case = found.point, self.case
         assert point is not None
         if self.worth.kind in ("least", "ratio"):
@@ -498,7 +500,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
     Args:
         ids: GPU systems (which are then to be in use) and storage items.
         gap: how close the values are to the best plan with the item, as a share.
-        effort: how far to go; beyond it nothing is told any more.
+        effort: limits of work and time.
     """
     names = list(ids)
     found: dict[str, Bound] = dict.fromkeys(names, "no plan")

@@ -1,4 +1,4 @@
-"""The fewest units of other storage that serve a plan's job: what other vendors would have to sell.
+"""The fewest units of other vendors' storage that serve a plan's job.
 
 Nothing is solved: GPU systems, GPUs in use and way are those of the plan, so counts are compared by
 running them, all items at once. More units of an item never do less work, and take more of what is
@@ -138,7 +138,7 @@ class OtherStorage:
         return found
 
     def _serves(self, items: Sequence[Storage], counts: Counts, like: Run) -> Flags:
-        """Whether units of each item serve the job, whatever they take or cost."""
+        """True if units of each item serve the job, whatever they take or cost."""
         case, rows = self.case, {item.id: n for n, item in enumerate(self.case.storage)}
         units = np.array([like.units.get(o.id, 0) for o in (*case.systems, *case.storage)])
         columns = np.tile(units[:, None], (1, len(items)))
@@ -190,7 +190,7 @@ def _most(item: Storage) -> int:
 
 
 def _falls(item: Storage) -> bool:
-    """Whether more units bring less bandwidth somewhere, by a table of sizes."""
+    """True if more units bring less bandwidth somewhere, by a table of sizes."""
     reads, writes = [0.0], [0.0]
     for piece in item.segments:
         wide = piece.high - piece.low

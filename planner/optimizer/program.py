@@ -5,7 +5,7 @@ these the program decides every whole number of the bill, and with them bandwidt
 
     maximise    useful work, or minimise money, power, units
     subject to  power, space, money, stock, policy        the bill within every limit
-                overlap, restore, ingest, capacity        storage does what the job asks of it
+                overlap, restore, ingest, capacity        storage meets the job's demands
                 useful work <= its tangents               work is no more than it can be
 
 It reads from top to bottom: sets and parameters, variables, then a method for each constraint.
@@ -45,7 +45,7 @@ class Program(Rows):
 
     Attributes:
         problem: the PuLP problem.
-        units: x_k, units in the cluster of each offer, whole; what no plan of the team buys is 0.
+        units: x_k, units in the cluster of each offer, whole; 0 where no plan of the team buys any.
         used: u_k, systems in use of each type, whole and at least one.
         gpus: GPUs in use, N: whole replicas, or all that whole systems hold.
         write, read: delivered bandwidth, GB/s; ``safe_write`` and ``safe_read`` with appliances
@@ -128,7 +128,7 @@ class Program(Rows):
     # Sets and parameters
 
     def _may_be_bought(self, offer: Offer) -> bool:
-        """Whether a plan of the team buys an offer: no GPU systems of idle types but those that are
+        """True if a plan of the team buys an offer: no GPU systems of idle types but those that are
         demanded or named by the policy, and none on which a replica as it is spread finds no place.
         """
         if any(offer.id in self.case.unplaced.get(way.id, ()) for way in self.ways):
@@ -209,7 +209,7 @@ class Program(Rows):
             self.row("most_gpus", self.gpus <= max(high, -1.0))
 
     def storage_families(self) -> None:
-        """z_f: families that serve; at most so many, none beyond its largest system.
+        """z_f: families that serve; at most `most`, none beyond its largest system.
 
         x_k <= top_k z_f,   sum_{k of f} x_k >= z_f
         """
@@ -250,7 +250,7 @@ class Program(Rows):
                 self.row(f"must_use_{item.id}", self.units[item.id] >= least)
 
     def bandwidth_of_appliances(self) -> None:
-        """B <= eta_w sum_k write_k,  Q <= eta_r sum_k read_k: what arrives of the nameplate."""
+        """B <= eta_w sum_k write_k,  Q <= eta_r sum_k read_k: delivered share of the nameplate."""
         read, write = self.bandwidth.delivered(self.bandwidth.total)
         if not self.case.bursts:  # `bursts` holds them at the operating point
             self._at_most(self.write, write, "appliance_write")
@@ -465,7 +465,7 @@ class Program(Rows):
 
     @property
     def coordinates(self) -> dict[str, Expression]:
-        """What useful work depends on, by the names of a `Point`, as variables."""
+        """Arguments of useful work, by the names of a `Point`, as variables."""
         found = {"gpus": self.gpus, "write": self.write, "read": self.read}
         if self.case.tolerate_down:
             found["safe_write"] = self.safe_write

@@ -58,11 +58,11 @@ SPREAD = {"gpus": (0.9, 0.99, 1.01, 1.1), "write": _FAR, "read": _FAR, "endured"
 
 
 class Proof(NamedTuple):
-    """What the integer program proved of a plan: ``optimal`` unless a time limit ended it.
+    """Proof of a plan by the integer program: ``optimal`` unless a time limit ended it.
 
     ``value`` and ``bound`` are of stage 1, in the unit of the objective: None where it was asked
     for the plan's operating point, and so proves no bound of useful work. ``capex_usd`` is the
-    least bill, ``capex_bound_usd`` what no bill passes.
+    least bill, ``capex_bound_usd`` the bound of the bill.
     """
 
     form: Form
@@ -223,7 +223,7 @@ class Stage:
 
 
 def _refuted(found: Solved, sign: float, known: float) -> bool:
-    """Whether a known plan passes the bound of a solver."""
+    """True if a known plan passes the bound of a solver."""
     if found.bound is None:
         return found.status != "limit"
     return sign * (known - found.bound) > TIES * max(abs(known), NEAR)
@@ -371,7 +371,7 @@ class _Prover(NamedTuple):
         return stage.program.objective(ratio, done)
 
     def is_demanded(self, stage: Stage) -> bool:
-        """Whether the objective is work that the operating point demands: nothing to prove."""
+        """True if the objective is work that the operating point demands: nothing to prove."""
         return stage.form == "demands" and self.case.maximise and self.case.objective in MEASURES
 
     def first_stage(self, stage: Stage, best: Run) -> tuple[float | None, float | None]:

@@ -44,7 +44,7 @@ END_WORK = 100.0
 """The end of an axis of a frontier, and the farthest of plans of equal work: where that is cut a
 point is as good, but may lie nearer. Neither is a plan to buy."""
 POSSIBLE_WORK = 500.0
-"""Whether a changed problem has any plan. Of 53 at most 3.1."""
+"""Feasibility of a changed problem. Of 53 at most 3.1."""
 CONFLICT_WORK = 2000.0
 """The limits of one scenario that conflict: up to six in a sweep."""
 REASONS_WORK = 6000.0
@@ -53,7 +53,7 @@ REASONS_WORK = 6000.0
 
 @dataclass
 class Effort:
-    """How far a search may go: up to a moment where the user gave a time, and for so much work.
+    """Limits of a search: a moment where the user gave a time, and an amount of work.
 
     Work is boxes looked at (`WORK_OF_BOX` each). It is the same on every machine, however busy, so
     that an answer depends on a clock only where the user asked for one; as a rule a hundred take
@@ -86,16 +86,16 @@ class Effort:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """True if the time is over."""
         return self.left_s <= 0.0
 
     @property
     def over(self) -> bool:
-        """Whether time or work is over."""
+        """True if time or work is over."""
         return self.left_work <= 0.0 or self.late
 
     def part(self, most_work: float = MOST_WORK, *, share: float = 1.0) -> Effort:
-        """A part with so much work at most, and a share of the time left."""
+        """A part with limited work, and a share of the time left."""
         deadline = self.deadline
         if math.isfinite(deadline):
             deadline = time.monotonic() + share * self.left_s
@@ -123,8 +123,8 @@ ROUNDING = 1e-9
 
 
 class Worth(NamedTuple):
-    """What purchases are worth: it rises with work and with what is bought of storage and systems,
-    and falls with what is taken.
+    """Worth of purchases: it rises with work and with units of storage and systems,
+    and falls with consumption.
 
     Attributes:
         kind: "work" is the score of work, "least" a column, "ratio" work for money, the last
@@ -177,7 +177,7 @@ class Point(NamedTuple):
 
     @property
     def units(self) -> dict[str, int]:
-        """What is bought, by item; of what only stands there nothing."""
+        """Units bought, by item; none of idle owned units."""
         found = dict.fromkeys(self.space.kernel.offers, 0)
         for offer, count in zip(self.space.offers, self.box.low[:, 0].tolist(), strict=True):
             found[offer.id] = count
@@ -196,7 +196,7 @@ class Point(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What was found for a scenario, what no purchase is worth more than, and whether the search
+    """Incumbent of a scenario, upper bound of the worth of any purchase, and whether the search
     ended by itself."""
 
     point: Point | None
@@ -211,8 +211,8 @@ class Search:
 
     Attributes:
         spaces: each a mode of the same case.
-        worth: what is to be most.
-        limits: what may be taken of each column, a row each, a column for each scenario.
+        worth: the value to maximise.
+        limits: maximum of each column, a row each, a column for each scenario.
         gap: how much more than the best found the bound may be: of the best where ``relative``.
         held: other worths that must be reached.
         effort: how far to go.
@@ -289,13 +289,13 @@ class Search:
         return not self._is_least_of_storage(space)
 
     def _is_least_of_storage(self, space: Space) -> bool:
-        """Whether as little as may be is asked for of what storage alone takes."""
+        """True if the objective is the least of a sum that storage alone adds to."""
         if self.worth.kind != "least":
             return False
         return not space.takes[: space.first_store, self.worth.column].any()
 
     def _demanded(self, boxes: Boxes) -> Boxes:
-        """Boxes with no less than what their scenarios demand."""
+        """Boxes with no less than their scenarios demand."""
         if self.demands is None:
             return boxes
         boxes = boxes._replace(low=np.maximum(boxes.low, self.demands[:, boxes.owner]))
@@ -311,7 +311,7 @@ class Search:
         return [Answer(*one) for one in each]
 
     def _near_best(self, more: float) -> Numbers:
-        """The best found and so much more, as ``gap`` counts it."""
+        """The incumbent plus the gap, as ``gap`` counts it."""
         width = more * np.maximum(np.abs(self.best), 1e-9) if self.relative else more
         with np.errstate(invalid="ignore"):
             return np.where(np.isfinite(self.best), self.best + width, -np.inf)
@@ -325,7 +325,7 @@ class Search:
         return self.best if self.keep is None else self._near_best(-self.keep)
 
     def _left(self, space: Space, boxes: Boxes) -> Boxes:
-        """The boxes that may hold something better; what the others hold is passed."""
+        """The boxes that may hold something better; the bound covers the others."""
         open_ = boxes.bound > self._enough()[boxes.owner]
         gone = boxes.at(~open_)
         np.maximum.at(self.passed, gone.owner, gone.bound)
@@ -352,7 +352,7 @@ class Search:
     # Bounds.
 
     def _bounded(self, space: Space, boxes: Boxes) -> Boxes:
-        """Boxes cut to what fits, with their bounds, without those that hold nothing."""
+        """Boxes cut to the limits, with their bounds, without empty ones."""
         boxes = boxes.at(np.asarray((boxes.low <= boxes.high).all(axis=0)))
         boxes = boxes.at(space.pleases(boxes.low, boxes.high))
         taken, bills = space.taken(boxes, boxes.low, least=True)
@@ -379,7 +379,7 @@ class Search:
         return self._left(space, boxes)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
-        """Say where the job can run and what is held may be reached."""
+        """Mask of boxes where the job can run and the held values can be reached."""
         fine: Flags = np.isfinite(corner.score)
         for worth, least in self.held:
             fine = fine & (worth.of(corner) >= least[owners])
@@ -388,7 +388,7 @@ class Search:
     def _less_room(
         self, space: Space, boxes: Boxes, corner: Corner, room: Numbers, begun: Numbers
     ) -> Numbers | None:
-        """The room where work is worth only so much money; None where no less of it."""
+        """The room where work is worth limited money; None where no less of it."""
         less = room.copy()
         asked = [(self.worth, self._of_use()[boxes.owner])]
         asked += [(worth, least[boxes.owner]) for worth, least in self.held]
@@ -408,7 +408,7 @@ class Search:
     # Purchases.
 
     def look_at(self, space: Space, boxes: Boxes) -> None:
-        """Take in the lowest corners of boxes that are better than what is known."""
+        """Take in the lowest corners of boxes that are better than the incumbents."""
         boxes, corner = space.points(boxes, self.limits, self._useful)
         value = self.worth.of(corner)
         order = np.lexsort((-value, boxes.owner))
@@ -424,7 +424,7 @@ class Search:
             self.take(point if not space.work.several[boxes.team[place]] else as_team(point))
 
     def _useful(self, boxes: Boxes, corner: Corner) -> Flags:
-        """Say which purchases reach what is held and may be the best of their scenario."""
+        """Mask of purchases that reach the held values and may be the best of their scenario."""
         return self._reached(corner, boxes.owner) & (self.worth.of(corner) > self._known(boxes))
 
     def _known(self, boxes: Boxes) -> Numbers:
@@ -433,7 +433,7 @@ class Search:
         return np.where(boxes.single, self.best[boxes.owner], self._enough()[boxes.owner])
 
     def take(self, point: Point | None) -> None:
-        """Take a purchase in where it is better than what is known."""
+        """Take a purchase in where it is better than the incumbent."""
         if point is None:
             return
         value = float(self.worth.of(point.corner)[0])

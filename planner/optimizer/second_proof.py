@@ -37,7 +37,7 @@ SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
 
 
 class SecondProof(NamedTuple):
-    """What was proven: ``bound`` is what no plan passes, None where parts are ``open``; ``better``
+    """Result of the proof: ``bound`` of every plan, None where parts are ``open``; ``better``
     is the value of a plan that is better than the best known one."""
 
     bound: float | None
@@ -87,7 +87,7 @@ def prove_again(
 
 @dataclass
 class _Asked:
-    """What is asked of every part: a plan that is better than the best."""
+    """Constraint on every part: a plan that is better than the best."""
 
     case: Case
     best: float | None
@@ -103,7 +103,7 @@ class _Asked:
         return self.best * (1.0 + GAP if self.case.maximise else 1.0 - GAP)
 
     def is_closed(self, team: Team) -> bool:
-        """Whether a part has no better plan; one that is found is kept in ``better``."""
+        """True if a part has no better plan; one that is found is kept in ``better``."""
         low, high = UsefulWork(self.case, team).gpus_range
         if low > high or math.isinf(low):
             return True
@@ -168,7 +168,7 @@ class _Asked:
         return True
 
     def _bound_by_most(self, program: Program) -> None:
-        """work <= what a GPU that never stops does, N of them; and no more than any number of GPUs
+        """work <= N GPUs that never stop; and no more than any number of GPUs
         does with the most bandwidth and endurance that a purchase can have."""
         useful, repair = program.useful, self.case.job.repair
         low, high = max(1.0, useful.gpus_range[0]), program.most_gpus

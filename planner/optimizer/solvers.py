@@ -43,7 +43,7 @@ LONGEST_S = 600.0
 
 @dataclass(frozen=True)
 class Solved:
-    """How a solve ended: its status, the best solution found, the bound that no solution passes.
+    """Result of a solve: its status, the best solution found, the bound that no solution passes.
 
     Without an ``objective`` no solution was found, without a ``bound`` none was proven.
     """
@@ -84,7 +84,7 @@ def solve(
         presolve: whether the solver may simplify the problem first.
         tolerance: by how much rows may be missed, 1e-7 to 1e-6.
         relaxed: whether fractions will do in place of whole numbers.
-        known: what a solution is known to reach: HiGHS need not look at what is worse by more than
+        known: value that a solution is known to reach; HiGHS may skip solutions worse by more than
             a share of 1e-5. It is told the value alone, and has to find a solution itself.
         start: a solution that HiGHS begins with, by variable; CBC does without.
         same: variables that have the value of another one, by name; CBC does without.
@@ -205,7 +205,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
-    """A PuLP problem as HiGHS takes it, and by what its objective is scaled."""
+    """A PuLP problem as HiGHS takes it, and the scale of its objective."""
     column_of = {variable.name: column for column, variable in enumerate(variables)}
     index = {v: column_of[asked.same.get(v.name, v.name)] for v in problem.variables()}
     costs = np.zeros(len(variables))
@@ -271,7 +271,7 @@ def _has_whole(variables: list[Any]) -> bool:
 
 
 def _told_apart(highs: Any, arrays: Any) -> Solved:
-    """Solve with no objective: what is infeasible stays so, the rest was unbounded."""
+    """Solve with no objective: an infeasible program stays so, the rest was unbounded."""
     arrays.col_cost_ = np.zeros(arrays.num_col_)
     _accepted(highs.passModel(arrays), "the model")
     highs.run()

@@ -1,4 +1,4 @@
-"""Boxes of purchases: what the purchases of a box take at least, and do at most.
+"""Boxes of purchases, with the least consumption and the most work of a box.
 
 A box is a team that runs the job (GPU systems with their set points, parallelism, mode and k), a
 group of storage families, and from so many to so many of each GPU system and storage item. More
@@ -7,7 +7,7 @@ worth more than
 
     worth(work at the box's top corner, what its lowest corner takes)
 
-for every worth that rises with work and falls with what is taken. That is the whole proof: every
+for every worth that rises with work and falls with consumption. That is the whole proof: every
 lever must keep it, and a test draws points in boxes of problems with every lever.
 
 What a box may still hold is cut first. Each count can rise only as far as the room that the limits
@@ -68,8 +68,8 @@ class Boxes(NamedTuple):
     Attributes:
         team: the place of the team in `Teams.teams`.
         group: the place of the group of storage families.
-        low, high: from and to so many of each offer: GPU systems, then storage, a row each.
-        bound: what no purchase in it is worth more than.
+        low, high: least and most units of each offer: GPU systems, then storage, a row each.
+        bound: upper bound of the worth of every purchase in it.
         owner: the scenario that it belongs to.
     """
 
@@ -99,7 +99,7 @@ class Boxes(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many boxes there are."""
+        """Number of boxes."""
         return len(self.team)
 
     @property
@@ -128,7 +128,7 @@ class Corner(NamedTuple):
 
 
 def _rounds_up(offer: Offer) -> bool:
-    """Whether more of an offer may take less than so much each: of begun racks and packs."""
+    """True if more of an offer may take less than so much each: of begun racks and packs."""
     shares = offer.rack_use is not None and offer.rack_use.per_rack > 1
     return shares or not offer.sold_plainly
 
@@ -147,7 +147,7 @@ class Space:
 
     Args:
         case: `Case.job` has one k, and the objective is one of work.
-        columns: what is limited and minimised.
+        columns: the limited and minimised sums.
         whole: the case with every k, where it has several.
     """
 
@@ -304,7 +304,7 @@ class Space:
         return np.array([must <= {*rows} for rows in self.work.rows_of], dtype=bool)
 
     def _range_of_system(self, row: int, team: Places) -> tuple[Places, Places]:
-        """Return from and to so many of a GPU system with each team."""
+        """Least and most units of a GPU system with each team."""
         case, system = self.case, self.case.systems[row]
         runs = np.array([row in rows for rows in self.work.rows_of], dtype=bool)[team]
         teams = range(len(self.work.teams))
@@ -317,7 +317,7 @@ class Space:
         return low, np.where(refused[team], 0, high)
 
     def _refuses(self, team: int, system_id: str) -> bool:
-        """Whether a replica, spread as the team does, finds no place on a GPU system."""
+        """True if a replica, spread as the team does, finds no place on a GPU system."""
         ways = (self.case.ways[way].id for way in self.work.teams[team])
         return any(system_id in self.case.unplaced.get(way, ()) for way in ways)
 
@@ -376,7 +376,7 @@ class Space:
         """Boxes with no more of anything than there is room for.
 
         Args:
-            room: what may be taken beside the lowest corners, a row for each column.
+            room: consumption left beside the lowest corners, a row for each column.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(

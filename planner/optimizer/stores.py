@@ -1,4 +1,4 @@
-"""What the storage of purchases gives, as arrays, and the limits that purchases break."""
+"""Storage bandwidth and capacity of purchases, as arrays, and the limits that purchases break."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.units import DAY_S
 
 @dataclass(frozen=True)
 class Stores:
-    """What storage gives, an entry for each purchase.
+    """Bandwidth and capacity of storage, an entry for each purchase.
 
     Attributes:
         write, read: nameplate bandwidth, GB/s; ``write`` is that at which checkpoints are taken.
@@ -160,7 +160,7 @@ def unmet_needs(case: Case, counts: Counts, stores: Stores) -> Iterator[tuple[st
 
     Args:
         counts: a row for each GPU system of the case, more rows are not looked at.
-        stores: what the storage of each purchase gives.
+        stores: bandwidth and capacity of each purchase.
     """
     job, least, rule = case.job, case.limits["least_write_gb_per_s"], case.rule
     yield "capacity", stores.usable_tb < job.capacity_needed_tb * (1 - TOLERANCE)
@@ -227,7 +227,7 @@ class Vendors:
 
 
 def is_orderly(case: Case, units: Mapping[str, int]) -> bool:
-    """Whether counts may be ordered: minimum orders, highest counts, families in use."""
+    """True if counts may be ordered: minimum orders, highest counts, families in use."""
     if any(units[offer.id] < offer.low for offer in case.demanded):
         return False
     serving: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""All scenarios of a sweep at once: those that differ in limits on what is taken alone.
+"""All scenarios of a sweep at once: those that differ only in limits on consumption.
 
 Some scenarios are searched together, spread over all that are open, the loosest among them. A plan
 that is found serves every scenario that it fits, and what no plan passes there holds wherever no
@@ -35,7 +35,7 @@ NEAR = 0.5
 
 
 class SweepAnswer(NamedTuple):
-    """A scenario's answer: the plan to take, its score, and what no plan's score passes.
+    """A scenario's answer: the plan to take, its score, and the bound of every plan's score.
 
     Scores are the objective as the search scales it, more of it is better; ``best`` is that of the
     best plan known, and the plan is another where equally good plans are told apart.
@@ -58,10 +58,11 @@ class Sweep:
     Attributes:
         case: the case under limits that no scenario's are looser than.
         limits: a row for each scenario, a column for each supply, in the unit of its row.
-        supplies: what is limited.
+        supplies: the limited sums.
         gap: as a share of the objective.
         time_limit_s: how long to work on one scenario.
         ties: whether equally good plans are told apart, as where a scenario is solved by itself.
+        known: plans of similar cases to begin with, where ties are not told apart.
     """
 
     case: Case
@@ -70,6 +71,7 @@ class Sweep:
     gap: float
     time_limit_s: float | None = None
     ties: bool = False
+    known: Sequence[Run] = ()
 
     def answers(self) -> list[SweepAnswer]:
         """An answer for each scenario, in order."""
@@ -88,6 +90,8 @@ class Sweep:
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
         self.best = np.full(len(most), -1, dtype=np.int64)
+        for point in self.question.points(self.known):
+            self._take(point, self._value_of(point))
         self._settle()
         return self._answers()
 
@@ -165,7 +169,7 @@ class Sweep:
         return np.asarray(self.bound > known)
 
     def _search(self, some: Places) -> None:
-        """Search scenarios; take over what is found and proven for all the others."""
+        """Search scenarios; reuse incumbents and bounds for all the others."""
         self.worked[some] = True
         limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
         ask, effort = self.question, Effort.within(limit)

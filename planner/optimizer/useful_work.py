@@ -49,9 +49,9 @@ PEAK_ROUNDS = 7
 
 
 class Point(NamedTuple):
-    """What useful work depends on: GPUs in use, GB/s delivered, TB a day that flash endures.
+    """Arguments of useful work: GPUs in use, GB/s delivered, TB a day that flash endures.
 
-    ``safe_write`` is what limits count on, with appliances down where the problem asks for it.
+    ``safe_write`` counts for limits, with appliances down where the problem states any.
     """
 
     gpus: float
@@ -76,7 +76,7 @@ class Tangent(NamedTuple):
 
 @dataclass(frozen=True)
 class Team:
-    """How the job runs, as the search decided it: GPU systems, the way on each, mode and spares.
+    """Operation of the job, decided by the search: GPU systems, the way on each, mode and spares.
 
     ``every`` so many-th local checkpoint goes on to storage. ``spares`` are spare units bought, in
     the work as many as ``spares_counted``: more of them than bought give an upper bound.
@@ -111,7 +111,7 @@ class UsefulWork:
 
     @property
     def concave(self) -> bool:
-        """Whether useful work is concave in the operating point (docs/optimisation.md)."""
+        """True if useful work is concave in the operating point (docs/optimisation.md)."""
         job = self.job
         steady = job.scale is None or not job.scale.table
         shrinks = job.repair is not None and job.repair.shrinks
@@ -119,7 +119,7 @@ class UsefulWork:
         return self.team.mode != "sync" and job.drain_slowdown == 0.0 and not shrinks and steady
 
     def value(self, at: Point, measure: Measure) -> float | None:
-        """The useful work on at most so many GPUs; None where limits leave no interval."""
+        """Useful work within a number of GPUs; None where limits leave no interval."""
         found = float(self.values([at], measure)[0])
         return None if math.isnan(found) else found
 
@@ -168,7 +168,7 @@ class UsefulWork:
         return erlang_b(spares, gpus * repair.load(rate, 1))
 
     def pflops_per_gpu(self, gpus: float) -> float:
-        """The rate of a GPU that never stops in a job of so many, PFLOP/s."""
+        """The rate of a GPU that never stops in a job of N GPUs, PFLOP/s."""
         rate = min(way.tflops_per_gpu for way in self.team.ways) * (self.job.mfu or 0.0) / 1000.0
         return rate if self.job.scale is None else rate * self.job.scale.share(gpus)
 
@@ -241,7 +241,7 @@ class UsefulWork:
         return Tangent(at, value * (1.0 + ABOVE), Point(**slopes))
 
     def _is_above(self, tangent: Tangent, measure: Measure, most: Point) -> bool:
-        """Whether a tangent is above the work of any GPUs, at its bandwidth and the most."""
+        """True if a tangent is above the work of any GPUs, at its bandwidth and the most."""
         low, high = self.gpus_range[0], max(most.gpus, tangent.at.gpus)
         if tangent.slopes.gpus * tangent.at.gpus < -tangent.value:
             return False

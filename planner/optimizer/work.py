@@ -48,7 +48,7 @@ ANY_SYSTEMS = 2**20
 
 
 class Ports(NamedTuple):
-    """What clients in use can write, read in a restore, and read of training data, GB/s."""
+    """Client bandwidth limits in use: write, read in a restore, read of training data, GB/s."""
 
     write: Numbers
     read: Numbers
@@ -57,13 +57,13 @@ class Ports(NamedTuple):
 
 @dataclass(frozen=True)
 class Uses:
-    """How purchases are used, an entry for each.
+    """GPUs and ways in use of purchases, an entry for each.
 
     Attributes:
         team: the place of the team in `Work.teams`; the first are the ways of `Case.ways`.
         systems: GPU systems of the type in the cluster.
         gpus: GPUs in use, whole steps.
-        stores: what the storage gives.
+        stores: bandwidth and capacity of the storage.
         tco_usd: the TCO at least, where limits on money per work ask for it.
         ports: of the systems in use; without, those that the GPUs in use fill.
         spares: spare units; without, those that the systems leave.
@@ -98,7 +98,7 @@ class Flow(NamedTuple):
 
 
 class JobRun(NamedTuple):
-    """How purchases run.
+    """Operating points of purchases.
 
     ``allowed`` is where every limit on times and counts is met. ``patient`` is goodput without
     waiting for repairs, no less with more spares; ``mtti_s`` that of the failures that work sees.
@@ -165,7 +165,7 @@ class Work:
     Attributes:
         teams: places in `Case.ways` of each team.
         rows_of: places in `Case.systems` of each team.
-        ways_of, rows_padded: the same as arrays, a column for each team, -1 for none.
+        ways_of: the teams as an array, a column for each, -1 for none.
         several: where a team is of several types.
     """
 
@@ -203,7 +203,7 @@ class Work:
         places = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.rows_of = [[places[way] for way in team] for team in self.teams]
         self.several = np.array([len(team) > 1 for team in self.teams], dtype=bool)
-        self.ways_of, self.rows_padded = _padded(self.teams), _padded(self.rows_of)
+        self.ways_of = _padded(self.teams)
         if self.several.any():
             self._join_types()
 
@@ -635,7 +635,7 @@ def systems_in_use(job: Job, systems: Counts) -> Counts:
 
 
 def most_gpus(job: Job, way: Way, systems: Counts) -> Counts:
-    """The most GPUs that a job can use of so many systems beside its spares."""
+    """Most GPUs that a job can use of a number of systems beside its spares."""
     repair, unit, step = job.repair, way.spare_unit, way.step_gpus
     used = systems.astype(float)
     if repair is not None and repair.spares is not None and not unit.in_rack:

@@ -350,7 +350,7 @@ def ways_in_use(inputs: Inputs, case: Case, run: Run) -> list[tuple[System, Choi
 
 
 def is_stated(inputs: Inputs) -> bool:
-    """Whether the problem states power, measured rates, scale or parallelism options."""
+    """True if the problem states power, measured rates, scale or parallelism options."""
     job = inputs.problem.job
     levers = (job.power, job.training.model, job.training.scale, len(job.options) > 1)
     return any(levers) or not all(option.plain for option in job.options)

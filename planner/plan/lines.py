@@ -68,7 +68,7 @@ def lines(
 
     Args:
         fabrics: those of the plan, which say the role of switches.
-        idle: what is owned and stands idle.
+        idle: owned units without use.
     """
     spent = bill(case, run.units, run.ways)
     result: list[Line] = []
@@ -488,7 +488,7 @@ def _support_factors(case: Case) -> dict[str, float]:
 
 
 def _rack_count(case: Case, spent: Bill, lines: list[Line]) -> int | None:
-    """Racks of a plan; None where a device stands in a rack that the problem does not state."""
+    """Racks of a plan; None where a device is in a rack that the problem does not state."""
     for line in lines:
         own = line.section in ("Compute", "Storage")
         if line.racks is None and (own or _is_unracked(case, line)):

@@ -418,7 +418,7 @@ def _unused(plan: Plan, job: JobPlan, full: str | None) -> Iterator[Verdict]:
 
 
 def _holds_gpus(limit: LimitReport, supplies: set[str]) -> bool:
-    """Whether a limit keeps a plan from more GPUs: it binds, or its GPUs are nearly reached."""
+    """True if a limit keeps a plan from more GPUs: it binds, or its GPUs are nearly reached."""
     if limit.name in _OF_COUNTS and limit.sense == "<=" and limit.value >= REACHED * limit.limit:
         return True
     of_items = limit.name.startswith(("items.", "stock."))

@@ -1,8 +1,7 @@
 """Storage alternatives by vendor: every family that carries the plan's operation, and break-evens.
 
-Each stands beside the plan's own as a whole plan that the verifier has computed again. Prices are
-no quotes: each has a low and a high, and a family is the choice only where it stays the cheapest
-wherever the quotes come in.
+Each is a whole plan that the verifier has computed again. Prices are no quotes: each has a low and
+a high, and a family is the choice only where it stays the cheapest wherever the quotes come in.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ class _Costs(NamedTuple):
 
     @property
     def whole_term(self) -> bool:
-        """Whether support and subscriptions count."""
+        """True if support and subscriptions count."""
         return self.inputs.problem.term is not None and self.case.objective != "cost"
 
     def unit_usd(self, sku: str, at: Callable[[Price], Price]) -> float:

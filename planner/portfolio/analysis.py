@@ -34,7 +34,7 @@ YEAR_S = 365.0 * 86_400.0
 
 
 class Marginal(NamedTuple):
-    """What moving a limit by a step changes."""
+    """Marginal value of a limit: effect of moving it by a step."""
 
     limit: str
     step: float
@@ -95,7 +95,7 @@ def _marginal(
     return Marginal(name, step, first.unit, change, text)
 
 
-def explanation(instance: Instance, plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
+def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
     """Return the screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
@@ -302,7 +302,7 @@ def _simulated(
 
 
 def simulation_screen(plan: PortfolioPlan, found: Sequence[Simulated]) -> str:
-    """Return simulated goodput beside what the plan says."""
+    """Simulated goodput beside the plan's."""
     columns = (
         words("job", (each.run.job for each in found)),
         words("site", (each.run.site for each in found)),

@@ -57,7 +57,7 @@ def read_plan(path: Path) -> PortfolioPlan:
     """Return a saved plan.
 
     Raises:
-        InputError: it is not what `to_json` writes.
+        InputError: it is no output of `to_json`.
     """
     try:
         return PortfolioPlan.model_validate_json(contents(path, most_bytes=MOST_BYTES, what="plan"))

@@ -39,7 +39,7 @@ HOURS = SECONDS_PER_YEAR / 3600.0
 
 
 def faults(instance: Instance, plan: PortfolioPlan) -> tuple[str, ...]:
-    """Return what in a plan does not agree with its recomputation; empty where all does."""
+    """Differences between a plan and its recomputation; empty where it agrees."""
     if not plan.orders and not plan.runs and not plan.standing:
         return ()
     check = _Check(instance, plan)
@@ -149,7 +149,7 @@ class _Check:
                 yield f"{sku}: {bought} bought, {rule.stock} can be had"
 
     def counts(self) -> Iterator[str]:
-        """Counts of what comes with the systems, by the rules of the bill."""
+        """Counts of dependent items, by the rules of the bill."""
         for name, place in self.site.items():
             for period in self.periods:
                 units = {sku: self.needed.get((name, sku, period), 0) for sku in place.offers}
@@ -301,7 +301,7 @@ class _Check:
         return job.parallelism.replica_gpus if len(job.options) == 1 and job.parallelism else None
 
     def shares(self) -> Iterator[str]:
-        """Write shares add up to what is delivered; reads, capacity, endurance."""
+        """Write shares add up to the delivered bandwidth; reads, capacity, endurance."""
         for name, basis in self.basis.items():
             fraction = self.portfolio.storage.delivered_fraction
             for period in self.periods:
@@ -412,7 +412,7 @@ class _Check:
         yield from self._client(run)
 
     def _client(self, run: JobRun) -> Iterator[str]:
-        """Shares against what the systems in use move through the family's clients."""
+        """Shares against the client bandwidth of the systems in use."""
         place = self.site[run.site]
         item, stored = place.inputs.item(run.item), self._storage(run.site, run.period)
         families = {place.inputs.item(sku).family for sku in stored}
@@ -473,7 +473,7 @@ class _Check:
                 yield f"job {run.job} in period {run.period}: {run.useful_pflops} PFLOP/s, {own}"
 
     def results(self) -> Iterator[str]:
-        """Tokens from the work, against what is asked; gap from value and bound."""
+        """Tokens from the work, against the demand; gap from value and bound."""
         seconds = self.instance.years * SECONDS_PER_YEAR
         for result in self.plan.jobs:
             job = self.jobs[result.job]

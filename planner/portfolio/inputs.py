@@ -1,4 +1,4 @@
-"""A portfolio problem file as numbers: for each site what is on offer, for each job where it runs.
+"""A portfolio problem file as numbers: offers of each site, sites of each job.
 
 Each site is a problem of its own with a job that asks for nothing: its case has prices, power,
 racks and companions. Each training job at each site is a problem of one job: its case says in which
@@ -77,7 +77,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Place:
-    """A site in numbers: its case, whose offers are not owned, and what stands there before."""
+    """A site in numbers: its case, whose offers are not owned, and its installed base."""
 
     name: str
     site: PortfolioSite
@@ -88,7 +88,7 @@ class Place:
 
     @cached_property
     def items(self) -> Mapping[str, BillItem]:
-        """Everything that can stand in the bill, by id."""
+        """Every item of a possible bill, by id."""
         return {item.id: item for item in self.case.bill_items()}
 
     @cached_property
@@ -166,7 +166,7 @@ class Instance:
         return rule.available_from - 1 + rule.lead
 
     def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
-        """Return what support and subscription of a unit cost in each period, USD."""
+        """Support and subscription of a unit in each period, USD."""
         item = place.items[item_id]
         span = support_span(place.inputs.item(item_id), place.inputs)
         end = span[1] if span[1] < self.years * len(self.periods) else math.inf
@@ -227,7 +227,7 @@ def _error(document: Document, path: str, message: str, fix: str) -> InputError:
 
 
 def _check(portfolio: Portfolio, document: Document) -> None:
-    """Refuse what does not fit together in the file itself."""
+    """Refuse contradictions within the file itself."""
     names = [job.name for job in portfolio.jobs]
     for number, job in enumerate(portfolio.jobs):
         path = f"jobs.{number}"
@@ -340,7 +340,7 @@ def instance_of(
     for name in portfolio.sites:
         problem = _problem(portfolio, name, NOBODY, owned[name])
         view = _view(document, name, None)
-        base = _joined(problem, view, base, name, None, settings)
+        base = _joined(problem, view, name, None, settings)
         places.append(_place(portfolio, document, name, base, owned[name]))
     assert base is not None
     _check_names(portfolio, document, base)
@@ -435,7 +435,6 @@ OF_NOBODY = frozenset({"jobs", "objective", "targets"})
 def _joined(
     problem: Problem,
     view: Document,
-    base: Inputs | None,
     site: str,
     job: int | None,
     settings: tuple[str, ...],
@@ -495,7 +494,7 @@ def _place(
 
 
 def _steady(item: Storage) -> Storage:
-    """Return storage that is not owned and takes no bursts: what it sustains is shared."""
+    """Storage that is not owned and takes no bursts; jobs share its sustained bandwidth."""
     return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
 
 
@@ -563,7 +562,7 @@ def _training(
     owned = {sku: Quantity(installed=n) for sku, n in place.owned.items()}
     problem = problem.model_copy(update={"items": {**problem.items, **owned}})
     view = _view(document, place.name, number)
-    inputs = _joined(problem, view, None, place.name, number, ())
+    inputs = _joined(problem, view, place.name, number, ())
     case = resolve(inputs)
     steady = tuple(_steady(each) for each in case.storage if not each.segments)
     case = replace(case, storage=steady)
@@ -653,7 +652,7 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, i
 
 
 def _of_plan(name: str, document: Document, path: str) -> Mapping[str, Mapping[str, int]]:
-    """Return what a plan leaves in place, by site; that of a single-job plan has no name."""
+    """Units a plan leaves in place, by site; the site of a single-job plan has no name."""
     try:
         raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
         data = json.loads(raw)

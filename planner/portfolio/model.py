@@ -162,7 +162,7 @@ class Program(Rows):
     # What stands where
 
     def in_place(self, at: int, place: Place) -> None:
-        """X_p = owned - retired + what was bought until p."""
+        """X_p = owned - retired + bought until p."""
         for offer in place.case.offers():
             sku, top = offer.id, float(place.tops[offer.id])
             first, rule = (
@@ -191,7 +191,7 @@ class Program(Rows):
                         self.row(f"none.{key}", units - top * some <= 0.0)
 
     def storage_families(self, at: int, place: Place) -> None:
-        """At most so many families at a site, the same in all periods."""
+        """Maximum number of storage families at a site, the same in all periods."""
         for family in place.case.families:
             self.family[at, family.id] = self.whole(f"family.{at}.{family.id}", 1)
         chosen = lpSum(self.family[at, family.id] for family in place.case.families)
@@ -209,7 +209,7 @@ class Program(Rows):
                     self.row(f"family_units.{at}.{period}.{family.id}", row)
 
     def comes_with(self, at: int, place: Place, period: int) -> None:
-        """Counts of switches, cables, racks and all that follows from what is in place."""
+        """Counts of switches, cables, racks and all other dependent items."""
         rows = Prefixed(self, f"{at}.", f"@{period}")
         counts = Counts(rows, place.case, place.tops)
         counts.know({sku: self.units[at, sku, period] for sku in place.offers})
@@ -321,7 +321,7 @@ class Program(Rows):
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
 
     def runs_of(self, column: Column) -> None:
-        """Variables of a training job in a column, and what limits them."""
+        """Variables of a training job in a column, and their constraints."""
         if column.work is None:
             return
         for period in self.instance.window(column.job):
@@ -398,7 +398,7 @@ class Program(Rows):
         highs: tuple[float, float],
         name: str,
     ) -> None:
-        """Shares are at most what the systems in use move through the family's clients."""
+        """Shares are at most the client bandwidth of the systems in use."""
         place, way, case = self.instance.places[column.site], column.way, column.case
         assert way is not None and case is not None
         job, system = case.job, column.system
@@ -418,7 +418,7 @@ class Program(Rows):
                 self.row(f"client_{side}.{name}.{family.id}", row)
 
     def _endurance(self, column: Column, runs: Expression, name: str) -> Expression | None:
-        """A share of the write endurance, at least what the longest interval writes."""
+        """A share of the write endurance, at least the writes of the longest interval."""
         work, place = column.work, self.instance.places[column.site]
         assert work is not None
         rated = [i for i in place.case.storage if i.endurance_tb_per_day is not None]
@@ -476,7 +476,7 @@ class Program(Rows):
         return (1.0 / unit.per_system) * ((1.0 / unit.gpus) * run.gpus + spares)
 
     def shared_storage(self, at: int, place: Place, period: int) -> None:
-        """Guaranteed shares add up to what is delivered; each restores alone, or all together."""
+        """Guaranteed shares add up to the delivered bandwidth; one or all restore at a time."""
         here = [r for r in self.runs if r.column.site == at and r.period == period]
         case, key = place.case, f"{at}.{period}"
         write, read = self.delivered(at, period)
@@ -719,7 +719,7 @@ class Program(Rows):
         return tuple(sorted(starts & {*self.periods}))
 
     def equal_periods(self, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
-        """Return what makes the periods of each block equal: variables that are 0, and equal ones.
+        """Variables fixed at 0, and equal ones, that make the periods of each block equal.
 
         Units are bought and jobs move at the start of a block alone.
         """

@@ -23,7 +23,6 @@ from planner.portfolio.schema import (
     Order,
     PortfolioPlan,
     Standing,
-    TrainingJob,
     Use,
 )
 from planner.portfolio.search import Answer
@@ -316,7 +315,7 @@ class _Assembly:
         )
 
     def _point(self, run: Run) -> Point:
-        """Return the operating point, its shares within what is delivered."""
+        """The operating point, its shares within the delivered bandwidth."""
         write, read = (
             value_of(each, self.values)
             for each in self.program.delivered(run.column.site, run.period)
@@ -345,7 +344,7 @@ class _Assembly:
         return at._replace(write=own, safe_write=own, read=read)
 
     def _clients(self, run: Run, gpus: float) -> tuple[float, float]:
-        """Return what the systems in use write and read through the clients of the site, GB/s."""
+        """Client bandwidth of the systems in use at a site, write and read, GB/s."""
         column, case = run.column, run.column.case
         assert case is not None and column.way is not None
         families = [
@@ -401,7 +400,7 @@ class _Assembly:
                 else job.tokens.by or self.instance.portfolio.last_of(job)
             )
             until = [run.tokens for run in mine if by is None or run.period <= by]
-            starved, note = self._starved(number, job, mine)
+            starved, note = self._starved(number, mine)
             yield JobResult(
                 job=job.name,
                 kind="training",
@@ -416,8 +415,8 @@ class _Assembly:
                 note=note,
             )
 
-    def _starved(self, number: int, job: TrainingJob, mine: list[JobRun]) -> tuple[bool, str]:
-        """Return whether a job gets the least that it can run on, and what would change that."""
+    def _starved(self, number: int, mine: list[JobRun]) -> tuple[bool, str]:
+        """True if a job gets only its minimum to run, and the remedy."""
         if not mine:
             return True, "not placed: optional, and others use what there is better"
         columns = {c.way.id: c for c in self.instance.columns if c.job == number and c.way}
@@ -512,7 +511,7 @@ _OF_TRAINING = (
 
 
 def _trimmed(orders: list[int], needs: list[int], pack: int, least: int) -> list[int]:
-    """Return orders without what is never needed, and with what rounding left out."""
+    """Orders without unneeded units, and with units lost to rounding."""
     found = list(orders)
     for period in range(len(found)):
         missing = max(needs[: period + 1]) - sum(found[: period + 1])

@@ -57,7 +57,7 @@ PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 
 @dataclass
 class Answer:
-    """Values of a plan, what it is worth, and the bound; one for each goal in turn."""
+    """Values of a plan, its objective, and the bound; one for each goal in turn."""
 
     status: Literal["optimal", "limit", "infeasible"]
     values: dict[str, float] = field(default_factory=dict)
@@ -227,7 +227,7 @@ class Search:
     def _relaxed(self, found: Found, rounds: int, same: Mapping[str, str] | None = None) -> bool:
         """Add tangents to the program without whole numbers; return whether it has a solution.
 
-        What it ends at is a bound, unless periods are held equal.
+        Its final value is a bound, unless periods are held equal.
         """
         for _ in range(rounds):
             solved = self._ask(relaxed=True, same=same)
@@ -339,7 +339,7 @@ class Search:
         return values if found is None else found
 
     def _late_orders(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the plan with orders of what comes with systems as late as money allows."""
+        """The plan with orders of dependent items as late as money allows."""
         program, last = self.program, len(self.program.periods) - 1
         orders = [v for v in self.whole if _kind(v) in ("buy", "ordered")]
         if not last or not orders:
@@ -364,7 +364,7 @@ class Search:
         start: Mapping[str, float] | None = None,
         same: Mapping[str, str] | None = None,
     ) -> Solved:
-        """Solve the program for what it was last asked for, within a share of the time left."""
+        """Solve the program for its last objective, within a share of the time left."""
         ends = self._until(share)
         return solvers.solve(
             self.program.problem,

@@ -57,7 +57,7 @@ def binds(use: Use) -> bool:
 
 
 def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
-    """Return what a plan says; ``full`` adds all orders and units in place."""
+    """Blocks of a plan; ``full`` adds all orders and units in place."""
     found: list[Block] = [Heading(_title(plan)), Text(tuple(_answer(plan)))]
     if not plan.runs:
         return [*found, Text(plan.relaxations, "Smallest relaxation that is feasible", points=True)]

@@ -85,7 +85,7 @@ def _is_word(text: str, match: re.Match[str]) -> bool:
 
 
 def is_multiple(text: str) -> bool:
-    """Whether a header names thousands or millions of its currency: "Price (k€)"."""
+    """True if a header names thousands or millions of its currency: "Price (k€)"."""
     return _MULTIPLE.search(text) is not None
 
 

@@ -128,7 +128,7 @@ class Line:
 
     @property
     def counts(self) -> bool:
-        """Whether the quote asks for its amount, taxes apart."""
+        """True if the quote asks for its amount, taxes apart."""
         return self.kind in COUNTED
 
     @property
@@ -140,7 +140,7 @@ class Line:
         return term_years(f"{term} {self.label}")
 
     def under(self) -> Callable[[Line], bool]:
-        """Whether another line is numbered under this one: 2.1 under 2."""
+        """True if another line is numbered under this one: 2.1 under 2."""
         begins = self.number.rstrip(".").removesuffix(".0") + "."
         return lambda other: (
             other.number.startswith(begins) and other.number.rstrip(".") != begins[:-1]
@@ -228,7 +228,7 @@ def _rows(grid: Grid, tables: Sequence[Table], decimal: Decimal) -> Iterator[Lin
 
 
 def is_total(text: str) -> bool:
-    """Whether a label is that of a total or subtotal."""
+    """True if a label is that of a total or subtotal."""
     return any(kind in ("total", "subtotal") and word.search(text) for kind, word in _WORDS)
 
 
@@ -365,7 +365,7 @@ def _apply_discount(line: Line) -> None:
 
 
 def _kind(line: Line) -> LineKind:
-    """The kind by a line's words, otherwise by its figures; what lacks is remarked."""
+    """The kind by a line's words, otherwise by its figures, with a remark on missing ones."""
     bare = not line.figures.keys() & {"quantity", "unit_net"}
     for kind, word in _WORDS:
         if not word.search(line.label) and not (kind == "support" and _CONTRACT.search(line.part)):

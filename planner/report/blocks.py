@@ -142,7 +142,7 @@ def figures(
     """A column of figures.
 
     Args:
-        form: decimals, a unit to write all of them in, or what writes each.
+        form: decimals, a unit to write all of them in, or a function that writes each.
     """
     found = tuple(values)
     numbers = tuple(v if isinstance(v, (int, float, str)) else None for v in found)
@@ -168,7 +168,7 @@ class Table:
         notes: paragraphs under it.
         most: rows of screen and page, evenly chosen; `first`: of a first screen, the leading ones.
         kept: places of rows that are never left out.
-        rows: what its rows are called.
+        rows: label of its rows.
     """
 
     title: str
@@ -314,7 +314,7 @@ Layer: TypeAlias = Line | Points | Mark | Bars | HeatMap | ShadedRange | Referen
 
 @dataclass(frozen=True)
 class Panel:
-    """A pair of axes and what is drawn on them.
+    """A pair of axes with its layers.
 
     With ``rows`` the panel is a list from top to bottom, each row with its words at the left and
     its layers around y = ``ROW_MIDDLE``, 1 + ``ROW_MIDDLE``, ...
@@ -340,7 +340,7 @@ _WIDE = 50.0
 
 
 def is_wide(values: Sequence[float]) -> bool:
-    """Whether values are spread as on a logarithmic axis, over a factor of 50 or more."""
+    """True if values are spread as on a logarithmic axis, over a factor of 50 or more."""
     if not values or min(values) <= 0 or max(values) / min(values) < _WIDE:
         return False
     return median(values) < (min(values) + max(values)) / 4

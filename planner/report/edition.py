@@ -1,4 +1,4 @@
-"""What an output shows of a plan: its audience's part, amounts in its currency, the bill in order.
+"""Edition of a plan for an output: its audience's part, amounts in its currency, the bill in order.
 
 Inside everything is shown. A partner sees net prices and discounts, a customer net prices, list and
 net ones, or none. What leaves the house is marked in the schema, field by field (`Visible` of
@@ -93,7 +93,7 @@ def _visible_value(value: object, prices: Prices) -> object:
 
 
 def _stays(entry: object) -> bool:
-    """Whether an entry of a list stays inside as a whole: a limit of money or of choice."""
+    """True if an entry of a list stays inside as a whole: a limit of money or of choice."""
     if not isinstance(entry, LimitReport):
         return False
     row = known(entry.name)
@@ -280,33 +280,33 @@ def decided_lines(plan: Plan, *sections: str) -> list[Line]:
 
 
 def complete(plan: Plan) -> bool:
-    """Whether the bill goes beyond GPU systems and storage."""
+    """True if the bill goes beyond GPU systems and storage."""
     return any(line.section not in CORE_SECTIONS for line in own_lines(plan))
 
 
 def tells_ratio(plan: Plan, limit: str) -> bool:
-    """Whether to state money per useful work: the bill is complete, or the problem names it."""
+    """True if to state money per useful work: the bill is complete, or the problem names it."""
     limited = any(each.name == limit for each in plan.limits)
     return complete(plan) or limited or plan.objective.name == f"usd_{limit}"
 
 
 def cooled_by_liquid(plan: Plan) -> bool:
-    """Whether some heat goes to liquid."""
+    """True if some heat goes to liquid."""
     return any(line.liquid_share > 0 for line in own_lines(plan))
 
 
 def two_pues(plan: Plan) -> bool:
-    """Whether heat to liquid has a PUE of its own, and there is such heat."""
+    """True if heat to liquid has a PUE of its own, and there is such heat."""
     return plan.site.pue_liquid != plan.site.pue and cooled_by_liquid(plan)
 
 
 def subscribed(plan: Plan) -> bool:
-    """Whether there are subscriptions."""
+    """True if there are subscriptions."""
     return any(line.subscription_usd_per_year is not None for line in own_lines(plan))
 
 
 def over_time(plan: Plan) -> bool:
-    """Whether money is discounted, or support is paid for less than the term."""
+    """True if money is discounted, or support is paid for less than the term."""
     years = plan.site.years
     if years is None:
         return False
@@ -316,7 +316,7 @@ def over_time(plan: Plan) -> bool:
 
 
 def can_run_short(limit: LimitReport) -> bool:
-    """Whether there can be too little of a limit's quantity."""
+    """True if there can be too little of a limit's quantity."""
     return limit.name != "gpu_types" and not limit.name.endswith(".installed")
 
 

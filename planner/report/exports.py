@@ -1,6 +1,6 @@
 """Files for other programs: the bill as CSV and JSON, the cable schedule, tables for NetBox.
 
-What is not known is an empty cell, or null. A bill as CSV (RFC 4180) begins with a byte order mark,
+An unknown value is an empty cell, or null. A bill as CSV (RFC 4180) begins with a byte order mark,
 without which Excel garbles letters beyond ASCII. Text is quoted and numbers are not; Excel guesses
 all the same where a file is opened by a double click: import it with the columns as text, or take
 the JSON.
@@ -117,7 +117,7 @@ def columns_of(prices: Prices) -> tuple[str, ...]:
 
 
 def bill_csv(bill: Bill, prices: Prices | None = None) -> bytes:
-    """The bill as CSV in UTF-8 with CRLF line ends; what is not known is an empty cell."""
+    """The bill as CSV in UTF-8 with CRLF line ends; an unknown value is an empty cell."""
     columns = columns_of(prices or PRICES[bill.audience])
     return _csv(columns, ([getattr(line, name) for name in columns] for line in bill.lines))
 
@@ -284,7 +284,7 @@ def cable_cells(cable: Cable) -> tuple[str | int | float | None, ...]:
 
 
 def cables_csv(schedule: CableSchedule) -> bytes:
-    """The schedule as CSV in UTF-8; what is not known is an empty cell."""
+    """The schedule as CSV in UTF-8; an unknown value is an empty cell."""
     return _csv(CABLE_COLUMNS, map(cable_cells, schedule.cables))
 
 

@@ -68,7 +68,7 @@ def report(title: str, plan: Plan | None, studies: Sequence[ShownStudy]) -> str:
 
     Args:
         title: its heading.
-        plan: what the studies are about; None for a page of studies alone.
+        plan: subject of the studies; None for a page of studies alone.
         studies: in the order in which they are shown.
     """
     css = files("planner.report").joinpath("page.css").read_text("utf-8")

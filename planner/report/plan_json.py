@@ -28,13 +28,13 @@ def to_bytes(plan: Plan, inputs: str | None = None) -> bytes:
     """The plan as indented UTF-8 JSON with a final newline.
 
     Args:
-        inputs: the text of what it was made from; without it readers of the file refuse it.
+        inputs: the text of its inputs; without it readers of the file refuse it.
     """
     return (carrying(plan, inputs).model_dump_json(indent=2) + "\n").encode()
 
 
 def carrying(plan: Plan, inputs: str | None) -> Plan:
-    """The plan with what it was made from and the checksums of its file."""
+    """The plan with its inputs and the checksums of its file."""
     packed = None if inputs is None else _packed(inputs)
     whole = plan.model_copy(update={"inputs": packed, "checksums": None})
     return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})

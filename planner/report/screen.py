@@ -42,7 +42,7 @@ def show(blocks: Sequence[Block], *, full: bool = False, styled: bool = False) -
     """Blocks as text as wide as the terminal.
 
     Args:
-        full: with details; else the first screen, which names what it leaves out.
+        full: with details; else the first screen, which names the omitted parts.
         styled: with escape sequences for colours.
     """
     parts = [list(_block(each, full=full)) for each in blocks if full or not _detail(each)]
@@ -226,7 +226,7 @@ def _head(column: Column) -> list[str]:
 
 
 def _room(column: Column, least: int) -> int:
-    """The characters that a column needs; words give way down to a number of them."""
+    """The characters that a column needs; words are wrapped down to a number of them."""
     longest = max(map(len, (*_head(column), *column.written, column.foot)))
     return 2 + (min(longest, least) if column.words else longest)
 
@@ -263,7 +263,7 @@ def _columns(columns: Sequence[Column], *, full: bool) -> RenderableType:
 
 
 def _more(blocks: Iterable[Block]) -> str:
-    """Titles of what a first screen leaves out."""
+    """Titles of the parts that a first screen omits."""
     found: list[str] = []
     for block in blocks:
         count, first, rows = 0, None, ""

@@ -149,7 +149,7 @@ _HEAD = (
 def jobs_yaml(record: Characterization) -> str:
     """The jobs found as a ``jobs:`` section for a problem file.
 
-    Comments tell ranges, what follows from the figures, and what was not measured.
+    Comments tell ranges, derived figures, and unmeasured ones.
     """
     lines = [*_HEAD, "jobs:" if record.jobs else "jobs: []"]
     for job in record.jobs:

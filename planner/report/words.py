@@ -38,7 +38,7 @@ _MARKS = re.compile("[\u200e\u200f\u061c]")
 
 
 def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
-    """``text`` without control characters, cut to what fits.
+    """``text`` without control characters, cut to the width.
 
     Args:
         text: anything a user or a catalog wrote.
@@ -58,7 +58,7 @@ def clean(text: str, limit: int | None = CELL_LIMIT) -> str:
 
 
 def _runs_to_the_left(text: str) -> bool:
-    """Whether there are letters that are written from right to left."""
+    """True if there are letters that are written from right to left."""
     letters = _MARKS.sub("", text)
     return any(unicodedata.bidirectional(character) in ("R", "AL") for character in letters)
 
@@ -303,14 +303,14 @@ STATUS_WORDS = {
     "invalid": "refused",
     "failed": "failed",
 }
-"""How a problem or a scenario ended."""
+"""Outcome of a problem or a scenario."""
 
 LEAST_GIVEN_AWAY = 5e-6
 """Share of the objective that counts as none: breaking ties takes it."""
 
 
 def gives_away(goal: ObjectiveReport) -> bool:
-    """Whether a plan is knowingly worse than the best that was found."""
+    """True if a plan is knowingly worse than the best that was found."""
     return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
 
 
@@ -384,7 +384,7 @@ _EXACT, _NEAR = 1e-12, 2e-4
 
 
 class Scale(NamedTuple):
-    """How figures of one kind are written: the size and name of their unit, their decimals."""
+    """Format of figures of one kind: the size and name of their unit, their decimals."""
 
     size: float
     unit: str

@@ -78,7 +78,7 @@ class RepairUnits:
 
     @property
     def shrinks(self) -> bool:
-        """Whether the job runs on a part of its GPUs while units are short."""
+        """True if the job runs on a part of its GPUs while units are short."""
         return self.running[-1] < 1.0
 
 

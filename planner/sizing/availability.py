@@ -8,7 +8,7 @@ and one more: Erlang's loss formula, whatever the law of the repair times is.
 A job may also go on with fewer replicas. Then what runs fails, the less the more units are out: a
 loss system whose arrivals fall with the units out, and as little depends on the law.
 
-``spares`` are units that stand by, ``load`` is what `repair_load` returns.
+``spares`` are hot spares, ``load`` is the result of `repair_load`.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Shrinking(NamedTuple):
 
 
 class Restarts(NamedTuple):
-    """How a job restarts that goes on with fewer replicas; times in seconds.
+    """Restarts of a job that goes on with fewer replicas; times in seconds.
 
     ``after_failures`` are shares of failures, each with the restart after it, ``grow_s`` is that
     with more replicas, all without reading a checkpoint back. For that, and until the capture that

@@ -170,8 +170,8 @@ def appliances_needed(demand: float, per_appliance: float) -> int:
     """The fewest whole appliances that meet a demand, deaf to float noise.
 
     Args:
-        demand: what is asked for, in any unit.
-        per_appliance: what one appliance gives, in the same unit.
+        demand: in any unit.
+        per_appliance: supply of one appliance, in the same unit.
     """
     ratio = demand / per_appliance
     nearest = round(ratio)

@@ -295,7 +295,7 @@ def _pair(up: int) -> Tree:
 
 
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
-    """The smallest size that holds so many systems or parts; None where there are none.
+    """The smallest size for a number of systems or parts; None where there are none.
 
     Raises:
         ValueError: even the largest size is too small.

@@ -1,4 +1,4 @@
-"""Power and heat between the IT load and the meter, and what is paid for over the years."""
+"""Power and heat between the IT load and the meter, and energy cost over the years."""
 
 from __future__ import annotations
 

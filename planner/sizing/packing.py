@@ -1,4 +1,4 @@
-"""The least racks that hold devices of a few kinds, and what proves that fewer do not.
+"""The least racks that hold devices of a few kinds, with a proof of the bound.
 
 A rack's content is a pattern: how many of each kind. It fits where on every side (height, power,
 weight) the shares that its devices take come to no more than 1. The least racks for counts n are
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Counts = tuple[int, ...]
-"""How many of each kind: in all, or in one rack (a pattern)."""
+"""Counts of each kind: in all, or in one rack (a pattern)."""
 Sides = tuple[float, float, float]
 Shares = tuple[Sides, ...]
 """Of each kind, the share of a rack that one device takes on each side; 0 where none limits it."""
@@ -61,7 +61,7 @@ def ceil(value: float) -> int:
 
 
 class RackWorth(NamedTuple):
-    """What one of each kind is worth in racks, and the mixture of patterns they were found with."""
+    """Dual value of each kind in racks, and the mixture of patterns behind it."""
 
     each: tuple[float, ...]
     patterns: tuple[Counts, ...]
@@ -97,11 +97,11 @@ class Packing:
         self.mixed = np.array(self.shares) @ self.mixes.T
 
     def least(self, counts: Counts) -> int:
-        """The least racks that hold so many of each kind."""
+        """The least racks for the counts of each kind."""
         return sum(times for _, times in self.racks(counts))
 
     def racks(self, counts: Counts) -> Racks:
-        """The contents of the least racks that hold so many of each kind."""
+        """The contents of the least racks for the counts of each kind."""
         if counts not in self.known:
             _make_room(self.known)
             self.known[counts] = self._filled(counts)
@@ -148,7 +148,7 @@ def packing(shares: Shares) -> Packing:
 
 
 def _mixes(sides: int) -> NDArray[np.float64]:
-    """Weights of the first sides that come to 1: each side alone first, then mixtures."""
+    """Weights of the first sides with the sum 1: each side alone first, then mixtures."""
     steps = itertools.product(range(MIXTURE + 1), repeat=sides)
     alone = [tuple(MIXTURE * (n == side) for n in range(sides)) for side in range(sides)]
     mixed = [mix for mix in steps if sum(mix) == MIXTURE and mix not in alone]

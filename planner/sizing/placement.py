@@ -72,7 +72,7 @@ class _Load:
     weight_kg: float = 0.0
 
     def fits(self, box: Box, space: Space, count: int = 1) -> bool:
-        """Whether ``count`` more fit into height, power and weight."""
+        """True if ``count`` more fit into height, power and weight."""
         if self.height_ru + count * box.rack_units > space.height_ru * ALMOST:
             return False
         power_kw = self.power_kw + count * box.it_power_kw

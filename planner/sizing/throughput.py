@@ -1,4 +1,4 @@
-"""What a GPU does at a power set point and in a job of so many GPUs: shares of its rate.
+"""Rate of a GPU at a power set point and in a job of N GPUs, as shares of its full rate.
 
 Laws of scale are concave in the logarithm of the GPUs, or are made of straight pieces or of steps
 in it, so that a plan that weighs them against everything else can still be proven best.
@@ -40,7 +40,7 @@ FARTHEST = 1e9
 
 
 class ScaleLaw(NamedTuple):
-    """What a GPU does in a job of N GPUs, as a share of what it does in a small one.
+    """Scaling efficiency: rate of a GPU in a job of N GPUs, as a share of its rate in a small one.
 
     Exactly one law holds: ``exponent`` e, ``(N / reference)^-e``; ``table`` of (GPUs, share),
     straight between rows on logarithmic scales, flat below the first and as its last piece beyond
@@ -89,7 +89,7 @@ def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
 
 
 class MemoryNeed(NamedTuple):
-    """What a replica takes of its GPUs' memory.
+    """Memory that a replica needs.
 
     Bytes per parameter that every replica holds, and that all replicas share between them; GB of
     activations in each GPU; the share of a GPU's memory that can be used.
@@ -107,7 +107,7 @@ class MemoryNeed(NamedTuple):
             parameters_per_gpu: parameters that a GPU has of one replica.
             memory_gb: memory of a GPU, GB.
 
-        None where what is held fills the memory. Source: Rajbhandari et al., "ZeRO: Memory
+        None where held state fills the memory. Source: Rajbhandari et al., "ZeRO: Memory
         Optimizations Toward Training Trillion Parameter Models", SC 2020, section 5 (stage 1).
         """
         held_gb = self.held * parameters_per_gpu / 1e9 + self.activations_gb

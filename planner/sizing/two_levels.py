@@ -1,8 +1,8 @@
-"""Two levels of checkpoints: often to something fast and near, every so many of them to storage.
+"""Two levels of checkpoints: frequent ones to local drives or peers, every k-th to storage.
 
 The local level (NVMe of the GPU systems, copies on peers) is saved every interval; each k-th of its
 checkpoints drains on to the remote level, the storage of the cluster. Which failures the local
-level survives decides what it is worth.
+level survives decides its value.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from typing import Literal
 from planner.sizing.goodput import STOPPED, GoodputLoss
 
 Recovers = Literal["yes", "peer", "no"]
-"""Whether a class of failures leaves a local copy: any, only one on a peer, or none."""
+"""Local copy left by a class of failures: any, only one on a peer, or none."""
 
 _SECTIONS = 80
 _LARGE = 30.0
@@ -43,7 +43,7 @@ def remote_share(
 
 
 def survives(recovers: Recovers, copies: int) -> bool:
-    """Whether a local copy survives a class of failures."""
+    """True if a local copy survives a class of failures."""
     return recovers == "yes" or (recovers == "peer" and copies > 1)
 
 
@@ -73,11 +73,11 @@ def local_part_gb(
 
 @dataclass(frozen=True)
 class TwoLevels:
-    """How a job saves on two levels; times in seconds.
+    """Checkpointing of a job on two levels; times in seconds.
 
     Attributes:
         interval_s: start of one local checkpoint to the start of the next.
-        every: each so many-th of them goes on to the remote level, at least 1.
+        every: k, each k-th of them goes on to the remote level, at least 1.
         stall_s: GPUs stopped per local checkpoint.
         local_drain_s: from the end of the stall until the local copies are safe.
         drain_s: from then until a remote checkpoint is safe.

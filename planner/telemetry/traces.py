@@ -26,7 +26,7 @@ ReadAs = Literal["rate", "bytes", "counter"]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a trace is to be read.
+    """Options of reading a trace.
 
     Attributes:
         time, write, read, cluster: names of the columns; None finds them by their names. Columns of

@@ -70,7 +70,7 @@ def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 
 def confirms(inputs: Inputs, plan: Plan) -> bool:
-    """Whether every figure of a plan without cables is right and every limit is kept.
+    """True if every figure of a plan without cables is right and every limit is kept.
 
     Without racks in the plan, network devices are put into them first-fit; a plan with fewer racks
     than that may still be right, as its placement shows.
@@ -138,7 +138,7 @@ def recheck(inputs: Inputs, plan: Plan, *, drawn: bool = True) -> Recheck:
 
 
 def _check_repeated(found: Findings, basis: Basis, plan: Plan) -> None:
-    """Compare what the plan repeats of the problem."""
+    """Compare the plan's copies of problem values."""
     problem, site, storage = basis.problem, basis.problem.site, basis.problem.storage
     own: dict[str, Any] = {"description": problem.description, "problem": problem.name}
     own |= {"schema_version": SCHEMA_VERSION}
@@ -303,7 +303,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
 
 
 def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
-    """Whether a reason to leave an item out can be true."""
+    """True if a reason to leave an item out can be true."""
     if reason.startswith("no price"):
         return item.id not in basis.inputs.prices
     if not reason.startswith("not known"):

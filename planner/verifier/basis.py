@@ -1,7 +1,7 @@
 """Problem, catalogs and prices as the verifier reads them: figures of one unit, and comparison.
 
 Of every line of a plan the catalog entry and the price are read as text once more, by a parser of
-a few lines. What is written otherwise than in the usual form (`key: {value: 14.3 kW, ...}`) is
+a few lines. Text in any other than the usual form (`key: {value: 14.3 kW, ...}`) is
 left out.
 """
 
@@ -130,7 +130,7 @@ class Findings:
 
 
 def agrees(stated: Any, own: Any) -> bool:
-    """Whether two values are the same; an unknown figure (None) equals an unknown one only."""
+    """True if two values are the same; an unknown figure (None) equals an unknown one only."""
     if isinstance(own, Either):
         return any(agrees(stated, each) for each in own)
     if isinstance(own, Near):
@@ -187,7 +187,7 @@ def present_years(start: float, end: float, rate: float) -> float:
 
 
 class Sale(NamedTuple):
-    """How an item is bought; support is paid from ``start`` to ``end`` years of the term.
+    """Terms of buying an item; support is paid from ``start`` to ``end`` years of the term.
 
     ``net_usd`` is before it is rounded to cents, None without a price.
     """
@@ -364,7 +364,7 @@ class Basis:
         return None if net_usd is None else Near(net_usd, (1 + 1e-6) * cents * cent_usd(money))
 
     def sale(self, item: Item) -> Sale:
-        """How an item is bought."""
+        """Terms of buying the item."""
         price, asked, term = self.inputs.prices.get(item.id), self.rule(item.id), self.problem.term
         discount, end = 0.0, None
         for key in ("category", "vendor", "item"):

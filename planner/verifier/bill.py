@@ -104,7 +104,7 @@ def build_bill(found: Findings, basis: Basis, cluster: Mapping[str, int], plan: 
 
 
 def _amount(basis: Basis, per: str, cluster: Mapping[str, int], room: Room) -> int | None:
-    """Count of what extras, licences and services follow, None of another measure."""
+    """Count that extras, licences and services follow, None of another measure."""
     systems = basis.of_kind(cluster, "gpu_system")
     if per == "gpu":
         return sum(gpus_of(basis.items[sku]) * n for sku, n in systems.items())
@@ -268,7 +268,7 @@ def _consumption(basis: Basis, item: Item, count: int) -> dict[str, Any]:
 
 
 def _counts(basis: Basis, item: Item, working: int, in_place: int) -> dict[str, Any]:
-    """Counts of a line, and what its working units provide."""
+    """Counts of a line, and the supply of its working units."""
     sale, stored = basis.sale(item), item.category == "storage"
     read, write = basis.nameplate(item.id, working)
     capacity = times(value(item.provides.usable), working) if working else 0.0

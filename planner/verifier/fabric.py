@@ -52,7 +52,7 @@ class Devices(NamedTuple):
 
 
 class Plug(NamedTuple):
-    """How one GPU system plugs into a compute fabric: ports, their speed, rails."""
+    """Connection of one GPU system to a compute fabric: ports, their speed, rails."""
 
     ports: int
     speed: float
@@ -72,7 +72,7 @@ def by_speed(switch: Item) -> list[PortGroup]:
 
 
 def plug_of(basis: Basis, sku: str) -> Plug | None:
-    """How a GPU system plugs in, None without ports or where planes do not divide them."""
+    """Connection of a GPU system, None without ports or where planes do not divide them."""
     port, asked = basis.items[sku].ports.compute, basis.network.compute
     planes = asked.planes_allowed[0] if asked else 1
     lanes = port.split.into if port and port.split and port.split.into == planes else 1
@@ -138,7 +138,7 @@ def compute_leaves(
 
 
 class Fabrics:
-    """The fabrics of a cluster, checked one by one; ``parts`` are what they need."""
+    """The fabrics of a cluster, checked one by one; ``parts`` count their switches and cables."""
 
     def __init__(
         self, found: Findings, basis: Basis, counts: Mapping[str, int], plan: Plan

@@ -1,4 +1,4 @@
-"""The hall: what fits into a rack, every device in a rack once, every rack within its limits.
+"""The hall: capacity of a rack, every device in a rack once, every rack within its limits.
 
 How devices share racks is the plan's choice.
 """
@@ -38,7 +38,7 @@ class Space(NamedTuple):
     weight_kg: float | None
 
     def holds(self, load: Load) -> bool:
-        """Whether it has room for height, draw and weight."""
+        """True if it has room for height, draw and weight."""
         each = zip(load, self, strict=True)
         return all(room is None or size <= room * (1 + RELATIVE) for size, room in each)
 
@@ -153,7 +153,7 @@ def pdus_of(basis: Basis, load_kw: float | None) -> int | None:
 
 
 def own_racks(basis: Basis, standing: Mapping[str, int]) -> Room:
-    """Racks of GPU systems and storage, which stand in racks of their own."""
+    """Racks of GPU systems and storage, which have racks of their own."""
     sets, complete = [], True
     for sku, count in standing.items():
         item = basis.items[sku]
@@ -192,7 +192,7 @@ def network_racks(basis: Basis, counts: Mapping[str, int], stated: int | None) -
 
 
 def load_of(basis: Basis, item: Item) -> Load:
-    """Height, draw and weight of one network device; 0 of what is not known."""
+    """Height, draw and weight of one network device; 0 where unknown."""
     height_ru, power_kw = basis.stated(item, "rack_units"), basis.in_rack_kw(item)
     return height_ru or 0.0, power_kw or 0.0, basis.stated(item, "weight_kg") or 0.0
 
@@ -240,7 +240,7 @@ def check_racks(
     """Check the placement: each rack's content, each device once, no rack too many.
 
     Args:
-        found: takes what differs.
+        found: takes the differences.
         basis: the problem and the catalogs.
         standing: GPU systems and storage in place.
         counts: companions in place.

@@ -76,7 +76,7 @@ def choose_option(found: Findings, basis: Basis, j: JobPlan) -> Basis:
 
 
 def _stay_in_rack(job: Job, item: Item) -> bool:
-    """Whether spare trays of a type stay in their rack: a tensor group takes several."""
+    """True if spare trays of a type stay in their rack: a tensor group takes several."""
     repair = job.repair
     if repair is None or repair.unit != "tray" or item.spare_unit is None:
         return False
@@ -129,7 +129,7 @@ def check_ways(found: Findings, basis: Basis, j: JobPlan, options: tuple[Paralle
 
 @dataclass(frozen=True)
 class Run:
-    """The job of a plan with what it runs on; ``counts`` are units in the cluster."""
+    """The job of a plan with its systems and storage; ``counts`` are units in the cluster."""
 
     basis: Basis
     counts: Mapping[str, int]
@@ -154,7 +154,7 @@ class Run:
 
     @property
     def every(self) -> int:
-        """How many local checkpoints one to storage follows; 0 without a local level."""
+        """Local checkpoints for each one to storage; 0 without a local level."""
         return 0 if self.j.local is None else self.j.local.every
 
     @property
@@ -241,7 +241,7 @@ def check_job(found: Findings, run: Run) -> None:
 
 
 def _check_size(found: Findings, run: Run) -> None:
-    """Size of a checkpoint, failures, GPUs of replicas; what is repeated of the problem."""
+    """Size of a checkpoint, failures, GPUs of replicas; copies of problem values."""
     j, job, storage = run.j, run.basis.job, run.basis.problem.storage
     saved, given, option = job.checkpoint, job.bytes_per_parameter, job.parallelism
     each = BYTES_PER_PARAMETER[given] if isinstance(given, str) else given
@@ -323,7 +323,7 @@ def sustained(run: Run) -> tuple[float, float]:
 
 
 def _burst(run: Run) -> dict[str, float] | None:
-    """How storage takes bursts, delivered; None where none does, or units may be down."""
+    """Delivered burst bandwidth of storage; None without bursts, or where units may be down."""
     basis, asked, rates, buffers = run.basis, run.basis.problem.storage, 0.0, []
     for sku, count in basis.flash(run.counts).items():
         item, rate = basis.items[sku], basis.nameplate(sku, count)[1]

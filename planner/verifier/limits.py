@@ -67,12 +67,12 @@ class Reached(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """What is left, negative where the limit is broken."""
+        """Slack, negative where the limit is broken."""
         return -math.inf if self.value is None else self.row.looser * (self.limit - self.value)
 
     @property
     def holds(self) -> bool:
-        """Whether the plan keeps the limit within its tolerance."""
+        """True if the plan keeps the limit within its tolerance."""
         if self.value is None:
             return False
         allowed = self.row.tolerance * max(abs(self.value), abs(self.limit))
@@ -108,7 +108,7 @@ class Reaching(NamedTuple):
         return getattr(totals if hasattr(totals, name) else self.run.j, name)
 
     def limits(self) -> Iterator[Reached]:
-        """Yield every limit of the problem with what the plan reaches."""
+        """Yield every limit of the problem with the value of the plan."""
         for of in (self._supplies, self._times, self._storage, self._counts):
             yield from of()
 

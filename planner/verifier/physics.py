@@ -200,7 +200,7 @@ def _log_two_levels(t: Times) -> Values:
 
 
 def losses(t: Times) -> dict[str, float]:
-    """1 - goodput by cause: what idles, the rest by each cause's share of the logarithm."""
+    """1 - goodput by cause: idle units, the rest by each cause's share of the logarithm."""
     causes = ("stall", "rework", "drain", "restart", "restore", "waiting")
     if t.stopped_s >= t.interval_s:
         return dict.fromkeys(causes, 0.0) | {"stall": 1.0, "other": 0.0}

@@ -46,7 +46,7 @@ def write(
         stream: where the bytes go, open for writing.
         audience: whom it is for; outside there is no sheet `Basis` and nothing is carried.
         prices: which prices it shows, by default those of the audience.
-        inputs: the text of what the plan was made from; the internal edition carries it.
+        inputs: the text of the plan's inputs; the internal edition carries it.
         more: further sheets of the internal edition.
         typed: values of cells that were edited, by their place, to compute with.
         keep: whether the cells returned hold what was written.
@@ -108,7 +108,7 @@ def _sentence(bill: Bill, job: Performance) -> Term:
 
 
 def _banner(bill: Bill) -> V:
-    """Whether anything was edited, and which figures stay as planned until a new plan."""
+    """Cell that counts edits and names the figures that stay as planned."""
     book, lines = bill.book, bill.edited
     own = [each for each in book.inputs if each.place[0] != quote.NAME]
     inputs = sum_of([1 * differs(each.cell, each.value) for each in own])

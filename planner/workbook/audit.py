@@ -189,7 +189,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
 
 
 def _held(opened: _Opened, entry: Input) -> float | str | None:
-    """What the cell of an input holds; raises ValueError where it cannot hold that."""
+    """Value in the cell of an input; raises ValueError where it is not allowed."""
     sheet, place = entry.place
     cell = opened.cells[sheet][place]
     value = cell.value
@@ -257,7 +257,7 @@ def _in_usd(entry: Input, after: float | str | None, rate: float) -> Edit:
 
 @dataclass
 class Draft:
-    """The inputs with edits, and what the edited workbook decides itself.
+    """The inputs with edits, and decisions of the edited workbook.
 
     ``quantities`` are the units in place by catalog id, companions included, ``gpus`` those in use,
     None for as many as planned; ``hot`` systems of a type are not used by the job.
@@ -280,7 +280,7 @@ class Draft:
         self.inputs = changed(self.inputs, path, value)
 
     def set_price(self, sku: str, list_usd: float) -> None:
-        """Set the list price of an item; what comes with the price stays."""
+        """Set the list price of an item; its other terms stay."""
         price = self.inputs.prices.get(sku)
         if price is None:
             price = Price.model_construct(list_usd=list_usd, **_TYPED)
@@ -370,7 +370,7 @@ _SCALES = {"tokens_trillion": 1e12, "active_parameters_billion": 1e9}
 
 
 def _set_figure(draft: Draft, key: str, value: float) -> None:
-    """Set a figure of the job, the site or the term; what the problem states instead gives way."""
+    """Set a figure of the job, the site or the term; equivalent figures of the file are removed."""
     problem, planned = draft.inputs.problem, draft.plan.jobs[0]
     job = problem.job
     if key.startswith("hot_spares."):
@@ -529,7 +529,7 @@ def _check_units(case: Case, units: Mapping[str, int]) -> None:
 
 
 def _is_decision(edit: Edit, job: JobPlan) -> bool:
-    """Whether the best plan stays the same: the planner decides what was edited."""
+    """True if the best plan stays the same: the planner decides the edited value."""
     if edit.key == "interval_s":
         return job.interval_policy == "optimal"
     if edit.key.startswith("hot_spares."):

@@ -26,11 +26,11 @@ _CHUNK, _MOST_BYTES = 30_000, 100_000_000
 
 
 class UnreadableError(ValueError):
-    """What a workbook carries is not there, incomplete, or of another version; the text says so."""
+    """The carried plan is missing, incomplete, or of another version; the text says so."""
 
 
 class Carried(NamedTuple):
-    """What an internal workbook carries: the plan as JSON, what it was made from, when, by what."""
+    """Content of an internal workbook: the plan as JSON, its inputs, date and version."""
 
     plan: str
     inputs: str
@@ -44,7 +44,7 @@ def write(book: Book, plan: Plan, solved: Plan, inputs: str | None) -> None:
     Args:
         plan: in the currency shown.
         solved: the plan as solved, which the workbook carries.
-        inputs: the text of what it was made from; without it nothing is carried.
+        inputs: the text of its inputs; without it nothing is carried.
     """
     sheet = Sheet(book, NAME, (40, 20, 13, 44, 11, 12, 60), landscape=True)
     under = "Internal: sources, assumptions and notes are not for the customer."
@@ -123,7 +123,7 @@ def _range(line: Line) -> str:
 
 
 def _carry(sheet: Sheet, carried: Carried) -> None:
-    """Write the plan below what is printed, in cells of compressed text."""
+    """Write the plan below the printed area, in cells of compressed text."""
     sheet.heading("Data for `planner verify`: the plan and its inputs. Do not change.")
     text = pack(carried)
     chunks = [text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK)]

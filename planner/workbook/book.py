@@ -56,7 +56,7 @@ def properties(*styles: str) -> dict[str, Any]:
 
 
 class Allowed(NamedTuple):
-    """What a cell that may be edited takes: a number in a range, or any text."""
+    """Values allowed in an editable cell: a number in a range, or any text."""
 
     low: float = 0.0
     high: float = 1e15
@@ -65,7 +65,7 @@ class Allowed(NamedTuple):
     text: bool = False
 
     def takes(self, value: Scalar) -> bool:
-        """Whether a cell may hold a value; None is blank."""
+        """True if a cell may hold a value; None is blank."""
         if value is None:
             return self.blank
         if self.text:
@@ -76,7 +76,7 @@ class Allowed(NamedTuple):
 
     @property
     def expected(self) -> str:
-        """What it takes, in words."""
+        """The allowed values in words."""
         if self.text:
             return "a text"
         kind = "a whole number" if self.whole else "a number"
@@ -90,7 +90,7 @@ Place = tuple[str, str]
 
 
 class Meaning(NamedTuple):
-    """An input of the plan, named as in an `Edit`, with what its cell takes."""
+    """An input of the plan, named as in an `Edit`, with the values its cell allows."""
 
     kind: str
     key: str
@@ -106,7 +106,7 @@ class Input(NamedTuple):
     of: Meaning
     value: Scalar
     cell: V
-    """What it holds as typed, for formulas."""
+    """The typed value, for formulas."""
 
 
 class Book:
@@ -200,7 +200,7 @@ class Cell(V):
 
     @property
     def text(self) -> str:  # type: ignore[override]
-        """Its address, worked out where a formula asks for it: most cells stand in none."""
+        """Its address, computed on demand: most cells are in no formula."""
         return f"{self.quoted}!{xl_rowcol_to_cell(self.row, self.column, True, True)}"
 
 
@@ -264,7 +264,7 @@ class Sheet:
         return self.name, xl_rowcol_to_cell(row, column)
 
     def write(self, row: int, column: int, value: Scalar, look: Format) -> Scalar:
-        """Write a constant and return what the cell holds of it."""
+        """Write a constant and return the value of the cell."""
         if value is None or value == "":
             self.page.write_blank(row, column, None, look)
             return None

@@ -1,8 +1,8 @@
 """Values that carry their formula: arithmetic on cells gives the number and the Excel text at once.
 
-A ``V`` holds what a cell shows and the text that computes it. The text of a cell is its address or
-its defined name, so formulas stay short. Excel's rules hold for the value, too: a blank cell counts
-as 0, text in arithmetic is an error, and an error passes on until `or_na` catches it.
+A ``V`` holds the value of a cell and the text that computes it. The text of a cell is its address
+or its defined name, so formulas stay short. Excel's rules hold for the value, too: a blank cell
+counts as 0, text in arithmetic is an error, and an error passes on until `or_na` catches it.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Fault:
 
 FAULT: Final = Fault()
 NOT_AVAILABLE = "n/a"
-"""What a figure shows that cannot be computed."""
+"""Shown in place of a figure that cannot be computed."""
 
 Scalar = float | int | str | bool | None
-"""What a cell holds; None is blank."""
+"""Value of a cell; None is blank."""
 Shown = Scalar | Fault
 
 _LONGEST = 250
 """Characters of a text in a formula: Excel takes a few more."""
 
 _TEXT, _COMPARED, _ADDED, _MULTIPLIED, _RAISED, WHOLE = 1, 2, 3, 4, 5, 9
-"""How tightly the last operator of a text binds."""
+"""Precedence of the last operator of a text."""
 
 
 def _operator(
@@ -88,7 +88,7 @@ class V:
 
 
 Term = V | Scalar
-"""What a formula takes: a cell or a constant."""
+"""Operand of a formula: a cell or a constant."""
 
 
 def of(value: Term) -> V:
@@ -144,7 +144,7 @@ def _texts(one: V, sign: str, other: V, binds: int) -> str:
 
 
 def differs(one: Term, other: Term) -> V:
-    """Whether two cells hold something else; a blank one holds 0 and the empty text."""
+    """True if two cells hold something else; a blank one holds 0 and the empty text."""
     a, b = of(one), of(other)
     text = _texts(a, "<>", b, _COMPARED)
     if isinstance(a.value, Fault) or isinstance(b.value, Fault):
@@ -170,7 +170,7 @@ def or_na(cell: V) -> V:
 
 
 def is_number(cell: V) -> V:
-    """Whether a cell holds a number."""
+    """True if a cell holds a number."""
     number = isinstance(cell.value, (int, float)) and not isinstance(cell.value, bool)
     return V(number, f"ISNUMBER({cell.text})")
 
@@ -191,12 +191,12 @@ def _half_up(value: float, digits: float) -> float:
 
 
 def round_up(value: V) -> V:
-    """The next whole number; what lies a billionth above one counts as that one."""
+    """The next whole number; a value up to a billionth above one counts as that one."""
     return _call("ROUNDUP", lambda x, _: math.copysign(math.ceil(abs(x)), x), value - 1e-9, 0)
 
 
 def int_(value: V) -> V:
-    """The whole part; what lies a billionth below a whole number counts as that one."""
+    """The whole part; a value up to a billionth below a whole number counts as that one."""
     return _call("INT", math.floor, value + 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The sheet Power & cost: IT load and facility power by line, and what the term costs, by year."""
+"""The sheet Power & cost: IT load and facility power by line, and cost of the term by year."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PowerCost(dict[str, V]):
         self.sheet = Sheet(book, NAME, _WIDTHS)
         self.money = bill.prices == "all"
         self.term = self.money and plan.totals is not None and plan.totals.tco_usd is not None
-        """Whether there is a cost over the term to show."""
+        """True if there is a cost over the term to show."""
         self.liquid = edition.cooled_by_liquid(plan)
 
     def write(self, job: dict[str, V]) -> None:

@@ -354,9 +354,9 @@ Tile = tuple[str, V, str]
 
 
 def begin(book: Book, plan: Plan, prices: Prices) -> Bill:
-    """Write the bill, leaving room above it for what `finish` writes.
+    """Write the bill, leaving room above it for `finish`.
 
-    Sheets after it refer to its cells, and what stands above refers to theirs.
+    Sheets after it refer to its cells, and the cells above it refer to theirs.
     """
     bill = Bill(book, plan, prices)
     standing = "Bill of materials" if prices == "none" else "Budgetary quotation"

@@ -128,6 +128,14 @@ def test_ranges_are_read_as_the_file_would_have_them() -> None:
     )  # fmt: skip
 
 
+def test_one_item_may_be_varied_beside_all_of_them_but_no_path_twice() -> None:
+    every, one = "prices.*.list=x0.9:x1.1", "prices.box.list=x0.5:x2"
+    found = study(hall(), (every, one), EXACT)
+    assert {swing.path for swing in found.swings} == {"prices.*.list", "prices.box.list"}
+    with pytest.raises(InputError, match=r"'prices\.box\.list' is varied twice"):
+        study(hall(), (one, "prices.box.list=x0.8:x1.2"), EXACT)
+
+
 def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
     inputs = hall()
     found = study(inputs, ("targets.min_gpus=8:800", "site.it_power=90 kW:110 kW"), EXACT)

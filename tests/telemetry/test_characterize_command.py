@@ -218,7 +218,7 @@ def test_window_that_is_given(drain_s: float, window_s: float, sample_s: float) 
 
 
 @pytest.mark.parametrize(("drain_s", "window_s"), list(product((40, 110, 350), (60, 300))))
-def test_without_a_window_the_range_holds_both_and_the_window_corrects(
+def test_a_window_corrects_the_range_of_smoothed_samples(
     drain_s: float, window_s: float
 ) -> None:
     raw = moving(drain_s, window_s, 10, noise=0)

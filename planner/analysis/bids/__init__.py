@@ -161,7 +161,7 @@ class Evaluated:
 
     @property
     def meets(self) -> bool:
-        """Whether every limit and rule holds."""
+        """True if every limit and rule holds."""
         return self.plan is not None and not self.breaches and not self.against
 
     @property
@@ -205,7 +205,7 @@ class Evaluator:
 
     @property
     def in_money(self) -> bool:
-        """Whether the measure is money, or money per work."""
+        """True if the measure is money, or money per work."""
         own = OBJECTIVES.get(self.measure.name)
         return own is None or own.figure.money
 
@@ -542,7 +542,7 @@ def _choices(evaluator: Evaluator, offers: Sequence[Offer], *, book: bool) -> It
 
 
 def _is_cheaper(evaluator: Evaluator, offer: Offer, main: Sequence[Offer]) -> bool:
-    """Whether a bid is cheaper in any product outside the lots than the main bids, or the book."""
+    """True if a bid is cheaper in any product outside the lots than the main bids, or the book."""
     inputs, off = evaluator.inputs, evaluator.inputs.discounts
     for id_, own in offer.products.items():
         if offer in main or own.item.category in LOTS or own.included:

@@ -219,7 +219,7 @@ class Offer:
         return {id_: each for id_, each in self.products.items() if each.item.category == category}
 
     def supports(self, item: Item) -> bool:
-        """Whether a charge is the support of a product; support of no named sort is that of all."""
+        """True if a charge is the support of a product; support of no named sort is that of all."""
         labels = [charge.label for charge in self.charges if charge.kind == "support"]
         sorts = map(supported_categories, labels)
         return any(not each or item.category in each for each in sorts)

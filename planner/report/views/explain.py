@@ -100,7 +100,7 @@ def _is_same(found: Explanation, change: float | None) -> bool:
 
 
 def _matters(found: Explanation, moved: Moved) -> bool:
-    """Whether a move changes the best objective, or what is possible at all."""
+    """True if a move changes the optimum or feasibility."""
     if moved.known in ("no_plan", "not_decided"):
         return True
     return moved.change is not None and not _is_same(found, moved.change)

@@ -74,7 +74,7 @@ def render(plan: Plan, parts: Collection[str] = (), *, styled: bool = False) -> 
 
     Args:
         plan: the plan; of one that buys nothing everything is shown.
-        parts: what else to show, of ``PARTS``.
+        parts: further parts to show, of ``PARTS``.
         styled: with escape sequences for colours.
     """
     plan = restated(plan)
@@ -278,7 +278,7 @@ def binding_text(limit: LimitReport) -> str:
 
 
 def reached(limit: LimitReport) -> str:
-    """The value of a limit beside what is allowed, the unit once."""
+    """The value of a limit beside its bound, the unit once."""
     unit = limit.unit
     if unit == "kW" and max(limit.value, limit.limit) > fmt.MW_FROM_KW:
         value, bound = (fmt.plain(each / 1000.0, "MW") for each in (limit.value, limit.limit))
@@ -384,7 +384,7 @@ def _checkpoint(plan: Plan, job: JobPlan) -> str:
 
 
 def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
-    """Idle installed units with the reason, and with ``fix`` what would use them."""
+    """Idle installed units with the reason, and with ``fix`` the remedy."""
     models = {line.sku: fmt.product(line) for line in plan.lines}
     return [
         f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"

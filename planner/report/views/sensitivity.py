@@ -214,7 +214,7 @@ def tornado(study: Tornado) -> list[Block]:
 
 
 def _moves(study: Tornado, swing: Swing) -> bool:
-    """Whether an input changes the objective at an end, or leaves no plan there."""
+    """True if an input changes the objective at an end, or leaves no plan there."""
     ends = (swing.low.objective, swing.high.objective)
     return None in ends or ends != (study.base, study.base)
 

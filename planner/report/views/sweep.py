@@ -85,7 +85,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numeric(rows: Rows, column: Input) -> bool:
-    """Whether every value of an input is a number."""
+    """True if every value of an input is a number."""
     values = rows.get(column.name, ())
     return len(values) > 0 and all(_is_number(v) and v == v for v in values)
 
@@ -350,7 +350,7 @@ def _holes(
 
 
 def _is_grid(rows: Rows, inputs: Sequence[Input]) -> bool:
-    """Whether two inputs are numbers whose pairs fill at least half of a grid."""
+    """True if two inputs are numbers whose pairs fill at least half of a grid."""
     if not all(_numeric(rows, column) for column in inputs):
         return False
     sides = [len(set(rows[column.name])) for column in inputs]
@@ -409,7 +409,7 @@ def page(study: Sweep, rows: Rows, now: Mapping[str, Any]) -> bytes:
     """A sweep as one HTML file with sliders.
 
     Args:
-        study: what the columns are, and how the scenarios ended.
+        study: columns and results of the scenarios.
         rows: the scenarios by column.
         now: values of the problem as it is, by path: where the sliders begin.
 
