@@ -218,9 +218,7 @@ def test_window_that_is_given(drain_s: float, window_s: float, sample_s: float) 
 
 
 @pytest.mark.parametrize(("drain_s", "window_s"), list(product((40, 110, 350), (60, 300))))
-def test_a_window_corrects_the_range_of_smoothed_samples(
-    drain_s: float, window_s: float
-) -> None:
+def test_a_window_corrects_the_range_of_smoothed_samples(drain_s: float, window_s: float) -> None:
     raw = moving(drain_s, window_s, 10, noise=0)
     _, job = found_in(raw)
     assert holds(job.drain_s, drain_s) and holds(job.write_gb_per_s, SIZE_GB_SMOOTHING / drain_s)
