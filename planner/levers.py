@@ -64,7 +64,7 @@ def one_of(unit: str, money: Currency) -> float:
 
 
 def read(text: str, unit: str, rates: units.Rates) -> float:
-    """Return the value of a text in a unit.
+    """The value of a text in a unit.
 
     Raises:
         QuantityError: it is no quantity of that kind.
@@ -73,7 +73,7 @@ def read(text: str, unit: str, rates: units.Rates) -> float:
 
 
 def grid(change: float, value: float, unit: str, money: Currency) -> float:
-    """Return the step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
+    """The step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
 
     It is a power of ten in the unit the value is written in.
     """
@@ -91,7 +91,7 @@ def _scales(unit: str) -> tuple[Dimension, tuple[tuple[float, str], ...]]:
 
 
 def _symbol(value: float, unit: str) -> str:
-    """Return the largest unit that suits a value, of times one that keeps it short."""
+    """The largest unit that suits a value, of times one that keeps it short."""
     scales = _scales(unit)[1]
     fitting = [name for least, name in scales if abs(value) >= least] or [scales[-1][1]]
     if unit == "s":
@@ -105,7 +105,7 @@ def _is_short(number: float) -> bool:
 
 
 def _plain(number: float) -> str:
-    """Return a number without exponent and without digits that are noise."""
+    """A number without exponent and without digits that are noise."""
     text = format(Decimal(f"{number:.12g}"), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

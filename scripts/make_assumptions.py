@@ -188,11 +188,7 @@ def spans() -> dict[str, tuple[str, str]]:
 def tornado() -> Tornado:
     """Return the best plan at each end."""
     ends = {path: span.removeprefix("=") for path, (span, _) in spans().items()}
-    all_at_once = {path: ends.pop(path) for path in tuple(ends) if "*" in path}
-    found = planner.tornado(hall(), ends)
-    swings = (*found.swings, *planner.tornado(hall(), all_at_once).swings)
-    swings = tuple(sorted(swings, key=lambda s: (s.width is None, -(s.width or 0.0))))
-    return found.model_copy(update={"swings": swings})
+    return planner.tornado(hall(), ends)
 
 
 def page() -> str:

@@ -214,7 +214,7 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
 
 
 def _left_out(inputs: Inputs, kind: str) -> str:
-    """Return why each product of a kind is left out, those with the same reason together.
+    """Reasons why products of a kind are left out, those with the same reason together.
 
     Those that the problem does not want come last.
     """

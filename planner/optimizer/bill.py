@@ -102,7 +102,7 @@ class Layout:
         self._weights: dict[str, tuple[Numbers, Numbers]] = {}
 
     def placed(self, terms: Terms) -> PlacedTerms:
-        """Return terms with rows in place of names."""
+        """Terms with rows in place of names."""
         return tuple((factor, self.index[name]) for factor, name in terms)
 
     def dependents(self, bought: tuple[int, ...]) -> Dependents:
@@ -231,7 +231,7 @@ class Kernel:
                 row += 1
 
     def _deciding(self, ways: Places) -> Places:
-        """Return of each set of ways the one that names its compute fabric, else the first."""
+        """The way of each set that names its compute fabric, else the first."""
         wired = np.array([way.fabric is not None for way in self.case.ways], dtype=bool)
         chosen = ways[0]
         for row in ways[1:]:
@@ -282,7 +282,7 @@ class Kernel:
         return racks.astype(float)[np.ravel(places)]
 
     def _least_racks(self, quantity: Packed, kinds: Numbers) -> Numbers:
-        """Return racks that no packing needs fewer of: the value of the contents by the sides of a
+        """Racks that no packing needs fewer of: the value of the contents by the sides of a
         rack and by prices of other packings."""
         prices = self.layout.prices[quantity.name]
         sides = np.array([*zip(*quantity.shares, strict=True), *prices])
@@ -290,7 +290,7 @@ class Kernel:
         return np.maximum(racks, 0.0)
 
     def _purchased(self, counts: Numbers, rows: Places) -> Numbers:
-        """Return units bought: spares, packs, minimum order; see `BillItem.purchased`."""
+        """Units bought: spares, packs, minimum order; see `BillItem.purchased`."""
         layout, bought = self.layout, np.zeros((len(self.items), counts.shape[1]))
         standing = np.rint(counts[layout.places[rows]])
         spares = np.ceil(layout.spare_share[rows] * standing - ROUNDING)
@@ -301,7 +301,7 @@ class Kernel:
         return bought
 
     def sums(self, bills: Bills, figures: Sequence[str]) -> Numbers:
-        """Return sums over bills: a row for each figure (or racks), a column for each purchase."""
+        """Sums over bills: a row for each figure (or racks), a column for each purchase."""
         found = np.empty((len(figures), bills.counts.shape[1]))
         for row, figure in enumerate(figures):
             if figure == "racks":
@@ -316,7 +316,7 @@ class Kernel:
         return summed(self.layout.placed(terms), counts)
 
     def available(self, bills: Bills) -> Flags:
-        """Return where stock and sizes of fabrics suffice."""
+        """Mask of bills within stock and sizes of fabrics."""
         fine = bills.known.copy()
         for row, item in enumerate(self.items):
             if item.stock is not None:

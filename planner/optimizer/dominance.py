@@ -24,7 +24,7 @@ from planner.optimizer.objective import name_weight
 MANY = 40
 """So many products are solved as they are: a model of them is small, and known plans stay."""
 ALWAYS = ("capex_usd", "it_power_kw")
-"""What ties are broken by."""
+"""Order of ties."""
 OF_COUNTS = frozenset({"least_write", "most_write"})
 """Objectives of questions for which more bandwidth is no better."""
 

@@ -46,7 +46,7 @@ class Local(NamedTuple):
     fits: Flags
 
     def log_rework(self, interval: Numbers, near: Numbers, lag: Numbers) -> Numbers:
-        """Return `two_levels.kept`; times are over the mean time between failures."""
+        """`two_levels.kept`; times are over the mean time between failures."""
         share = np.log(self.far) - self._mixed(near + lag)
         grown = np.exp(np.minimum(_log_expm1(interval) + share, MOST_EXPONENT))
         head = np.log(self.every * interval) - lag + self._mixed(near) + share
@@ -77,7 +77,7 @@ class Local(NamedTuple):
         return np.asarray(self.log_rework(interval_s / mtti_s, near, lag) + drained + restarted)
 
     def restarts(self, rate: Numbers) -> Numbers:
-        """Return near restarts over the mean time between failures, swaps included."""
+        """Near restarts over the mean time between failures, swaps included."""
         return np.asarray(rate * self.near_s + self._swaps(rate))
 
     def _swaps(self, rate: Numbers) -> Numbers:
@@ -85,7 +85,7 @@ class Local(NamedTuple):
         return np.asarray(-np.log(1.0 - self.hardware + swapped))
 
     def _mixed(self, x: Numbers) -> Numbers:
-        """Return log(q2 + q1 e^-x)."""
+        """log(q2 + q1 e^-x)."""
         return np.asarray(np.log1p((1.0 - self.far) * np.expm1(-x)))
 
 
@@ -148,7 +148,7 @@ class Drives:
 
 
 def _log_expm1(x: Numbers) -> Numbers:
-    """Return log(e^x - 1) without overflow."""
+    """log(e^x - 1) without overflow."""
     with np.errstate(divide="ignore"):
         small = np.log(np.expm1(np.minimum(x, LARGE)))
     return np.asarray(np.where(x > LARGE, x + np.log1p(-np.exp(-x)), small))
@@ -200,7 +200,7 @@ class Times:
 
 
 def _log_rework(z: Numbers) -> Numbers:
-    """Return log(z/(e^z - 1))."""
+    """log(z/(e^z - 1))."""
     small, large = np.minimum(z, 0.01), np.maximum(z, 0.01)
     series = -small / 2 - small**2 / 24 + small**4 / 2880
     return np.where(z < 0.01, series, np.log(large) - large - np.log(-np.expm1(-large)))
@@ -243,7 +243,7 @@ SERIES = (1.0, 1.0 / 6.0, 1.0 / 36.0, 1.0 / 270.0, 1.0 / 4320.0)
 
 
 def optimal_period(stall_per_mtti: Numbers) -> Numbers:
-    """Return z of ``z - (1 - exp(-z)) = s/M`` by Halley steps; see `goodput.exact_period_s`.
+    """Root z of ``z - (1 - exp(-z)) = s/M`` by Halley steps; see `goodput.exact_period_s`.
 
     They begin at the first terms of its series in sqrt(2 s/M), or at 1 + s/M where that is less.
     """
@@ -270,7 +270,7 @@ _DEFICIT = tuple(2.0 * (-1.0) ** n / math.factorial(n + 2) for n in range(15))
 
 
 def _deficit(z: Numbers) -> Numbers:
-    """Return z - (1 - exp(-z)) without cancellation."""
+    """z - (1 - exp(-z)) without cancellation."""
     small = np.minimum(z, 0.5)
     series = np.full_like(small, _DEFICIT[-1])
     for factor in _DEFICIT[-2::-1]:
@@ -387,7 +387,7 @@ class Shrunk:
 
     @classmethod
     def joined(cls, parts: Sequence[Shrunk], order: Places) -> Shrunk:
-        """Return several one after the other, sorted by ``order``."""
+        """Several one after the other, sorted by ``order``."""
         at = np.argsort(order)
         names = [each.name for each in fields(cls)]
         return cls(*(np.concatenate([getattr(p, name) for p in parts])[at] for name in names))
@@ -412,13 +412,13 @@ class Shrunk:
 
 
 def _none_of(expected: Numbers) -> Numbers:
-    """Return (1 - e^-x)/x."""
+    """(1 - e^-x)/x."""
     x = np.maximum(expected, 1e-12)
     return np.asarray(-np.expm1(-x) / x)
 
 
 def _states(units: Units, counts: Numbers, replicas: Numbers) -> list[Numbers]:
-    """Return sums over the units out, each state weighted by the time it takes; see
+    """Sums over the units out, each state weighted by the time it takes; see
     `availability.shrunk`."""
     load = units.load_each * max(1.0, float(replicas.max(initial=0.0)))
     states = math.ceil(load + TAIL * math.sqrt(load + 1.0)) + 12

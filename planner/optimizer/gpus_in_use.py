@@ -121,7 +121,7 @@ class BestUse(Work):
         return best, chosen
 
     def _above_the_peak(self, use: Uses, least: Numbers) -> Counts:
-        """Return how many GPUs fewer than in use leave the most useful work in the second tries.
+        """Number of GPUs below those in use with the most useful work in the second tries.
 
         None where that may not be, nor where systems are used in part: their ports come in jumps.
         """

@@ -127,7 +127,7 @@ TCO = "tco_usd"
 WRITTEN = "bought_write"
 """The write bandwidth of the storage bought, as delivered, whatever clients can move."""
 TIES = ("capex_usd", "it_power_kw", "units", "names")
-"""What equally good plans are told apart by, in this order."""
+"""Tie-breaks of equally good plans, in this order."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Columns:
 
     @cached_property
     def scale(self) -> Numbers:
-        """How many of its unit each column counts as one: money in millions."""
+        """Units of each column that count as one: money in millions."""
         money = [FIGURES[name].money for name in self.figures]
         return np.array([MILLION if each else 1.0 for each in money] + [1.0] * len(self.counted))
 

@@ -186,7 +186,7 @@ class _Single:
         ways: Collection[str],
         every: int | None = None,
     ) -> _Single | None:
-        """Return it; None where nothing runs, or the types run no job together."""
+        """The operation; None where nothing runs, or the types run no job together."""
         running = case.in_use(used, ways)
         job = replace(case.job, max_types=max(1, len(running)))
         systems = tuple(replace(system, ways=(way,)) for system, way in running)
@@ -211,7 +211,7 @@ class _Single:
         return cls(case, work, use, running, units, used)
 
     def record(self, ran: JobRun, place: int = 0) -> Run:
-        """Return every figure of the run of an entry."""
+        """Every figure of the run of an entry."""
 
         def at(figures: NDArray[Any]) -> float:
             return float(figures[place])

@@ -39,7 +39,7 @@ from planner.optimizer.work import WORK_OBJECTIVES, modes_of
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 CLOSE = 1e-7
-"""How closely the best is found before equally good plans are told apart, whatever the gap."""
+"""Gap of the optimum before ties are broken, whatever the gap asked for."""
 WHOLE = 0.5
 """Counts that differ by less are the same."""
 
@@ -91,7 +91,7 @@ def optimise(
         effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             the optimum is the same, in a fraction of the time.
-        known: plans of similar cases; those that are plans of this one, too, are begun with.
+        known: plans of similar cases; those feasible here are warm starts.
     """
     started = time.monotonic()
     effort, whole = effort or Effort(), case
@@ -144,7 +144,7 @@ def for_work(case: Case) -> Case:
 
 @dataclass
 class _Hold:
-    """What plans must keep from now on, a column or entry for each scenario: limits on columns, and
+    """Constraints on further plans, a column or entry for each scenario: limits on columns, and
     worths; and the boxes that have them all, where these are known."""
 
     limits: Numbers
@@ -160,7 +160,7 @@ class _Hold:
             self.held.append(Held(worth, values - widths - 1e-12 * np.abs(values)))
 
     def copy(self) -> _Hold:
-        """Return another that holds the same."""
+        """Another that holds the same."""
         return _Hold(self.limits.copy(), [*self.held], self.begin)
 
     def at(self, some: Places) -> _Hold:
@@ -495,7 +495,7 @@ Bound = float | Literal["no plan"] | None
 
 
 def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> dict[str, Bound]:
-    """Return for each item a value of the objective that no plan with it passes.
+    """Bound of the objective of plans with each item.
 
     Args:
         ids: GPU systems (which are then to be in use) and storage items.
@@ -530,7 +530,7 @@ def bounds_with(case: Case, ids: Iterable[str], gap: float, effort: Effort) -> d
 
 
 def _in_use(space: Space, demands: Counts) -> Boxes:
-    """Return every purchase for each scenario, with the GPU systems in use that it demands."""
+    """Every purchase for each scenario, with the GPU systems in use that it demands."""
     boxes = space.whole(np.arange(demands.shape[1]))
     runs = np.zeros((space.first_store, len(space.work.teams)), dtype=bool)
     for team, rows in enumerate(space.work.rows_of):

@@ -282,7 +282,7 @@ class Search:
         return self._answers([boxes for _, boxes in open_])
 
     def _systems_first(self, space: Space) -> bool:
-        """Whether GPU systems are halved first: where storage alone counts, in every other round
+        """True if GPU systems are halved first: where storage alone counts, in every other round
         or, if little of it is asked for, never."""
         if self.worth.kind == "bought_write":
             return self.rounds % 2 == 0
@@ -446,7 +446,7 @@ class Search:
 
 
 def _most_promising(boxes: Boxes, count: int) -> tuple[Boxes, Boxes]:
-    """Return so many boxes of each owner with the highest bounds, and the others; of equal bounds
+    """The ``count`` boxes of each owner with the highest bounds, and the others; of equal bounds
     the smallest boxes first, which soon are purchases."""
     width = np.log1p(boxes.high - boxes.low).sum(axis=0)
     order = np.lexsort((width, -boxes.bound, boxes.owner))

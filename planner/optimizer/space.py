@@ -94,7 +94,7 @@ class Boxes(NamedTuple):
 
     @classmethod
     def joined(cls, *parts: Boxes) -> Boxes:
-        """Return several one after the other."""
+        """Several one after the other."""
         return cls(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
 
     @property
@@ -109,8 +109,8 @@ class Boxes(NamedTuple):
 
 
 class Corner(NamedTuple):
-    """What boxes or purchases are worth: their score of work with the GPUs in use for it, what they
-    take of each column, and what their storage gives."""
+    """Arguments of the worth of boxes or purchases: score of work with the GPUs in use for it,
+    consumption of each column, and supply of their storage."""
 
     score: Numbers
     gpus: Counts
@@ -249,7 +249,7 @@ class Space:
     # The widest boxes.
 
     def whole(self, owners: Places) -> Boxes:
-        """Return every purchase: a box for each team and group of storage, for each owner."""
+        """Every purchase: a box for each team and group of storage, for each owner."""
         team, group = map(
             np.ravel,
             np.meshgrid(
@@ -268,7 +268,7 @@ class Space:
         return boxes.at(places)._replace(owner=np.repeat(owners, boxes.size))
 
     def box_of(self, units: Mapping[str, int], ways: Collection[str]) -> Boxes | None:
-        """Return one purchase, run in some ways, as a box; None where it is none of this space."""
+        """One purchase, run in some ways, as a box; None where it is none of this space."""
         places = sorted(n for n, way in enumerate(self.case.ways) if way.id in ways)
         bought = {item.family for item in self.case.flash if units.get(item.id)}
         groups = [n for n, group in enumerate(self.groups) if bought <= {*group.families}]
@@ -299,7 +299,7 @@ class Space:
         return alike._replace(team=np.array(teams, dtype=np.int64)).at(np.array(fine, dtype=bool))
 
     def _complete(self) -> Flags:
-        """Say which teams have every GPU system that must be in use."""
+        """Mask of teams with every GPU system that must be in use."""
         must = {row for row, s in enumerate(self.case.systems) if s.id in self.case.must_use}
         return np.array([must <= {*rows} for rows in self.work.rows_of], dtype=bool)
 
@@ -455,7 +455,7 @@ class Space:
         return np.asarray(np.minimum(most, gpus // step * step))
 
     def serves(self, counts: Counts, stores: Stores) -> Flags:
-        """Return where storage meets every need, whatever the job does with it."""
+        """Mask of entries whose storage meets every need, however the job uses it."""
         fine = np.ones(counts.shape[1], dtype=bool)
         for _, unmet in unmet_needs(self.case, counts, stores):
             fine &= ~unmet
@@ -507,7 +507,7 @@ class Space:
         return Corner(score, gpus, taken, goods)
 
     def orderly(self, counts: Counts, group: Places) -> Flags:
-        """Say which counts may be ordered: minimum orders, families in use and their units."""
+        """Mask of counts that may be ordered: minimum orders, families in use and their units."""
         fine: Flags = ((counts == 0) | (counts >= self.first[:, None])).all(axis=0)
         units = self.members @ counts[self.first_store :]
         fine &= (units <= self.most_units[:, None]).all(axis=0)
@@ -521,7 +521,7 @@ class Space:
         return np.asarray(fine & ((units > 0) | ~forced[:, None]).all(axis=0) & (serving > 0))
 
     def pleases(self, low: Counts, high: Counts) -> Flags:
-        """Return where some purchase between two corners may keep the vendor policy."""
+        """Mask of boxes with a purchase that may keep the vendor policy."""
         fine = np.ones(low.shape[1], dtype=bool)
         for _, broken in self.vendors.broken(low, high):
             fine &= ~broken

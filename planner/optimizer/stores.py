@@ -59,7 +59,7 @@ def nameplates(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def degraded(item: Storage, units: Numbers) -> tuple[Numbers, Numbers]:
-    """Return (read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
+    """(read, write) with ``units_lost`` of the units down, GB/s; see `bandwidth`."""
     left = units - item.units_lost
     if not item.segments:
         return item.nameplate_read_gb_per_s * left, item.nameplate_write_gb_per_s * left
@@ -187,7 +187,7 @@ class Shares(NamedTuple):
     max_share: float
 
     def sums(self, counts: Counts, rows: Places | None = None) -> Numbers:
-        """Return weighted counts, summed over all or some rows."""
+        """Weighted counts, summed over all or some rows."""
         if rows is None:
             return np.asarray(self.weights @ counts)
         return np.asarray(self.weights[rows] @ counts[rows])

@@ -31,7 +31,7 @@ FIRST, TOGETHER = 8, 64
 KNOWN = 64
 """Plans of other scenarios that a search with ties begins with."""
 NEAR = 0.5
-"""How much of the gap a search leaves open: what it proves serves others, too."""
+"""Share of the gap that a search leaves open: its proof serves others, too."""
 
 
 class SweepAnswer(NamedTuple):
@@ -163,7 +163,7 @@ class Sweep:
         return np.asarray(self.gap * np.maximum(np.abs(self.score), 1e-9) * (1 - 1e-9))
 
     def _open(self) -> Flags:
-        """Say which scenarios may have a better plan than is known, by more than the gap."""
+        """Mask of scenarios that may have a plan better than the incumbent by more than the gap."""
         with np.errstate(invalid="ignore"):
             known = np.where(np.isfinite(self.score), self.score + self._width(), -np.inf)
         return np.asarray(self.bound > known)

@@ -28,7 +28,7 @@ from planner.simulation.job import Law
 from planner.simulation.run import simulate as simulate_job
 
 STEPS = {"MUSD": 1.0, "kW": 100.0, "racks": 1.0, "kg": 1000.0, "PFLOP/s": 1.0, "T": 0.1}
-"""How far a limit is moved, by its unit; at least a hundredth of it."""
+"""Step of a limit, by its unit; at least a hundredth of it."""
 MISSED = 1e-6
 YEAR_S = 365.0 * 86_400.0
 
@@ -49,7 +49,7 @@ class Marginal(NamedTuple):
 def explain(
     instance: Instance, plan: PortfolioPlan, *, gap: float | None = None, limit_s: float = 30.0
 ) -> list[Marginal]:
-    """Return the marginal value of each binding limit, by solving again with it moved a step.
+    """The marginal value of each binding limit, by solving again with it moved a step.
 
     Limits of a site over all periods are moved together.
     """
@@ -96,7 +96,7 @@ def _marginal(
 
 
 def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
-    """Return the screen of an explanation."""
+    """The screen of an explanation."""
     idle = len([use for use in plan.uses if not binds(use)])
     texts = [each.text for each in found] or ["no limit binds: whole numbers alone decide"]
     return show(
@@ -118,7 +118,7 @@ def explanation(plan: PortfolioPlan, found: Sequence[Marginal]) -> str:
 
 
 def relaxations(instance: Instance, *, limit_s: float = 60.0) -> tuple[str, ...]:
-    """Return the least changes of limits that together give a plan, as sentences."""
+    """The least changes of limits that together give a plan, as sentences."""
     program = Program(instance, elastic=True)
     search = Search(program, gap=1e-3, time_limit_s=limit_s)
     found = search.least_missed()
@@ -151,7 +151,7 @@ _RANGE = re.compile(r"([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE]+)\s*([^:]*):([-+0-9.eE
 
 
 def grid(vary: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the settings of every point of a grid.
+    """The settings of every point of a grid.
 
     Args:
         vary: ``PATH=a,b,c`` or ``PATH=LOW:HIGH:STEP``, with units.
@@ -196,7 +196,7 @@ def sweep(
     time_limit_s: float | None = None,
     progress: Callable[[int, int], None] = lambda done, asked: None,
 ) -> list[Point]:
-    """Return the plan of each point of a grid over any inputs of the problem file."""
+    """The plan of each point of a grid over any inputs of the problem file."""
     points = grid(vary)
     found = []
     for number, point in enumerate(points):
@@ -210,7 +210,7 @@ _FIGURES = ("status", "value", "bound", "gap", "capex_usd", "tco_usd")
 
 
 def sweep_csv(points: Sequence[Point]) -> bytes:
-    """Return a sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
+    """A sweep as CSV: the inputs varied, the figures, units of GPU systems and storage."""
     items = sorted(
         {o.item for p in points for o in p.plan.orders if o.category in ("gpu_system", "storage")}
     )
@@ -226,7 +226,7 @@ def sweep_csv(points: Sequence[Point]) -> bytes:
 
 
 def sweep_screen(points: Sequence[Point]) -> str:
-    """Return a sweep as a table."""
+    """A sweep as a table."""
     plans = [point.plan for point in points]
     columns = (
         words("scenario", (", ".join(point.settings) for point in points)),

@@ -26,7 +26,7 @@ def solve(
     time_limit_s: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> PortfolioPlan:
-    """Return the best plan of an instance, recomputed by independent arithmetic.
+    """The best plan of an instance, recomputed by independent arithmetic.
 
     Args:
         instance: the portfolio in numbers.
@@ -49,12 +49,12 @@ def solve(
 
 
 def to_json(plan: PortfolioPlan) -> bytes:
-    """Return a plan as JSON."""
+    """A plan as JSON."""
     return (json.dumps(plan.model_dump(mode="json"), indent=1) + "\n").encode()
 
 
 def read_plan(path: Path) -> PortfolioPlan:
-    """Return a saved plan.
+    """A saved plan.
 
     Raises:
         InputError: it is no output of `to_json`.

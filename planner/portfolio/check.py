@@ -87,7 +87,7 @@ class _Check:
         return self.portfolio.rule(item.id, item.category)
 
     def _price(self, site: str, item: Item, period: int) -> float:
-        """Return the net price of an order in a period, before rounding to cents."""
+        """The net price of an order in a period, before rounding to cents."""
         years = (period - 1) * self.portfolio.periods.months / 12.0
         factor: float = (1.0 + self._rule(item).price_trend) ** years
         return (self.basis[site].sale(item).net_usd or 0.0) * factor
@@ -428,7 +428,7 @@ class _Check:
                 yield f"job {run.job}: {side} share {share:,.2f} GB/s, clients {most:,.2f}"
 
     def _copies(self, job: TrainingJob, run: JobRun) -> float:
-        """Return how often a restore reads the checkpoint."""
+        """Reads of the checkpoint in a restore."""
         replica = self._replica(job)
         if job.restore.fan_out == "broadcast" or replica is None:
             return 1.0

@@ -97,7 +97,7 @@ class Place:
         return {offer.id: offer for offer in self.case.offers()}
 
     def limit(self, field: str, period: int) -> float | None:
-        """Return a limit of the site in a period, counted from 0."""
+        """A limit of the site in a period, counted from 0."""
         found = self.case.limits[field]
         changes: Mapping[int, float] = {}
         if field == "facility_power_kw":
@@ -139,20 +139,20 @@ class Instance:
         return self.years * SECONDS_PER_YEAR
 
     def discount(self, at_years: float) -> float:
-        """Return the present value of a dollar paid at a time, years from the start."""
+        """The present value of a dollar paid at a time, years from the start."""
         return float((1.0 + self.portfolio.term.discount_rate) ** -at_years)
 
     def window(self, job: int) -> range:
-        """Return the periods in which a job runs."""
+        """The periods in which a job runs."""
         asked = self.portfolio.jobs[job]
         return range(asked.window.first - 1, self.portfolio.last_of(asked))
 
     def rule(self, place: Place, item_id: str) -> MarketRule:
-        """Return the market rule of an item."""
+        """The market rule of an item."""
         return self.portfolio.rule(item_id, place.inputs.item(item_id).category)
 
     def price_usd(self, place: Place, item_id: str, period: int) -> float:
-        """Return the net price of a unit ordered in a period, USD to the cent."""
+        """The net price of a unit ordered in a period, USD to the cent."""
         price = place.items[item_id].unit_net_usd or 0.0
         trend = self.rule(place, item_id).price_trend
         if not trend:
@@ -161,7 +161,7 @@ class Instance:
         return shown.rounded_usd(price * (1.0 + trend) ** (period * self.years))
 
     def first_arrival(self, place: Place, item_id: str) -> int:
-        """Return the first period in which a unit that is bought can be in use."""
+        """The first period in which a unit that is bought can be in use."""
         rule = self.rule(place, item_id)
         return rule.available_from - 1 + rule.lead
 
@@ -179,14 +179,14 @@ class Instance:
         return found
 
     def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
-        """Return the share of its price that a unit is worth at the end."""
+        """The share of its price that a unit is worth at the end."""
         loss = self.rule(place, item_id).residual_loss
         if loss is None:
             return 0.0
         return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
 
     def start(self, period: int) -> str | None:
-        """Return the day on which a period begins, None without a start."""
+        """The day on which a period begins, None without a start."""
         first = self.portfolio.periods.start
         if first is None:
             return None
@@ -200,7 +200,7 @@ class Instance:
 
 
 def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None) -> Instance:
-    """Return the instance of a portfolio problem file.
+    """The instance of a portfolio problem file.
 
     Raises:
         InputError: something in it is wrong; file, line, cause and fix are told.
@@ -329,7 +329,7 @@ def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> No
 def instance_of(
     portfolio: Portfolio, document: Document, settings: tuple[str, ...] = ()
 ) -> Instance:
-    """Return a portfolio as numbers.
+    """A portfolio as numbers.
 
     Raises:
         InputError: catalogs, prices or owned units do not fit.
@@ -372,7 +372,7 @@ def _problem(
     *,
     goodput: bool = False,
 ) -> Problem:
-    """Return the problem of one job at one site in one period."""
+    """The problem of one job at one site in one period."""
     site = portfolio.sites[site_name]
     powers = [site.facility_power_kw, *site.facility_power_from.values()]
     racks = [site.racks, *site.racks_from.values()]
@@ -415,7 +415,7 @@ def _problem(
 
 
 def _view(document: Document, site: str, job: int | None) -> Document:
-    """Return the document as one of a single site and job: lines of its paths."""
+    """The document as one of a single site and job: lines of its paths."""
     lines: dict[DataPath, int] = {}
     origins: dict[DataPath, str] = {}
     for found, kept in ((document.lines, lines), (document.origins, origins)):
@@ -439,7 +439,7 @@ def _joined(
     job: int | None,
     settings: tuple[str, ...],
 ) -> Inputs:
-    """Return a problem with catalogs and prices; findings have the paths of the portfolio."""
+    """A problem with catalogs and prices; findings have the paths of the portfolio."""
     inputs, findings = joined(problem, view, settings)
     errors = []
     for finding in findings:
@@ -499,7 +499,7 @@ def _steady(item: Storage) -> Storage:
 
 
 def _within_budget(portfolio: Portfolio, case: Case) -> Case:
-    """Return the case with offers bounded by the capital budget at the lowest price to come."""
+    """The case with offers bounded by the capital budget at the lowest price to come."""
     budget = portfolio.budget.capex
     years = portfolio.periods.years * portfolio.periods.count
     most = budget.total_usd
@@ -584,7 +584,7 @@ def _training(
 
 
 def _spares(case: Case, way: Way, gpus: float) -> tuple[int, ...]:
-    """Return the numbers of spare units that a plan may choose from; one where it is given."""
+    """The numbers of spare units that a plan may choose from; one where it is given."""
     repair = case.job.repair
     if repair is None or way.spare_unit.in_rack:
         return (0,)
@@ -622,7 +622,7 @@ def _inference(number: int, job: InferenceJob, at: int, place: Place) -> Iterato
 
 
 def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, int]]:
-    """Return the units that stand at each site before the first period.
+    """The units that stand at each site before the first period.
 
     Raises:
         InputError: a plan file is not there, or not of these sites.

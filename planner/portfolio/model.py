@@ -76,7 +76,7 @@ class Run:
     most: Point
 
     def point(self, values: Mapping[str, float]) -> tuple[float, Point]:
-        """Return the share of the column that runs in a solution, and its operating point."""
+        """The share of the column that runs in a solution, and its operating point."""
         share = value_of(self.runs, values)
         if share < 1e-3:
             return share, self.most
@@ -539,7 +539,7 @@ class Program(Rows):
         self.row(f"endurance.{at}.{period}", lpSum(shares) - endured <= 0.0)
 
     def delivered(self, at: int, period: int) -> tuple[Expression, Expression]:
-        """Return the delivered write and read bandwidth of a site in a period, GB/s."""
+        """The delivered write and read bandwidth of a site in a period, GB/s."""
         case = self.instance.places[at].case
         units = {item.id: self.units[at, item.id, period] for item in case.storage}
         write = lpSum(
@@ -559,7 +559,7 @@ class Program(Rows):
                 self.hold(Limit(limit.name, period, place.name, limit.unit, used, most))
 
     def sum_of(self, at: int, period: int, figure: str) -> Expression:
-        """Return a sum over everything in place at a site in a period."""
+        """A sum over everything in place at a site in a period."""
         place, counts = self.instance.places[at], self.counts[at, period]
         return lpSum(each * count for each, count in weights(place.case, figure, counts, counts))
 
@@ -638,7 +638,7 @@ class Program(Rows):
     # What jobs ask for
 
     def work_of(self, job: int, period: int) -> Expression:
-        """Return the useful PFLOP/s of a job in a period."""
+        """The useful PFLOP/s of a job in a period."""
         return lpSum(r.work for r in self.runs if (r.column.job, r.period) == (job, period))
 
     def training(self) -> Iterator[tuple[int, TrainingJob]]:
@@ -666,11 +666,11 @@ class Program(Rows):
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
 
     def classes(self) -> list[int]:
-        """Return the priorities of training jobs, the first served first."""
+        """The priorities of training jobs, the first served first."""
         return sorted({job.priority for _, job in self.training()})
 
     def goal(self, priority: int | None = None) -> tuple[Expression, Literal["max", "min"]]:
-        """Return the objective of a priority class, or of the problem where money is least."""
+        """The objective of a priority class, or of the problem where money is least."""
         name = self.portfolio.objective.name
         if name == "cost":
             return self.total_capex, "min"
@@ -700,7 +700,7 @@ class Program(Rows):
         return lpSum(parts), "max"
 
     def gpu_systems(self) -> list[Any]:
-        """Return the variables of GPU systems bought."""
+        """The variables of GPU systems bought."""
         systems = {each.id for place in self.instance.places for each in place.case.systems}
         return [new for (_, sku, _), new in self.new.items() if sku in systems]
 
@@ -763,7 +763,7 @@ class Program(Rows):
 
 
 def tokens_per_pflops(instance: Instance, job: int) -> float:
-    """Return the tokens that a useful PFLOP/s trains in a period, 6 FLOP per parameter and token.
+    """The tokens that a useful PFLOP/s trains in a period, 6 FLOP per parameter and token.
 
     Raises:
         ValueError: the job states no parameters.
@@ -782,7 +782,7 @@ def _job(run: Run) -> Any:
 
 
 def _most_delivered(place: Place) -> tuple[float, float]:
-    """Return the most write and read bandwidth that storage at a site can deliver, GB/s."""
+    """The most write and read bandwidth that storage at a site can deliver, GB/s."""
 
     def most(side: str, share: float) -> float:
         families: dict[str, float] = {}

@@ -33,7 +33,7 @@ Counts = dict[tuple[int, int], dict[str, int]]
 
 
 def assemble(instance: Instance, program: Program, answer: Answer, solver: str) -> PortfolioPlan:
-    """Return the plan of an answer; one without values says why there is none."""
+    """The plan of an answer; one without values says why there is none."""
     objective = instance.portfolio.objective
     head = {
         "problem": instance.portfolio.name,
@@ -71,7 +71,7 @@ class _Assembly:
         self.bought = self._bought()
 
     def plan(self, head: Mapping[str, object]) -> PortfolioPlan:
-        """Return the plan."""
+        """The plan."""
         answer, runs = self.answer, [*self._runs()]
         orders, money = [*self._orders()], [*self._money()]
         residual = self._residual()
@@ -109,7 +109,7 @@ class _Assembly:
         )
 
     def _models(self) -> dict[str, str]:
-        """Return vendor and model of every item in place, by id."""
+        """Vendor and model of every item in place, by id."""
         found = {}
         for at, place in enumerate(self.instance.places):
             for period in self.instance.periods:
@@ -121,14 +121,14 @@ class _Assembly:
     # Counts
 
     def _needed(self, at: int, place: Place, period: int) -> dict[str, int]:
-        """Return the units in service of each item, 0 left out."""
+        """The units in service of each item, 0 left out."""
         units = {sku: self.units[at, sku, period] for sku in place.offers}
         counted = bill(place.case, units, ()).counts
         found = {sku: round(counted[sku]) for sku in place.items if sku not in units}
         return {sku: count for sku, count in {**units, **found}.items() if count}
 
     def _bought(self) -> dict[tuple[int, str], list[int]]:
-        """Return the units bought by site and item, by period of arrival; no more than needed."""
+        """The units bought by site and item, by period of arrival; no more than needed."""
         found = {}
         for at, place in enumerate(self.instance.places):
             for sku, item in place.items.items():
@@ -145,7 +145,7 @@ class _Assembly:
         return found
 
     def _to_buy(self, at: int, place: Place, sku: str, period: int) -> int:
-        """Return the units that must have been bought until a period."""
+        """The units that must have been bought until a period."""
         item, count = place.items[sku], self.needed[at, period].get(sku, 0)
         owned = place.owned.get(sku, 0)
         if sku in place.offers:
@@ -237,7 +237,7 @@ class _Assembly:
             )
 
     def _retired(self, at: int, place: Place, sku: str, period: int) -> int:
-        """Return the owned units that are retired at the start of a period."""
+        """The owned units that are retired at the start of a period."""
         left = self.program.old.get((at, sku, period))
         if left is None:
             return 0
@@ -362,7 +362,7 @@ class _Assembly:
         return write * system.client_write_gb_per_s, read * system.client_read_gb_per_s
 
     def _fewest(self, run: Run, at: Point) -> Point:
-        """Return the point with fewer GPUs where those do more work."""
+        """The point with fewer GPUs where those do more work."""
         work, way = run.column.work, run.column.way
         assert work is not None and way is not None
         step = float(way.step_gpus)
@@ -432,7 +432,7 @@ class _Assembly:
         return True, f"starved: on the fewest GPUs it can run on in every period; {fix}"
 
     def _value(self, runs: list[JobRun], capex: float, tco: float) -> float:
-        """Return the objective of the plan: of several classes that of the first."""
+        """The objective of the plan: of several classes that of the first."""
         name = self.instance.portfolio.objective.name
         if name in ("cost", "tco"):
             return capex if name == "cost" else tco

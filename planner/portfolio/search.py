@@ -120,12 +120,12 @@ class Search:
         self._fix_slack(0.0, 0.0)
 
     def least_missed(self) -> dict[str, float]:
-        """Return the solution of an elastic program that misses its limits least; empty if none."""
+        """The solution of an elastic program that misses its limits least; empty if none."""
         goal = lpSum(self.program.missed.values())
         return self._best(goal, {}, least=False).values
 
     def solve(self, *, cheapest: bool = True) -> Answer:
-        """Return the best plan: of each priority class in turn, then the cheapest as good.
+        """The best plan: of each priority class in turn, then the cheapest as good.
 
         Args:
             cheapest: whether to look for that.
@@ -180,7 +180,7 @@ class Search:
     # One goal
 
     def _best(self, goal: Expression, start: Mapping[str, float], *, least: bool) -> Found:
-        """Return the best plan of a goal that is to be least."""
+        """The best plan of a goal that is to be least."""
         found = Found()
         if start:
             self._take(found, goal, dict(start), least=least)
@@ -278,7 +278,7 @@ class Search:
     def _polish(
         self, goal: Expression, values: Mapping[str, float], *, least: bool
     ) -> dict[str, float] | None:
-        """Return the solution with the best shares for its whole numbers; None without any.
+        """The solution with the best shares for its whole numbers; None without any.
 
         Where money is least the shares are those that pass all floors by most.
         """
@@ -310,7 +310,7 @@ class Search:
     # The best of equally good plans
 
     def _cheapest(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the cheapest plan that does as much work.
+        """The cheapest plan that does as much work.
 
         Of a large one GPU systems stay at first, then who runs where does; last all is free, so
         that no type stays that another does the same work for less.
@@ -328,7 +328,7 @@ class Search:
         return values
 
     def _most_of(self, values: dict[str, float], goal: Expression) -> dict[str, float]:
-        """Return the plan that does the most work with the same purchases."""
+        """The plan that does the most work with the same purchases."""
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
         with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
@@ -378,7 +378,7 @@ class Search:
         )
 
     def _until(self, share: float) -> float:
-        """Return when a share of the time left is over."""
+        """End of a share of the time left, by the clock of the search."""
         now = self.clock()
         return now + max(share * (self.deadline - now), 0.05)
 
@@ -470,7 +470,7 @@ def search(
     time_limit_s: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[Program, Answer]:
-    """Return the program of an instance and its best plan.
+    """The program of an instance and its best plan.
 
     Args:
         instance: the portfolio in numbers.

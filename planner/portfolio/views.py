@@ -38,7 +38,7 @@ LABELS = {
 
 
 def label(use: Use) -> str:
-    """Return the name of a limit with its site and period."""
+    """The name of a limit with its site and period."""
     kind, _, job = use.name.partition("_of_")
     name = f"{'tokens' if kind == 'tokens' else 'useful work'} of {job}" if job else use.name
     name = LABELS.get(name, name)
@@ -47,7 +47,7 @@ def label(use: Use) -> str:
 
 
 def binds(use: Use) -> bool:
-    """Return whether a plan uses up a limit."""
+    """True if a plan uses up a limit."""
     if "_of_" in use.name:
         return use.used <= use.limit * (2.0 - TIGHT)
     return use.used >= use.limit * TIGHT
@@ -69,7 +69,7 @@ def view(plan: PortfolioPlan, *, full: bool = False) -> list[Block]:
 
 
 def screen(plan: PortfolioPlan, *, full: bool = False) -> str:
-    """Return the screen of a plan."""
+    """The screen of a plan."""
     return show(view(plan, full=full), full=True)
 
 
@@ -103,12 +103,12 @@ def _grouped(use: Use) -> str:
 
 
 def words(label: str, values: Iterable[str | None]) -> Column:
-    """Return a column of words."""
+    """A column of words."""
     return Column(label, tuple(v or "-" for v in values), words=True)
 
 
 def figures(label: str, values: Iterable[float | None], digits: int = 0) -> Column:
-    """Return a column of numbers, as the screen writes them with so many decimals."""
+    """A column of numbers, with a number of decimals, as on the screen."""
     found = tuple(values)
     texts = tuple("-" if v is None else f"{v:,.{digits}f}" for v in found)
     return Column(label, found, texts=texts)
@@ -163,7 +163,7 @@ def _runs(plan: PortfolioPlan) -> Table:
 
 
 def _goes_on(before: JobRun, run: JobRun) -> bool:
-    """Return whether a job runs as in the period before."""
+    """True if a job runs as in the period before."""
 
     def settings(of: JobRun) -> tuple[Any, ...]:
         figures = (of.useful_pflops, of.write_gb_per_s, of.interval_s)
@@ -173,7 +173,7 @@ def _goes_on(before: JobRun, run: JobRun) -> bool:
 
 
 def model(plan: PortfolioPlan, item: str) -> str:
-    """Return vendor and model of an item."""
+    """Vendor and model of an item."""
     return plan.models.get(item, item)
 
 
@@ -242,7 +242,7 @@ def _standing(plan: PortfolioPlan) -> Table:
 
 
 def timeline(plan: PortfolioPlan, kind: str = "svg") -> bytes:
-    """Return a chart of GPUs by job and period, orders below it, as SVG or PNG."""
+    """A chart of GPUs by job and period, orders below it, as SVG or PNG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -302,7 +302,7 @@ _STYLE = (
 
 
 def page(plan: PortfolioPlan) -> bytes:
-    """Return a plan as one HTML page without scripts, with its timeline."""
+    """A plan as one HTML page without scripts, with its timeline."""
     title, (_, answer, *tables) = escape(_title(plan)), view(plan, full=True)
     head = '<!doctype html><html lang="en"><head><meta charset="utf-8">'
     picture = _picture(plan) if plan.runs else ""
@@ -317,7 +317,7 @@ def page(plan: PortfolioPlan) -> bytes:
 
 
 def explored(plan: PortfolioPlan) -> str:
-    """Return the timeline, the jobs by period and the orders as HTML, for `planner explore`."""
+    """The timeline, the jobs by period and the orders as HTML, for `planner explore`."""
     return _picture(plan) + fragment([_runs(plan), _orders(plan, full=False)])
 
 

@@ -51,7 +51,7 @@ class QuoteOptions:
 
 
 def read_quote(path: Path, options: QuoteOptions, items: Mapping[str, Item]) -> Quote:
-    """Return a vendor's quote with the cell of every figure.
+    """A vendor's quote with the cell of every figure.
 
     Args:
         path: an XLSX or CSV file.

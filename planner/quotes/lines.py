@@ -172,7 +172,7 @@ class Line:
 def read_lines(
     grid: Grid, tables: Sequence[Table], decimal: Decimal, quantities: Mapping[str, int]
 ) -> list[Line]:
-    """Return every row of the tables with its kind and figures.
+    """Every row of the tables with its kind and figures.
 
     Args:
         grid: the file.
@@ -463,7 +463,7 @@ def settle_lines(lines: Sequence[Line]) -> None:
 
 
 def check_sums(lines: Sequence[Line]) -> tuple[tuple[QuoteSum, ...], tuple[str, ...]]:
-    """Return each total of the quote beside its lines' sum, and findings where they differ.
+    """Each total of the quote beside its lines' sum, and findings where they differ.
 
     A subtotal holds the lines since the last one, or all before it of one sort; a total all lines
     before it, with taxes where a tax line stands before it and the sum needs it.

@@ -94,7 +94,7 @@ def _clear_bundle(line: Line, after: Sequence[Line]) -> None:
 
 
 def find_by_name(text: str, names: Mapping[str, frozenset[str]]) -> str | None:
-    """Return the one item with its name in a text, None for none or several.
+    """The one item with its name in a text, None for none or several.
 
     Hyphens separate no words, and a capacity decides only between items that are equal otherwise.
     A vendor's number may hold the name: MQM9700-NS2F is a QM9700, AI400X2T an AI400X2 Turbo.
@@ -161,7 +161,7 @@ def _words(text: str) -> frozenset[str]:
 def item_prices(
     lines: Sequence[Line], usd_per_unit: float
 ) -> tuple[tuple[Quoted, ...], tuple[str, ...]]:
-    """Return the net price of each quoted item, and findings about the prices.
+    """The net price of each quoted item, and findings about the prices.
 
     Several lines of an item give the average by quantity. Support belongs to the item above it.
     """
@@ -196,7 +196,7 @@ def item_prices(
 
 
 def place_of(line: Line, *names: str) -> str:
-    """Return the first of some cells of a line, otherwise its row."""
+    """The first of some cells of a line, otherwise its row."""
     cells = (line.cells[name] for name in names or ("amount",) if name in line.cells)
     return next(cells, f"row {line.row.number}")
 
@@ -249,7 +249,7 @@ _SORTS = (
 
 
 def supported_categories(label: str) -> frozenset[str]:
-    """Return the categories of products that a line of support names, none for support of all."""
+    """The categories of products that a line of support names, none for support of all."""
     label = re.sub(r"\bper \w+", "", label)  # "per GPU" is the quantity
     named = (sorts for sorts, words in _SORTS if re.search(rf"\b({words})\b", label, re.I))
     return frozenset(category for sorts in named for category in sorts)
@@ -263,7 +263,7 @@ _TIME = re.compile(
 
 
 def lead_time(text: str) -> str | None:
-    """Return a lead time in weeks as price books have it, rounded up.
+    """A lead time in weeks as price books have it, rounded up.
 
     None where a text has none, or a sum: "12 weeks + 2 weeks for transport".
     """
@@ -440,10 +440,10 @@ def _figures(cells: Mapping[str, Cell]) -> Iterator[tuple[str, str, str]]:
 
 
 def yaml_text(text: str) -> str:
-    """Return any text as YAML, in one line."""
+    """Any text as YAML, in one line."""
     return json.dumps(one_line(text), ensure_ascii=False)
 
 
 def one_line(text: str) -> str:
-    """Return a text in one line without control characters."""
+    """A text in one line without control characters."""
     return "".join(each if each.isprintable() else " " for each in text)

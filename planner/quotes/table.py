@@ -81,7 +81,7 @@ class Table:
 
 
 def find_tables(grid: Grid, mapping: Mapping[QuoteField, str]) -> list[Table]:
-    """Return every table of a file from top to bottom.
+    """Every table of a file from top to bottom.
 
     Args:
         mapping: headers of columns by content, as in the file; empty to recognise them.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Audience = Literal["internal", "customer", "partner"]
 
 PRICES: Mapping[Audience, Prices] = {"internal": "all", "customer": "net", "partner": "discount"}
-"""What each audience sees unless another edition is asked for."""
+"""Default edition of each audience."""
 
 HIDDEN_OBJECTIVE = "a figure that is not shown"
 """Name of an objective that is money, which an edition for the outside does not show."""

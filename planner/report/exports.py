@@ -43,10 +43,10 @@ from planner.schema.plan import Cable, CableSchedule, Line, Plan
 # Cells of a CSV.
 
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
-"""What starts a formula, in full width and small form too."""
+"""Characters that start a formula, in full width and small form too."""
 
 _UNSEEN = "[\\s\"'\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
-"""What may stand before it without stopping that."""
+"""Characters allowed before it."""
 
 _AT_START = re.compile(_UNSEEN + _SIGN)
 # Excel splits at semicolons in many countries, and then takes a cell to start there.

@@ -76,7 +76,7 @@ _LETTER_PX, _MOST_ROOM, _PAD, _MARK_PAD, _NEAR_ZERO = 6.6, 0.3, 0.04, 0.2, 0.15
 _LEFT_ABOVE, _LEFT_BELOW = 0.5, 0.72
 """Share of the x axis beyond which the words of a mark are to its left."""
 _HOVER = "values-"
-"""How ids of layers with tooltips begin; their place in the panel follows."""
+"""Prefix of ids of layers with tooltips; their place in the panel follows."""
 _STYLE: Any = {
     "text.parse_math": False,
     "svg.hashsalt": "planner",

@@ -19,7 +19,7 @@ from planner.schema.plan import Plan
 MOST_BYTES = 20_000_000
 """A plan has far fewer."""
 MOST_INPUTS_BYTES = 200_000_000
-"""What a plan carries, unpacked, has fewer: of 10,000 products some 30 MB."""
+"""Bound of unpacked inputs of a plan: of 10,000 products they have some 30 MB."""
 
 _DIGITS = 16
 

@@ -29,7 +29,7 @@ _BEHIND = 0.2
 """A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
 
 _BEYOND = 2.5
-"""How far before or after a job's events one more may be, in intervals: it may have failed."""
+"""Distance of a further event before or after a job's events, in intervals: it may have failed."""
 
 _EARLY = 0.9
 """A checkpoint follows the one before it by at least so much of an interval."""

@@ -419,7 +419,7 @@ class Given(NamedTuple):
     note: str = ""
     allowed: Allowed = Allowed()
     more: str = ""
-    """What the label says besides."""
+    """Note beside the label."""
 
 
 def write_figures(sheet: Sheet, rows: Iterable[Fact | Given], cells: dict[str, V]) -> None:
