@@ -50,16 +50,6 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runner:
     return ran
 
 
-def process(
-    *arguments: str, folder: Path, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run the installed command in a process of its own."""
-    command = [str(Path(sys.executable).parent / "planner"), *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 # Help and version.
 
 
@@ -178,13 +168,6 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
     assert zipfile.is_zipfile(tmp_path / "10MW.xlsx")
 
 
-def test_solve_json_is_the_plan_and_nothing_else(run: Runner, tmp_path: Path) -> None:
-    ran = run("solve", HALL, "--json", "-o", "out/new")
-    assert Plan.model_validate_json(ran.out).status == "optimal"
-    assert ran.out.encode() == (tmp_path / "out/new/10MW.plan.json").read_bytes()
-    assert ran.err == "wrote out/new/10MW.xlsx and out/new/10MW.plan.json\n"
-
-
 def test_quiet_and_full(run: Runner, small: str) -> None:
     quiet, full = run("solve", small, "--quiet"), run("solve", small, "--full")
     assert quiet.err == ""
@@ -225,18 +208,6 @@ def test_save_model_writes_a_readable_model(run: Runner, tmp_path: Path) -> None
     assert proven is not None
     # The program as its first stage ended: useful work below its tangents.
     assert highs.getInfo().objective_function_value == pytest.approx(proven.bound, rel=2e-6)
-
-
-@pytest.mark.parametrize("option", [("-o", "file/out"), ("--save-model", "file/x.mps")])
-def test_places_that_cannot_be_written(
-    run: Runner, small: str, tmp_path: Path, option: tuple[str, str]
-) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    ran = run("solve", small, *option)
-    assert ran.code == 2
-    assert "cannot write" in ran.err
-    assert len(ran.err.splitlines()) == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_infeasible_is_explained_with_exit_code_3(run: Runner, small: str, tmp_path: Path) -> None:
@@ -366,11 +337,3 @@ def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 # Streams.
-
-
-def test_no_colour_and_no_control_characters(small: str, tmp_path: Path) -> None:
-    plain = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "FORCE_COLOR": "1", "HOME": str(tmp_path)}
-    for arguments in (("solve", small, "-q"), ("--help",), ("solve", "missing.yaml")):
-        done = process(*arguments, folder=tmp_path, environment=plain)
-        assert "\x1b" not in done.stdout + done.stderr
-        assert "\r" not in done.stdout + done.stderr

@@ -115,58 +115,6 @@ def test_a_fabric_has_an_end() -> None:
 # Storage and in-band management on one fabric, links to the customer's network, planes.
 
 
-def converged(**storage: object) -> Request:
-    request = furnished()
-    network = request.more["network"]
-    network["storage"] = network["storage"] | {"carries_in_band": True} | storage
-    del network["in_band"]
-    return request
-
-
-def test_one_fabric_carries_storage_and_in_band_management() -> None:
-    found = counts(converged())
-    # Out of band: 3 + 2 devices, 6 switches and 9 PDUs on 8 of 12 ports each, 2 uplinks each.
-    # 3 x 2 ports of 200 Gb/s, and 2 x 2 + 3 + 3 x 2 of half that: 12.5 ports on 4 leaves, 2 spines.
-    expected = {
-        "edge": 4 + 2,
-        "tick": 3,
-        "fibre": (13 + 16) + 6 + 16,
-        "twin": 24 + 3 + (4 * 2 + 2 * 4),
-        "optic": 12 + 6,
-        "thin": 13 + 20 + (6 + 3 + 6),
-    }
-    assert {name: found[name] for name in expected} == expected
-
-
-def test_a_port_is_two_in_a_fabric_of_two_planes_where_it_can_be() -> None:
-    request = furnished()
-    port = request.items[0]["ports"]["compute"] | {"speed": "800 Gb/s"}
-    request.items[0]["ports"]["compute"] = port | {
-        "split": {"into": 2, "transceiver": {"item": "twin", "links": 2}}
-    }
-    request.more["network"]["compute"] |= {"planes": 2}
-    found, one = counts(request), counts(furnished())
-    # Each plane is the fabric of before: twice as many switches and cables, the manager's once.
-    assert found["spider"] == 2 * one["spider"]
-    assert found["fibre"] - one["fibre"] == 12 + 16
-    # At the systems 8 links on 4 twin modules each in place of 4 single ones.
-    assert (found["twin"] - one["twin"], found["optic"] - one["optic"]) == (24 + 3 * 4, -12)
-
-
-def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
-    request = furnished()
-    edge = next(item for item in request.items if item["id"] == "edge")
-    edge["switch"]["ports"][0]["forms"] = [{"form": "odd", "cable": "thin", "links": 2}]
-    request.items[1]["ports"]["storage"] |= {"form": "odd", "transceiver": {"item": "optic"}}
-    found, usual = counts(request), counts(furnished())
-    # Two boxes' 2 x 100 Gb/s take ports of 200 Gb/s, two to a thin cable and no module at any end:
-    # 6 + 4 ports are more than the 8 of a pair, so there are 3 leaves and 2 spines.
-    assert found["edge"] - usual["edge"] == 3
-    # These and a fourth management switch have a console each, that one two uplinks.
-    assert found["thin"] - usual["thin"] == 2 - 4 + (3 + 1 + 2)
-    assert found["optic"] == usual["optic"]
-
-
 # What the plan says of them.
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 from decimal import ROUND_HALF_UP, Decimal
@@ -18,8 +17,6 @@ from planner.explore.problems import SingleExplorer
 from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.report.exports import bill
-from planner.report.views.plan import render
-from planner.report.words import scale
 from planner.schema.plan import Plan
 from tests.world.commands import ran
 from tests.world.files import BOOK, CATALOG, PROBLEM, changed
@@ -153,40 +150,6 @@ def test_every_screen_is_in_one_currency(
     assert len(before) == len(after)
     for usd, eur in zip(before, after, strict=True):
         assert eur == pytest.approx(usd / 2, rel=0.02, abs=0.006)
-
-
-def test_a_plan_says_in_which_currency_it_is_shown(tmp_path: Path) -> None:
-    """Its figures stay in USD; shown on their own they are in its currency, whatever is loaded."""
-    plan = solve(_written(tmp_path, PROBLEM + EURO))
-    dollars = solve(_written(tmp_path))
-    assert "currency" not in json.loads(dollars.model_dump_json())
-    again = Plan.model_validate_json(plan.model_dump_json())
-    assert again.totals is not None
-    assert dollars.totals is not None
-    assert again.totals.capex_usd == dollars.totals.capex_usd
-    assert "MEUR" in render(again)
-    assert "EUR" not in render(dollars)
-
-
-WON = Currency("KRW", 0.0008, "2026-11-20", "BOK")
-
-
-@pytest.mark.parametrize(
-    ("money", "usd", "short", "full"),
-    [
-        (WON, 280e6, "350.00 BKRW", "350,000,000,000 KRW"),
-        (WON, 8_000.0, "10.00 MKRW", "10,000,000 KRW"),
-        (Currency("EUR", 1.25), 5e6, "4.00 MEUR", "4,000,000.00 EUR"),
-    ],
-)
-def test_amounts_read_as_people_write_them(
-    money: Currency, usd: float, short: str, full: str
-) -> None:
-    amount = money.of(usd)
-    assert currency.short(amount) == short
-    assert currency.amount(amount) == full
-    written = scale([amount], "USD")
-    assert written.size == pytest.approx(amount / float(written.text(amount).replace(",", "")))
 
 
 def test_explore_shows_amounts_in_the_currency_of_the_problem(tmp_path: Path) -> None:

@@ -165,8 +165,3 @@ def test_what_storage_must_reach_for_more_gpus_binds() -> None:
     request.job["parallelism"] = {"tensor": 8, "pipeline": 1}
     request.job["restore"] |= {"max_time": "4 s", "fan_out": "every_replica"}
     assert binding(request) == {"restore_time"}
-
-
-def test_supplies_bind_as_before() -> None:
-    assert binding(hall(budget={"capex": "3 MUSD"})) == {"capex"}
-    assert "it_power" in binding(hall("gpus"))

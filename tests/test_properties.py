@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from planner import shipped
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
@@ -20,7 +19,6 @@ from tests.world.solved import solve
 from tests.world.solved import solved as solved_once
 
 SEEDS = range(300, 316)
-HALL = shipped.problem_files()["10MW"]
 
 
 @cache

@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from planner.case import resolve
+from planner.errors import InputError
 from planner.report.views.plan import whole
+from planner.schema.job import Parallelism
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
-from tests.world.random_cases import inputs_of, random_case, read
+from tests.world.random_cases import Case, inputs_of, random_case, read
+from tests.world.random_hardware import figure
 from tests.world.requests import Request, gpu_system, price, two_systems
 from tests.world.solved import solve
 
@@ -131,3 +136,130 @@ def test_weights_fit_to_the_last_byte_or_not(parameters: str, precision: str, ta
     request.job["training"] = {"mfu": 0.5, "precision": precision}
     plan = solve(inputs_of(request.case()))
     assert {line.sku for line in plan.lines if line.section == "Compute"} == {taken}
+
+
+# Mixtures of experts, and systems of which a job uses a number of GPUs by type.
+
+
+CHUNKS, SEEDS_PER_CHUNK = 10, 12
+ROUTED = 58 * 256 * 3 * 7168 * 2048
+"""Parameters in the routed experts of DeepSeek-V3: layers, experts, matrices and their sizes."""
+
+
+@pytest.mark.parametrize(
+    ("degrees", "gpus"),
+    [
+        ({"tensor": 1, "pipeline": 16, "experts": 64}, 1024),  # DeepSeek-V3, arXiv 2412.19437
+        ({"tensor": 8, "pipeline": 1, "experts": 1}, 8),
+        ({"tensor": 8, "pipeline": 2, "experts": 8}, 128),  # experts over groups of 8 as well
+        ({"tensor": 8, "pipeline": 2, "experts": 8, "expert_tensor": 1}, 16),
+        ({"tensor": 4, "pipeline": 1, "context": 3, "experts": 8, "expert_tensor": 1}, 24),
+        ({"tensor": 2, "pipeline": 3, "context": 2, "experts": 6, "expert_tensor": 1}, 36),
+    ],
+)
+def test_the_gpus_of_a_replica(degrees: dict[str, int], gpus: int) -> None:
+    option = Parallelism(**degrees, expert_parameters=ROUTED)
+    assert option.replica_gpus == gpus
+    stage = degrees["tensor"] * degrees.get("context", 1)
+    inside = degrees["experts"] * degrees.get("expert_tensor", degrees["tensor"])
+    whole = [n for n in range(1, 2000) if n % stage == 0 and n % inside == 0]
+    assert gpus == degrees["pipeline"] * whole[0]
+
+
+def test_what_a_gpu_holds_of_deepseek_v3() -> None:
+    """671 B parameters over 16 stages: 10.2 B of routed experts over 64 GPUs, 1.1 B on each."""
+    option = Parallelism(tensor=1, pipeline=16, experts=64, expert_parameters=ROUTED)
+    held = option.parameters_per_gpu(671e9)
+    assert held == pytest.approx((671e9 - ROUTED) / 16 + ROUTED / 1024)
+    assert held == pytest.approx(1.71e9, rel=0.01)
+
+
+def mixed(seed: int) -> Case:
+    """Return a random case with experts, and systems used in part by type."""
+    random, drawn = Random(f"experts {seed}"), random_case(seed)
+    documents = copy.deepcopy(dict(drawn.documents))
+    job = documents["problem"]["jobs"][0]
+    job.setdefault("gpus", {}).pop("max_types", None)
+    job["gpus"].pop("per_system", None)
+    parameters = (drawn.problem.job.parameters or 20e9) / 1e9
+    job["parameters"] = f"{parameters} B"
+    options = [_option(random, parameters) for _ in range(random.choice((1, 1, 2, 3)))]
+    names = {read_name(option): option for option in options}
+    job["parallelism"] = [*names.values()] if len(names) > 1 else options[0]
+    systems = [item for item in documents["catalog"]["items"] if item["category"] == "gpu_system"]
+    by_type = {
+        item["id"]: random.randint(1, int(item["provides"]["gpus"]["value"]))
+        for item in systems
+        if random.random() < 0.6
+    }
+    if by_type:
+        job["gpus"]["per_system"] = by_type
+    return read(documents)
+
+
+def read_name(option: dict[str, Any]) -> str:
+    said = {name: option.get(name) for name in ("tensor", "pipeline", "context", "experts")}
+    return f"{said} {option.get('expert_tensor', option['tensor'])}"
+
+
+def _option(random: Random, parameters: float) -> dict[str, Any]:
+    tensor = random.choice((1, 2, 2, 4))
+    option: dict[str, Any] = {"tensor": tensor, "pipeline": random.choice((1, 1, 2))}
+    if random.random() < 0.3:
+        option["context"] = 2
+    if random.random() < 0.8:
+        option["experts"] = random.choice((2, 3, 4, 8))
+        option["expert_parameters"] = f"{parameters * random.uniform(0.3, 1.0):.6g} B"
+        if random.random() < 0.6:
+            option["expert_tensor"] = random.choice([n for n in (1, 2, 4) if tensor % n == 0])
+    if random.random() < 0.4:
+        option["memory"] = {"held": 2, "shared": random.choice((4, 12)), "activations": "5 GB"}
+    return option
+
+
+@pytest.mark.exhaustive(keep=2, most=5)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
+    wrong = {}
+    for seed in range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK):
+        case = mixed(seed)
+        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+        try:
+            plan = solve(inputs_of(case), explain=False)
+        except InputError:  # nothing on offer holds a tensor group, or a replica: said before
+            assert truth is None
+            continue
+        if said := disagreements(case, plan, truth):
+            wrong[seed] = said
+    assert not wrong
+
+
+def request(**option: Any) -> Request:
+    """Systems of 8 GPUs of 80 GB, and 100 B parameters, of which 90 B are in experts."""
+    found = Request(maximize="useful_gpus")
+    found.site["it_power"] = "200 kW"
+    found.items[0]["gpu"]["memory"] = figure("80 GB")
+    experts = {"tensor": 2, "pipeline": 2, "experts": 4, "expert_tensor": 1}
+    found.job["parallelism"] = experts | {"expert_parameters": "90 B"} | option
+    found.job["parameters"] = "100 B"
+    return found
+
+
+def planned(asked: Request) -> Plan:
+    return solve(inputs_of(asked.case()), explain=False)
+
+
+def test_memory_counts_what_experts_hold() -> None:
+    """(10/2 + 90/4)/2 B = 13.75 B of 4 bytes: 55 GB of the 72 that may be used; 6 bytes do not fit.
+
+    Without experts a GPU would hold 25 B.
+    """
+    memory = {"held": 4, "shared": 0.001, "activations": "1 GB"}
+    assert planned(request(memory=memory)).status == "optimal"
+    asked = request(memory=memory).case()
+    job = asked.problem.job
+    assert job.parallelism is not None
+    held = job.parallelism.parameters_per_gpu(job.parameters or 0.0)
+    assert held == pytest.approx(13.75e9)
+    more = resolve(inputs_of(request(memory=memory | {"held": 6}).case()))
+    assert not more.systems

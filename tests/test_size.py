@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.check import report_findings
 from planner.errors import InputError
 from planner.loader import load
 from planner.schema.operation import ApplianceRow, RuleRow, SizeReport
@@ -249,11 +248,3 @@ def test_bulk_tier_has_its_own_capacity_and_read_rate(seed: Path) -> None:
     (line,) = (line for line in text.splitlines() if line.startswith("Bulk tier"))
     assert "20,000 TB" in line and "20 GB/s" in line
     assert "Bulk tier" not in str(sized(seed, 1000))
-
-
-def test_units_down_say_that_the_bulk_tier_is_left_out(seed: Path) -> None:
-    down = ("storage.tolerate_down=1", *BULK)
-    text, _ = report_findings(seed, down, None, as_json=False, full=True)
-    assert "the bulk tier is planned with none down" in text
-    text, _ = report_findings(seed, down[:1], None, as_json=False, full=True)
-    assert "bulk tier" not in text

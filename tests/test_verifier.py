@@ -28,7 +28,6 @@ from tests.world.known_plans import KNOWN, everything
 from tests.world.solved import DENSE_HALL, solve, solved
 from tests.world.tampering import DataPath, disagreements, leaves, put, tampered
 
-PROBLEMS = Path(__file__).resolve().parents[1] / "problems"
 EUR = ExchangeRate.model_validate({"usd": 3.0, "on": "2026-11-01", "source": "a bank"})
 JOB = ("jobs", 0)
 

@@ -120,6 +120,8 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 LONG = 64
 """Searches of more rounds are long."""
 ROUNDING = 1e-9
+RAISES = 4
+"""So often the range of GPU systems is halved for the fewest that the job needs."""
 MISSING = 5
 """So often the room is halved for the least that what is missing costs."""
 
@@ -366,6 +368,8 @@ class Search:
         begun = space.rounded_up(bills, boxes.low)[:, fits]
         boxes, taken, most = boxes.at(fits), taken[:, fits], most[:, fits]
         room = most - taken + begun
+        if boxes.size and (self._is_least_of_storage(space) or self.worth.kind == "bought_write"):
+            boxes = self._raised(space, space.cut(boxes, room), room, taken)
         while boxes.size:
             boxes = space.cut(boxes, room)
             corner = space.top(boxes, room, taken)
@@ -401,6 +405,22 @@ class Search:
             few, many = np.where(fine, few, middle), np.where(fine, middle, many)
         bound = -(taken[row] + few * (1 - ROUNDING))
         return boxes._replace(bound=np.minimum(boxes.bound, bound))
+
+    def _raised(self, space: Space, boxes: Boxes, room: Numbers, taken: Numbers) -> Boxes:
+        """Boxes with no fewer GPU systems than the job needs, where one type runs it: a rule
+        asks for storage for all of them."""
+        alone = np.flatnonzero(~space.work.several[boxes.team])
+        first = np.array([rows[0] for rows in space.work.rows_of])
+        rows, low = first[boxes.team[alone]], boxes.low.copy()
+        few, enough = low[rows, alone], boxes.high[rows, alone]
+        for _ in range(RAISES):
+            high = boxes.high[:, alone]
+            high[rows, np.arange(len(alone))] = middle = (few + enough) // 2
+            some = boxes.at(alone)._replace(high=high)
+            fine = self._reached(space.top(some, room[:, alone], taken[:, alone]), some.owner)
+            few, enough = np.where(fine, few, middle + 1), np.where(fine, middle, enough)
+        low[rows, alone] = np.minimum(few, boxes.high[rows, alone])
+        return boxes._replace(low=low)
 
     def _reached(self, corner: Corner, owners: Places) -> Flags:
         """Mask of boxes where the job can run and the held values can be reached."""

@@ -30,7 +30,6 @@ PROBLEMS = Path(__file__).parents[2] / "problems"
 OFFICE = "enterprise_1MW"
 DEMANDED = "vast_ceres_4cn_2x3015"
 """The storage that it buys where no rule says how much."""
-INFEASIBLE = PROBLEMS / "infeasible_restore.yaml"
 
 
 def edited(source: Made, path: Path, edits: dict[tuple[str, str], float]) -> Path:

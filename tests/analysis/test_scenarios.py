@@ -106,15 +106,6 @@ def scenario_inputs(inputs: Inputs, scenario: Scenario) -> Inputs:
     return checked(inputs, scenario.changes, recorded=True)
 
 
-def test_inputs_of_a_scenario_are_those_of_set(problem: Path, inputs: Inputs) -> None:
-    found = scenarios(inputs, vary=[f"{POWER}=0.5MW:1.5MW:0.1MW", "storage.rule=light,high"])
-    for scenario in found[::7]:
-        settings = tuple(settings_of(scenario))
-        new, wanted = scenario_inputs(inputs, scenario), load(problem, settings=settings)
-        assert new.problem == wanted.problem
-        assert new.overrides == wanted.overrides == settings
-
-
 @pytest.mark.parametrize(
     ("setting", "vary", "refused"),
     [

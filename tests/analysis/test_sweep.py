@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from tests.world.solved import solve
 POWER = "site.facility_power=100kW:400kW:lin:130"
 PIECES = "site.pue=1.1:1.5:lin:40"
 """Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
-FILES = (".sweep.parquet", ".sweep.csv", ".sweep.json")
 
 
 def swept(small: str, folder: Path, *arguments: str) -> Ran:
@@ -60,19 +58,6 @@ def test_the_table_says_what_went_in_and_what_came_out(small: str, tmp_path: Pat
     assert (study.rows, study.asked, study.statuses) == (2, 2, {"optimal": 2})
 
 
-def test_csv_and_parquet_hold_the_same(small: str, tmp_path: Path) -> None:
-    swept(small, tmp_path, "--vary", POWER, "--vary", "storage.rule=demand,light")
-    rows = table(tmp_path)
-    with (tmp_path / "problem.sweep.csv").open(newline="") as stream:
-        read = list(csv.DictReader(stream))
-    assert len(read) == len(rows) == 260
-    for text, row in zip(read, rows, strict=True):
-        for name, value in row.items():
-            shown = text[name]
-            assert (shown == "" and value is None) or shown == str(value) or float(shown) == value
-    assert {row["storage.rule"] for row in rows} == {"demand", "light"}
-
-
 def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_path: Path) -> None:
     file = tmp_path / "scenarios.csv"
     file.write_text(
@@ -94,16 +79,6 @@ def test_what_is_wrong_in_the_middle_spoils_only_its_own_row(small: str, tmp_pat
     assert "scenarios.csv:3" in rows["no unit"]["reason"] and "kW" in rows["no unit"]["reason"]
     assert rows["too little"]["reason"] == "no plan meets every limit"
     assert rows["fine"]["objective"] <= rows["also fine"]["objective"]
-
-
-def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path: Path) -> None:
-    swept(small, tmp_path, "--vary", "prices.*.list=x1,x2", "--scenarios", "all")
-    rows = table(tmp_path)
-    assert [row["name"] for row in rows] == ["half_power"] * 2
-    assert rows[1]["capex_usd"] == pytest.approx(2 * rows[0]["capex_usd"], rel=0.2)
-    swept(small, tmp_path, "--vary", "catalog.gpu_box.consumes.it_power=x1,x1.5")
-    one, other = table(tmp_path)
-    assert one["it_power_kw"] / one["gpus"] < other["it_power_kw"] / other["gpus"]
 
 
 def test_a_workbook_and_pictures_come_with_it(small: str, tmp_path: Path) -> None:

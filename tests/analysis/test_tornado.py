@@ -17,7 +17,7 @@ from planner.optimizer.objective import natural
 from planner.optimizer.optimise import optimise
 from planner.schema.analysis import Swing, Tornado
 from tests.world.commands import ran
-from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_cases import inputs_of
 from tests.world.requests import Request, store
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)
@@ -103,14 +103,6 @@ def test_every_end_and_width_is_what_solving_it_alone_gives() -> None:
     assert (there["prices.*.list"].low.text, there["prices.*.list"].unit) == ("x0.8", "x")
     gpus = there["targets.min_gpus"]
     assert (gpus.low.text, gpus.high.text) == ("32", "48")
-
-
-@pytest.mark.parametrize("seed", [5])
-def test_random_problems_swing_as_they_do_alone(seed: int) -> None:
-    inputs = inputs_of(random_case(seed))
-    found = study(inputs, (), EXACT, by=0.3)
-    assert found.swings
-    assert not faults(inputs, found)
 
 
 def test_ranges_are_read_as_the_file_would_have_them() -> None:

@@ -18,7 +18,6 @@ from planner.analysis.distributions import unknowns
 from planner.analysis.request import SweepOptions
 from planner.analysis.uncertain import (
     Draw,
-    regrets,
     study,
     values_of,
 )
@@ -236,17 +235,6 @@ def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
     assert math.isnan(found) == (end.value is None)
     if end.value is not None:
         assert found == pytest.approx(natural(case.objective, end.value), rel=3e-6)
-
-
-def test_regret_by_hand() -> None:
-    worths = np.array([[8.0, 10.0, np.nan], [5.0, 4.0, 30.0], [0.0, 2.0, 1.0]])
-    answered = np.array([9.0, 6.0, 0.0])
-    assert regrets(worths, answered, maximise=True) == pytest.approx(
-        np.array([[0.2, 0.0, 1.0], [5 / 6, 26 / 30, 0.0], [1.0, 0.0, 0.5]])
-    )
-    assert regrets(worths, answered, maximise=False) == pytest.approx(
-        np.array([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [0.0, 1.0, 1.0]])
-    )
 
 
 def test_the_same_seed_gives_the_same_bytes(small: str) -> None:

@@ -200,20 +200,6 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_levers_name_the_set_and_the_scenario_they_come_from() -> None:
-    path = PROBLEMS["space_limited"]
-    places = {
-        lever.path: lever.place
-        for lever in levers(
-            load(path, settings=("storage.fill_limit=80 %",), scenario="ten_more_racks")
-        )
-    }
-    assert places["storage.fill_limit"] == "--set storage.fill_limit=80 %"
-    assert places["jobs.0.checkpoint.max_overlap"] is None
-    lines = path.read_text("utf-8").splitlines()
-    assert "ten_more_racks" in lines[int((places["site.racks"] or "").rpartition(":")[2]) - 1]
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_looser_and_loosest(name: str) -> None:
     for lever in levers(inputs_of(name)):

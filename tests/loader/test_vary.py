@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,6 @@ from tests.world.files import BOOK, CATALOG, FILES, changed
 
 SHIPPED = shipped.problem_files()
 POWER = "site.facility_power"
-
-
-@cache
-def inputs_of(name: str) -> Inputs:
-    return load(SHIPPED[name])
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from planner.case import Case, resolve
-from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price
-
-
-def resolved(seed: int) -> Case:
-    return resolve(inputs_of(random_case(seed)))
 
 
 def merged(base: Raw, over: Raw) -> Raw:

@@ -12,7 +12,6 @@ from planner.inputs import Inputs
 from planner.optimizer.optimise import optimise
 from planner.optimizer.stores import bought_write_gb_per_s
 from planner.schema.plan import Plan
-from tests.optimizer.cases import companion
 from tests.world.random_cases import inputs_of
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price, store
@@ -55,51 +54,7 @@ def test_pue_follows_the_heat() -> None:
     assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
 
 
-def test_bundles_are_cooled_by_their_parts() -> None:
-    request = Request(maximize="gpus")
-    gpu = request.items[0]
-    gpu["consumes"] = {}
-    gpu["components"] = [{"id": "wet", "quantity": 2}, {"id": "dry", "quantity": 1}]
-    wet = companion("wet", "component", draw="4 kW", height="3 RU")
-    wet["consumes"]["liquid_share"] = figure(0.5)
-    request.items += [wet, companion("dry", "component", draw="2 kW", height="1 RU")]
-    request.site = {"pue": {"air": 1.5, "liquid": 1.1}, "it_power": "50 kW"}
-    system = resolve(inputs_of(request.case())).systems[0]
-    assert (system.it_power_kw, system.liquid_kw) == (10.0, 4.0)
-    assert system.meter_kw == pytest.approx(4 * 1.1 + 6 * 1.5)
-
-
 # Appliances that are down.
-
-
-@pytest.mark.parametrize(
-    ("tolerate", "fail_units", "boxes"),
-    [(0, 1, 2), (1, 1, 3), (2, 1, 4), (1, 2, 3), (1, 13, 2), (1, 12, 3), (2, 13, 3), (2, 26, 2)],
-)
-def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxes: int) -> None:
-    # 100 GB in 13 s are 7.69 GB/s of 4 GB/s a box: two, and 1/13 of one to spare.
-    request = Request(minimize="cost")
-    request.items[1]["fail_units"] = figure(fail_units)
-    request.items[1]["provides"]["write"] = figure("9 GB/s")
-    request.job["restore"] |= {"max_time": "13 s"}
-    request.storage["tolerate_down"] = tolerate
-    request.more["targets"] = {"min_gpus": 16}
-    inputs = inputs_of(request.case())
-    plan = solve(inputs, explain=False)
-    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 2, "box": boxes}
-    job, left = plan.jobs[0], 4 * (boxes - tolerate / fail_units)
-    assert job.delivered_read_gb_per_s == pytest.approx(min(16, 4 * boxes))
-    assert job.tolerate_down == tolerate
-    if not tolerate:
-        assert job.degraded_restore_s is None
-        return
-    assert job.degraded_read_gb_per_s == pytest.approx(min(16, left))
-    assert job.degraded_restore_s == pytest.approx(100 / left)
-    limit = next(limit for limit in plan.limits if limit.name == "restore_time")
-    assert (limit.value, limit.label) == (
-        pytest.approx(100 / left), f"restore time, {tolerate} down",
-    )  # fmt: skip
-    assert limit.binding  # a box less would miss it, though not with all of them up
 
 
 # The write bandwidth of the storage bought, held from below, from above, and at its ends.

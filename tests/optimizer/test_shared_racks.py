@@ -60,22 +60,6 @@ def test_no_plan_in_fewer_racks_than_its_devices_take(racks: int, gpus: int) -> 
     assert request.plan().gpus_used == gpus
 
 
-def test_six_systems_need_a_rack_more_than_their_devices_are_worth() -> None:
-    request = of_three_sizes()
-    request.more["items"] = {"gpu": {"fixed": 6}}
-    request.more["objective"] = {"minimize": "cost"}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.status == "infeasible"
-    request.site["racks"] = 5
-    frame = companion("frame", "rack")
-    request.add(frame, "1000")
-    request.site["rack"]["item"] = "frame"
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.status == "optimal" and in_shared_racks(plan) == 3
-    assert plan.objective.value == pytest.approx(600_000 + 2 * 10_000 + 11 * 10 + 5 * 1000)
-    assert request.plan().capex_usd == pytest.approx(plan.objective.value)
-
-
 def scarce(seed: int) -> Case | None:
     """Return a random case whose network devices share racks, a few to each, with few racks.
 
@@ -114,31 +98,8 @@ def test_scarce_racks_against_enumeration(seed: int) -> None:
 # How items use racks, by hand and against a placement that is tried out.
 
 
-FULL = Space(48, 45, None)
-
-
 def device(rack_units: float, it_power_kw: float, weight_kg: float | None = None) -> Box:
     return Box("device", rack_units, it_power_kw, weight_kg)
-
-
-def test_bundles_share_a_rack_where_they_fit() -> None:
-    parts = [(device(1, 0.8, 20), 3), (device(3, 1.0), 2)]  # 9 RU, 4.4 kW, 60 kg known
-    assert rack_use(parts, Space(48, None, None)) == RackUse(per_rack=5)
-    assert rack_use(parts, Space(48, 9.0, None)) == RackUse(per_rack=2)
-    assert rack_use(parts, Space(48, 9.0, 119)) == RackUse(per_rack=1)
-
-
-def test_larger_bundles_are_placed_first_fit() -> None:
-    # 20, 11 and 11 RU fill a rack of 48 to 42; three of 11 go to the next.
-    tall = [(device(20, 1), 1), (device(11, 1), 5)]
-    assert rack_use(tall, Space(48, None, None)) == RackUse(racks_each=2)
-    # By power: 30 + 10, 30 + 10, 30 of at most 45 kW.
-    hungry = [(device(1, 30), 3), (device(1, 10), 2)]
-    assert rack_use(hungry, FULL) == RackUse(racks_each=3)
-    # By weight: 600 + 300, 600 + 300 of at most 1,000 kg.
-    heavy = [(device(1, 1, 600), 2), (device(1, 1, 300), 2)]
-    assert rack_use(heavy, Space(48, 45, 1000)) == RackUse(racks_each=2)
-    assert rack_use([(device(1, 1), 1), (device(49, 1), 1)], Space(48, None, None)) is None
 
 
 halves = st.integers(1, 60).map(lambda n: n / 2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 from typing import Any
 
 import pytest
@@ -23,14 +25,17 @@ from planner.case.job import Way
 from planner.case.model import Case
 from planner.case.ways import ways_in_plan
 from planner.currency import USD
+from planner.errors import InputError
 from planner.figures import HEAT_TO_LIQUID, STATED
 from planner.optimizer.bill import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from planner.sizing.facility import discounted_years
+from tests.optimizer.cases import furnish
 from tests.world.random_cases import inputs_of
-from tests.world.requests import Request, gpu_system, price
+from tests.world.random_hardware import Raw
+from tests.world.requests import Request, gpu_system, price, store
 from tests.world.solved import solve
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
@@ -157,46 +162,6 @@ def test_support_years(
 # Spare systems and lead times.
 
 
-@pytest.mark.parametrize(
-    ("hot", "systems"),
-    [(0, 5), (1, 6), (3, 8), ("20 %", 6), ("25 %", 7), ("0.1 %", 6)],
-)
-def test_hot_spares_are_bought_and_run_idle(hot: int | str, systems: int) -> None:
-    request = Request(minimize="cost")
-    request.site["it_power"] = "100 kW"
-    request.job["gpus"] = {"hot_spares": hot}
-    request.more["targets"] = {"min_gpus": 40}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": systems, "box": 2}
-    job = plan.jobs[0]
-    assert (job.gpus_used, job.hot_spare_systems) == (40, systems - 5)
-    limits = {limit.name: (limit.value, limit.limit) for limit in plan.limits}
-    assert limits.get("hot_spares.gpu") == ((systems - 5, systems - 5) if hot else None)
-
-
-@pytest.mark.parametrize(
-    ("lead_time", "most", "bought"),
-    [
-        ("12 weeks", "84 days", True),
-        ("8-13 weeks", "84 days", False),  # the upper end counts
-        ("3 months", "91.3125 days", True),
-        ("3 months", "91.31 days", False),
-        ("3 months", "14 weeks", True),
-    ],
-)
-def test_lead_times_have_a_limit(lead_time: str, most: str, bought: bool) -> None:
-    request = Request(maximize="gpus")
-    request.prices["gpu"]["lead_time"] = lead_time
-    request.more["targets"] = {"max_lead_time": most}
-    request.more["items"] = {"gpu": {"installed": 1}}
-    plan = solve(inputs_of(request.case()), explain=False)
-    assert plan.jobs[0].gpus_used == (32 if bought else 8)
-    assert plan.totals is not None
-    assert plan.totals.critical_skus == (("gpu",) if bought else ())
-    limit = next(limit for limit in plan.limits if limit.name == "lead_time")
-    assert limit.value == (plan.totals.lead_time_days or 0.0)
-
-
 # Money: cents, discounts, and that the money reported is the money optimised.
 
 
@@ -269,3 +234,116 @@ def test_installed_units_cost_energy_only() -> None:
     assert plan.totals.support_usd_per_year == pytest.approx(10_000.0)
     energy = (3 * 10 + 2 * 5) * 1.25 * 8760 * 0.1
     assert plan.totals.energy_usd_per_year == pytest.approx(energy)
+
+
+# What the buyer wants of vendors and of money per useful work.
+
+
+def rivals(**objective: str) -> Request:
+    """Return a request with a second GPU system and a second store, both of Gamma, both dearer."""
+    request = Request(**objective)
+    request.items += [gpu_system("other", 8, "12 kW"), store("vault", "safe", draw="6 kW")]
+    request.items[2]["vendor"] = request.items[3]["vendor"] = "Gamma"
+    request.families.append({"id": "safe", "vendor": "Gamma", "name": "safe"})
+    request.prices |= {"other": price("110000"), "vault": price("15000")}
+    request.site["it_power"] = "60 kW"
+    return request
+
+
+def plan_of(request: Request) -> Plan:
+    return solve(inputs_of(request.case()))
+
+
+def bill_policies(plan: Plan) -> dict[str, int]:
+    return {line.sku: line.working for line in plan.lines if line.section in {"Compute", "Storage"}}
+
+
+def cheapest(policy: Raw, **storage: Raw) -> Plan:
+    request = rivals(minimize="cost")
+    request.more |= {"targets": {"min_gpus": 16}, "policy": policy}
+    request.storage |= storage
+    return plan_of(request)
+
+
+def test_a_required_vendor_sells_something() -> None:
+    assert bill_policies(cheapest({})) == {"gpu": 2, "box": 2}
+    plan = cheapest({"require_vendors": ["Gamma"]})
+    # A store more: two boxes and a vault would be two families, so both stores are vaults; or one
+    # system of Gamma, which the job must use, and so both: 20,000 USD more than the 10,000 here.
+    assert bill_policies(plan) == {"gpu": 2, "vault": 2}
+    (limit,) = (limit for limit in plan.limits if limit.name == "require_vendor.0")
+    assert (limit.value, limit.sense, limit.limit, limit.unit) == (2, ">=", 1, "units")
+
+
+def test_a_required_vendor_of_systems_may_be_idle() -> None:
+    plan = cheapest({"require_vendors": ["Gamma", "Beta"]})
+    assert bill_policies(plan) == {"gpu": 0, "other": 2, "box": 2} or bill_policies(plan) == {
+        "other": 2,
+        "box": 2,
+    }
+
+
+def test_a_companion_of_a_forbidden_vendor_is_an_error() -> None:
+    request = furnish(Request(minimize="cost"))
+    request.more["policy"] = {"forbid_vendors": ["Net"]}
+    with pytest.raises(InputError, match="'edge' comes with this plan, but is from Net"):
+        resolve(inputs_of(request.case()))
+
+
+# Preferred vendors.
+
+
+# Money per useful work.
+
+TERM_POLICIES = {"years": 3, "electricity": "0.1 USD/kWh"}
+RATIOS = {"per_useful_gpu_hour": 1.0, "per_million_tokens": 1.0}
+
+
+def ratio_request(budget: Raw | None = None, **items: Any) -> Request:
+    request = Request(minimize="power")
+    request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
+    request.job |= {"parameters": "7 B", "training": {"mfu": 0.4}}
+    request.site["it_power"] = "75 kW"
+    request.more |= {"term": TERM_POLICIES, "items": items}
+    if budget:
+        request.more["budget"] = budget
+    return request
+
+
+def ratio(plan: Plan, name: str) -> float:
+    assert plan.totals is not None
+    value = getattr(plan.totals, f"usd_{name}")
+    assert value is not None
+    return float(value)
+
+
+@cache
+def every_purchase() -> tuple[Plan, ...]:
+    """Return the plan of every purchase, each run as well as it can be."""
+    found = []
+    for gpu in range(1, 8):
+        for box in range(1, 4):
+            request = ratio_request(gpu={"fixed": gpu}, box={"fixed": box})
+            request.more["objective"] = {"maximize": "useful_gpus"}
+            plan = solve(inputs_of(request.case()), explain=False)
+            if plan.status == "optimal":
+                found.append(plan)
+    assert len(found) > 10
+    return tuple(found)
+
+
+@pytest.mark.exhaustive(keep=0)
+@pytest.mark.parametrize("name", RATIOS)
+def test_a_budget_on_useful_work_is_met_to_the_cent_or_not(name: str) -> None:
+    least = min(ratio(plan, name) for plan in every_purchase())
+    scale = 1 if least > 1 else 1e-4  # a cent, or a hundredth of one where ratios are small
+    above = math.ceil(least / (0.01 * scale)) * 0.01 * scale
+    plan = plan_of(ratio_request({name: f"{above:.9g} USD"}))
+    assert plan.status == "optimal"
+    assert least * (1 - 1e-6) <= ratio(plan, name) <= above * (1 + 1e-6)
+    (limit,) = (limit for limit in plan.limits if limit.name == name)
+    assert limit.value == ratio(plan, name)
+    below = above - 0.01 * scale
+    refused = plan_of(ratio_request({name: f"{below:.9g} USD"}))
+    assert refused.status == "infeasible"
+    assert "the budget" in (refused.message or "") or "budget." in (refused.message or "")

@@ -12,12 +12,12 @@ from planner.case.resolve import resolve
 from planner.inputs import Inputs
 from planner.report.blocks import Block, Column, Facts, Table, Text, notes_block
 from planner.report.screen import show
-from planner.report.views.plan import binding_text, reached, render
+from planner.report.views.plan import render
 from planner.report.views.sweep import best, stretches
 from planner.report.words import duration, significant, write_row, years
 from planner.results import view_of
 from planner.schema.analysis import Sweep
-from planner.schema.plan import LimitReport, NextStep, Plan
+from planner.schema.plan import NextStep, Plan
 from planner.terminal import STANDARD
 from tests.report import samples_sensitivity as samples
 from tests.report.hostile import TEXTS
@@ -256,22 +256,6 @@ def test_small_times_and_sizes_are_never_0() -> None:
         "0.004 s", "0.3 s", "0.012 GB", "0.4 GB"
     )  # fmt: skip
     assert (years(1.0), years(3.5)) == ("1 year", "3.5 years")
-
-
-def limit(value: float, bound: float, unit: str, sense: str = "<=") -> LimitReport:
-    given = {"value": value, "sense": sense, "limit": bound, "unit": unit}
-    return LimitReport.model_construct(binding=True, exact=False, **given)
-
-
-def test_a_binding_limit_with_room_says_why_it_binds() -> None:
-    assert binding_text(limit(138.8, 22.09, "TB", ">=")) == "one unit less breaks it"
-    assert binding_text(limit(9_972.2, 10_000.0, "kW")) == "binding"
-
-
-def test_large_power_is_in_megawatts() -> None:
-    assert reached(limit(282_612.0, 1e6, "kW")) == "282.6 of 1,000 MW"
-    assert reached(limit(9_000.0, 12_000.0, "kW")) == "9 of 12 MW"
-    assert reached(limit(9_972.2, 10_000.0, "kW")) == "9,972.2 of 10,000 kW"
 
 
 def test_figures_side_by_side_have_equally_many_decimals() -> None:

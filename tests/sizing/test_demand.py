@@ -16,7 +16,6 @@ from planner.sizing.checkpoint import (
     write_demand_gb_per_s,
     write_volume_tb_per_day,
 )
-from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 
 SELENE_CHECKPOINT_GB = 13_800.0
 AI400X2_WRITE_GB_PER_S = 65.0
@@ -35,27 +34,6 @@ def test_t12_t21_demand_at_ten_percent_overlap(
     demand = write_demand_gb_per_s(SELENE_CHECKPOINT_GB, 0.10, interval_s)
     assert demand == pytest.approx(expected_gb_per_s, rel=1e-3)
     assert appliances_needed(demand, AI400X2_WRITE_GB_PER_S) == appliances
-
-
-@pytest.mark.parametrize(
-    ("parameters", "bytes_per_parameter", "expected_gb_per_s"),
-    [(1e12, 13.8, 124), (405e9, 14, 50.9), (70e9, 14, 8.8), (2e12, 13.8, 2 * 124)],
-)
-def test_lost_work_demand_at_llama3_scale(
-    parameters: float, bytes_per_parameter: float, expected_gb_per_s: float
-) -> None:
-    size_gb = checkpoint_gb(parameters, bytes_per_parameter)
-    rate, gpus = FAILURES_PER_GPU_DAY["llama3"].value, 16_384
-    demand = write_demand_gb_per_s(size_gb, 0.10, 0.10 * mtti_s(rate, gpus))
-    assert demand == pytest.approx(expected_gb_per_s, rel=4e-3)
-
-
-@given(positive, shares, positive)
-def test_meeting_the_demand_meets_the_limit(
-    size_gb: float, limit: float, interval_s: float
-) -> None:
-    write = write_demand_gb_per_s(size_gb, limit, interval_s)
-    assert size_gb / write / interval_s == pytest.approx(limit)
 
 
 def test_capacity_holds_one_checkpoint_more_than_is_kept() -> None:

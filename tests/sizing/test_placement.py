@@ -10,16 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.packing import Packing, packing
+from planner.sizing.packing import packing
 from planner.sizing.placement import Box, Filled, RackUse, Space, mixed, uniform
 from tests.oracle.netracks import fewest
 
 RACK = Space(42.0, 20.0, 1200.0)
 LEAF = Box("leaf", 1.0, 1.0, 12.0)
 SPINE = Box("spine", 1.0, 1.0, 14.0)
-MANAGER = Box("manager", 2.0, 0.8, 30.0)
 CDU = Box("cdu", 4.0, 0.5, None)
-DGX = Box("dgx", 8.0, 10.2, 130.45)
 
 
 def share(box: Box, space: Space) -> float:
@@ -144,34 +142,6 @@ def test_a_bundle_over_several_racks() -> None:
         uniform([(tray, 5), (switch, 3)], 7, RackUse(racks_each=2), space)
 
 
-def test_more_units_to_a_rack_than_fit() -> None:
-    with pytest.raises(ValueError, match="2 of dgx do not fit into a rack"):
-        uniform([(DGX, 1)], 3, RackUse(per_rack=2), RACK)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from([LEAF, SPINE, MANAGER, CDU]), st.integers(1, 3)),
-        min_size=1,
-        max_size=8,  # four units of eight times three CDUs fill 384 RU
-    ),
-    st.integers(1, 50),
-    st.integers(1, 4),
-)
-def test_racks_of_one_item_hold_every_part(
-    parts: list[tuple[Box, int]], units: int, per_rack: int
-) -> None:
-    space = Space(400.0, None, None)
-    racks = uniform(parts, units, RackUse(per_rack=per_rack), space)
-    for content, _ in racks:
-        assert_stands(content, space)
-    unit: Counter[Box] = Counter()
-    for box, quantity in parts:
-        unit[box] += quantity
-    assert devices(racks) == {box: count * units for box, count in unit.items()}
-    assert sum(count for _, count in racks) == -(-units // per_rack)
-
-
 # The least racks: exact against trying everything, and prices that hold for all counts.
 
 
@@ -220,10 +190,3 @@ def test_prices_bound_the_racks_of_all_counts() -> None:
         if any(counts):
             found = packing(shares).prices_of(counts)
             assert math.ceil(found.of(counts) - 1e-9) >= fewest(shares, counts) - 1
-
-
-def test_by_hand_where_first_fit_takes_more() -> None:
-    """First-fit begins 4 + 4 and 3 + 3 + 3 of 10; twice 4 + 3 + 3 is all of it."""
-    kinds = Packing(((0.4, 0.0, 0.0), (0.3, 0.0, 0.0)))
-    assert kinds.racks((2, 4)) == (((1, 2), 2),)
-    assert kinds.least((200, 400)) == 200

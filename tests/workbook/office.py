@@ -104,15 +104,6 @@ def values(source: Path | bytes) -> Cells:
     return cells.copy()
 
 
-def named(source: Path | bytes, cells: Cells) -> dict[str, object]:
-    """Return the values of all defined names."""
-    _, places = _read(source if isinstance(source, bytes) else source.read_bytes())
-    return {
-        name: cells.get((sheet, address.replace("$", "")))
-        for name, (sheet, address) in places.items()
-    }
-
-
 def with_value(sheet: bytes, address: str, value: object) -> bytes:
     """Return the XML of a sheet with a value in a cell that it has."""
     found = re.search(rb'<c r="%b"( s="\d+")?[^>]*?(/>|>.*?</c>)' % address.encode(), sheet)

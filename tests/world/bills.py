@@ -6,7 +6,7 @@ Without more, one GPU system needs two boxes: 10 kW and 100,000 USD; 5 kW and 10
 from __future__ import annotations
 
 from tests.world.random_hardware import Raw, figure
-from tests.world.requests import Request, gpu_system, price, store
+from tests.world.requests import Request, price
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 
@@ -49,14 +49,4 @@ def bill_of_two() -> Bill:
     """Return a request for the cheapest two systems: 220,000 USD, 30 kW."""
     request = Bill(minimize="cost")
     request.more["targets"] = {"min_gpus": 16}
-    return request
-
-
-def rivals(**objective: str) -> Bill:
-    """Return a request with a dearer system and a dearer box of vendor Rival."""
-    request = Bill(**objective)
-    request.items += [gpu_system("other", 8, "10 kW"), store("vault", "fs")]
-    for item in request.items[2:]:
-        item["vendor"] = "Rival"
-    request.prices |= {"other": price("108000"), "vault": price("12000")}
     return request

@@ -114,16 +114,6 @@ FILES: Mapping[str, str] = {"problem.yaml": PROBLEM, "own.yaml": CATALOG, "book.
 SOLVE = "solve problem.yaml"
 
 
-def line_of(text: str | bytes, words: str) -> int:
-    """Return the number of the only line that is ``words``, or holds them."""
-    assert isinstance(text, str)
-    lines = list(enumerate(text.split("\n"), 1))
-    whole = [number for number, line in lines if line == words]
-    found = whole or [number for number, line in lines if words in line]
-    assert len(found) == 1, f"{words!r} stands in lines {found}"
-    return found[0]
-
-
 def changed(text: str, old: str, new: str) -> str:
     """Return ``text`` with its only ``old`` replaced."""
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
