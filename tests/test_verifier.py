@@ -185,7 +185,7 @@ WRONG: list[tuple[str, DataPath, Any, str]] = [
     ("sync_bundle", (*JOB, "mode"), "async", "jobs.mode: async"),
     ("two_types", (*JOB, "gpu_types"), ("gpu_a",), "jobs.systems_by_type"),
     ("two_types", (*JOB, "storage_families"), ("cask_fs",), "jobs.storage_families: plan says"),
-    ("limited", ("schema_version",), 2, "plan.schema_version: plan says 2, recomputed 1"),
+    ("limited", ("schema_version",), 3, "plan.schema_version: plan says 3, recomputed 2"),
     ("limited", ("objective", "gap_asked"), 0.01, "objective.gap_asked: plan says 0.01"),
     ("everything", ("assumptions", 3, "value"), 1.2, "assumptions.pue.liquid: plan says 1.2"),
     ("everything", ("assumptions", 12, "value"), 9.0, "assumptions.gpu_a.consumes.it_power"),

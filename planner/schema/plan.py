@@ -126,7 +126,7 @@ def _short(step: Step) -> str:
     return step.in_words.removeprefix(f"{step.label}: ").split("; ")[0]
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]

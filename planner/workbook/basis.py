@@ -21,7 +21,7 @@ from planner.workbook.tables import write_blocks
 NAME, RACKS = "Basis", "Racks & fabric"
 CARRIED = "Carried plan"
 """First words of a row of the plan that the workbook carries."""
-FORMAT = 2
+FORMAT = 3
 _CHUNK, _MOST_BYTES = 30_000, 100_000_000
 
 
