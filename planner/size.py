@@ -15,8 +15,8 @@ from typing import NamedTuple
 from planner.case import Case, Storage, System, resolve
 from planner.case.figures import UNLIMITED_UNITS, cap_in_use, it_power_kw
 from planner.case.items import nameplate
+from planner.case.job import ROUNDING, Mode, stall_s
 from planner.case.job import Job as JobNumbers
-from planner.case.job import Mode, stall_s
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.job import DEFAULT_FAILURES
@@ -50,7 +50,6 @@ from planner.sizing.goodput import (
 )
 
 SHOWN_INTERVALS_S = (600.0, 1800.0, 3600.0, 14_400.0)
-ROUNDING = 1e-9
 _HALVINGS = 200
 
 

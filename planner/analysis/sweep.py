@@ -30,6 +30,7 @@ from planner.figures import FIGURES, OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.loader import load, scenario_names
 from planner.loader.axes import (
+    MOST,
     Axis,
     Input,
     of_table,
@@ -44,10 +45,6 @@ from planner.plan.limits import systems_of_a_step
 from planner.schema.analysis import EXACT_GAP, PLANNED, VARIED, Column, Kind, SweepTable
 from planner.schema.plan import Plan
 from planner.verifier import passed
-
-MOST = 100_000
-"""Scenarios of a sweep."""
-
 
 # Scenarios
 

@@ -48,7 +48,6 @@ class Run:
     degraded_read_gb_per_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
-    client_data_gb_per_s: float
     writing_systems: int
     reading_systems: int
     interval_s: float
@@ -238,7 +237,6 @@ class _Single:
             degraded_read_gb_per_s=at(flow.degraded_read),
             client_write_gb_per_s=at(ports.write * stores.write_factor),
             client_read_gb_per_s=at(ports.read * stores.read_factor),
-            client_data_gb_per_s=client_data,
             writing_systems=self._clients("write") if job.one_replica_writes else in_use,
             reading_systems=in_use,
             interval_s=at(ran.interval_s),

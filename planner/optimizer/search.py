@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from planner.case.job import ROUNDING
 from planner.case.model import Case
 from planner.optimizer.bill import TOLERANCE, Counts, Flags, Numbers, Places
 from planner.optimizer.objective import LEAST_TCO_MUSD, floors
@@ -119,7 +120,6 @@ FIRST, TOGETHER, MANY = 16, 64, 256
 """Boxes of each scenario that are halved together: at first, at most, and in long searches."""
 LONG = 64
 """Searches of more rounds are long."""
-ROUNDING = 1e-9
 RAISES = 4
 """So often the range of GPU systems is halved for the fewest that the job needs."""
 MISSING = 5

@@ -9,13 +9,11 @@ from pathlib import Path
 from planner.errors import Finding, InputError, VerificationError
 from planner.optimizer.solvers import SolverName
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import Instance, load
+from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, load
 from planner.portfolio.plan import assemble
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
 from planner.untrusted_files import contents
-
-MOST_BYTES = 50_000_000
 
 
 def solve(
@@ -60,7 +58,9 @@ def read_plan(path: Path) -> PortfolioPlan:
         InputError: it is no output of `to_json`.
     """
     try:
-        return PortfolioPlan.model_validate_json(contents(path, most_bytes=MOST_BYTES, what="plan"))
+        return PortfolioPlan.model_validate_json(
+            contents(path, most_bytes=MOST_PLAN_BYTES, what="plan")
+        )
     except ValueError:
         message = "no portfolio plan that planner wrote"
         raise InputError(Finding("plan", message, str(path), fix="solve it again")) from None
