@@ -12,8 +12,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner.case import figures
-from planner.case.builder import CompanionsBuilder, Term
-from planner.case.fabrics import add_compute, add_console_cables, add_ethernet, add_out_of_band
+from planner.case.fabrics import (
+    CompanionsBuilder,
+    Term,
+    add_compute,
+    add_console_cables,
+    add_ethernet,
+    add_out_of_band,
+)
 from planner.case.figures import bill_item, least_stated, needs_power, unit_net_usd
 from planner.case.items import BillItem, Storage, System
 from planner.case.job import ROUNDING
