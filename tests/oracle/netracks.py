@@ -39,7 +39,7 @@ class NetworkRacks:
     def _shares(self, load: hall.Load) -> Shares:
         """Return the shares of a rack (height, power, weight) that a unit takes."""
         assert self.rack is not None
-        return tuple(n / room if room else 0.0 for n, room in zip(load, self.rack, strict=True))
+        return tuple((load / self.rack).tolist())
 
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
         """Return the racks that are products."""
