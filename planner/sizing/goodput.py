@@ -77,7 +77,7 @@ LOST_TIME = LostTime(
 FLOP_PER_PARAMETER_TOKEN = 6.0
 """Operations of forward and backward pass of a transformer, per active parameter and token."""
 CONVERGED = 1e-12
-_SERIES_BELOW = 0.01
+_SERIES_BELOW = 1e-3
 
 
 def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
@@ -270,6 +270,5 @@ def _log_factors(
 def _log_rework_factor(z: float) -> float:
     """log(z / (exp(z) - 1)) for z = I/M without cancellation or overflow."""
     if z < _SERIES_BELOW:
-        # -z/2 - log(sinh(z/2) / (z/2)), expanded; the first term left out is z**6 / 181440.
-        return -z / 2 - z**2 / 24 + z**4 / 2880
+        return -z / 2 - z**2 / 24  # expanded; the first term left out is z**4 / 2880
     return math.log(z) - z - math.log(-math.expm1(-z))
