@@ -88,7 +88,7 @@ def held(room: Load, load: Load) -> NDArray[np.int64]:
     """Devices of a load that fit into a room, or into each of several."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(load > 0, room / load, np.inf).min(axis=-1)
-    return np.clip(each, 0, ANY_NUMBER).astype(np.int64)
+    return np.asarray(np.clip(each, 0, ANY_NUMBER), dtype=np.int64)
 
 
 def first_fit(kinds: Iterable[tuple[Load, int]], rack: Load) -> int:
@@ -110,7 +110,8 @@ def fits(basis: Basis, item: Item) -> tuple[int, int] | None:
     """(Racks, units that they hold) of an item, None where a figure is not known."""
     power_kw, site_rack = basis.rated_kw(item), basis.problem.site.rack
     if item.consumes.racks is not None:
-        racks, most_kw = item.consumes.racks.value, site_rack and site_rack.whole_rack_limit_kw
+        racks = item.consumes.racks.value
+        most_kw = None if site_rack is None else site_rack.whole_rack_limit_kw
         if most_kw is None or power_kw is None:
             return racks, 1
         return racks, int(power_kw / racks <= most_kw * (1 + RELATIVE))
