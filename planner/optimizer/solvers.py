@@ -7,14 +7,17 @@ known are not handed over as a start: a solver that then finds nothing better wo
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import highspy
 import numpy as np
@@ -146,6 +149,41 @@ class _QuietHighs(highspy.Highs):
         super().enableCallbacks()  # type: ignore[no-untyped-call]
 
 
+class Silence:
+    """Standard output of C code sent to nowhere, as long as any thread is inside.
+
+    HiGHS prints a line of its own once in about 10,000 problems, whatever its options.
+    """
+
+    lock: ClassVar = threading.Lock()
+    c_library: ClassVar = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
+    inside: ClassVar[int] = 0
+    kept: ClassVar[int | None] = None
+    """The file that was standard output before; None where there was none."""
+
+    def __enter__(self) -> None:
+        with self.lock:
+            Silence.inside += 1
+            if self.inside == 1:
+                self.c_library.fflush(None)
+                try:
+                    Silence.kept = os.dup(1)
+                except OSError:
+                    Silence.kept = None
+                else:
+                    nowhere = os.open(os.devnull, os.O_WRONLY)
+                    os.dup2(nowhere, 1)
+                    os.close(nowhere)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            Silence.inside -= 1
+            if self.inside == 0 and self.kept is not None:
+                self.c_library.fflush(None)
+                os.dup2(self.kept, 1)
+                os.close(self.kept)
+
+
 STOPPED = (
     highspy.HighsModelStatus.kTimeLimit,
     highspy.HighsModelStatus.kIterationLimit,
@@ -188,7 +226,8 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         highs.setSolution(solution)
     if asked.stop is not None:
         _stop_when(highs, asked.stop)
-    highs.run()
+    with Silence():
+        highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
     if status == kinds.kInfeasible:
         return Solved("infeasible")
@@ -274,7 +313,8 @@ def _infeasible_or_unbounded(highs: Any, arrays: Any) -> Solved:
     """Solve with no objective: an infeasible program stays so, the rest was unbounded."""
     arrays.col_cost_ = np.zeros(arrays.num_col_)
     _accepted(highs.passModel(arrays), "the model")
-    highs.run()
+    with Silence():
+        highs.run()
     infeasible = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
     return Solved("infeasible" if infeasible else "unbounded")
 
