@@ -14,7 +14,7 @@ from planner.analysis.why_not import why_not as items_not_bought
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import resolve
 from planner.errors import Finding, InputError, did_you_mean
-from planner.infeasible.oracle import Oracle, UndecidedError, threshold
+from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs, applied
 from planner.levers import Lever, levers, one_of, read
 from planner.optimizer.operate import Run
