@@ -124,7 +124,9 @@ class Layout:
                 names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
                 there.update(self.index[name] for name in names)
                 quantities.append((quantity, terms if isinstance(quantity, Packed) else some))
-        companions = [(row, [t for t in terms if t[1] in there]) for row, terms in self.companions]
+        companions = [
+            (row, tuple(t for t in terms if t[1] in there)) for row, terms in self.companions
+        ]
         companions = [(row, terms) for row, terms in companions if terms]
         rows = np.array([row for row, _ in companions], dtype=np.int64)
         counted = sorted({place for _, terms in companions for _, place in terms})
