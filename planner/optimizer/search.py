@@ -509,7 +509,7 @@ def as_team(point: Point) -> Point | None:
 
     def score(use: Uses) -> Numbers:
         cost = None if tco_usd is None else np.repeat(tco_usd, len(use.team))
-        found, _ = work.worth(replace(use, tco_usd=cost))
+        found, *_ = work.worth(replace(use, tco_usd=cost))
         return found
 
     stores = stored(case, point.box.low[space.first_store :])
