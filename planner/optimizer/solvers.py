@@ -192,15 +192,6 @@ STOPPED = (
 )
 
 
-def _stop_when(highs: Any, stop: Callable[[], bool]) -> None:
-    def look(event: Any) -> None:
-        if stop():
-            event.interrupt()
-
-    highs.cbMipInterrupt.subscribe(look)
-    highs.cbSimplexInterrupt.subscribe(look)
-
-
 def _highs(problem: Any, asked: _Asked) -> Solved:
     variables = [v for v in problem.variables() if v.name not in asked.same]
     highs: Any = _QuietHighs()  # type: ignore[no-untyped-call]
@@ -224,8 +215,9 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         solution = highspy.HighsSolution()
         solution.col_value = [asked.start.get(variable.name, 0.0) for variable in variables]
         highs.setSolution(solution)
-    if asked.stop is not None:
-        _stop_when(highs, asked.stop)
+    if (stop := asked.stop) is not None:
+        for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
+            event.subscribe(lambda now: now.interrupt() if stop() else None)
     with Silence():
         highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
@@ -237,10 +229,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         return _infeasible_or_unbounded(highs, arrays)
     if status != kinds.kOptimal and status not in STOPPED:
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    solved = _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
-    if solved.values:
-        solved.values.update({name: solved.values[other] for name, other in asked.same.items()})
-    return solved
+    return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, asked, scale)
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
@@ -293,20 +282,17 @@ def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, flo
     return lp, scale
 
 
-def _read(highs: Any, status: Status, variables: list[Any], scale: float) -> Solved:
-    info = highs.getInfo()
-    whole = len(highs.getLp().integrality_) > 0 and _has_whole(variables)
+def _read(highs: Any, status: Status, variables: list[Any], asked: _Asked, scale: float) -> Solved:
+    info, whole = highs.getInfo(), not asked.relaxed
+    whole = whole and any(variable.cat == pulp.LpInteger for variable in variables)
     bound = info.mip_dual_bound if whole else info.objective_function_value
     proven = bound / scale if abs(bound) < 1e300 else None
     if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
         return Solved(status, bound=proven)
     found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
     values = {v.name: value for v, value in zip(variables, found.tolist(), strict=True)}
+    values |= {name: values[other] for name, other in asked.same.items()}
     return Solved(status, info.objective_function_value / scale, proven, values)
-
-
-def _has_whole(variables: list[Any]) -> bool:
-    return any(variable.cat == pulp.LpInteger for variable in variables)
 
 
 def _infeasible_or_unbounded(highs: Any, arrays: Any) -> Solved:
@@ -344,8 +330,9 @@ class CbcError(SolverError):
 
 def _cbc(problem: Any, asked: _Asked) -> Solved:
     variables = problem.variables()
-    if any(_is_empty(variable) for variable in variables):  # CBC refuses to read such a file
-        return Solved("infeasible")
+    ends = ((v.lowBound, v.upBound) for v in variables)
+    if any(low is not None and high is not None and low > high for low, high in ends):
+        return Solved("infeasible")  # CBC refuses to read such a file
     try:
         with tempfile.TemporaryDirectory(prefix="planner-") as folder:
             log = Path(folder) / "cbc.log"
@@ -369,11 +356,6 @@ def _cbc(problem: Any, asked: _Asked) -> Solved:
     except Exception as error:  # on a full disk PuLP reads files that were cut short
         raise CbcError(error) from error
     return _read_log(problem, text, variables)
-
-
-def _is_empty(variable: Any) -> bool:
-    low, high = variable.lowBound, variable.upBound
-    return low is not None and high is not None and low > high
 
 
 def _read_log(problem: Any, log: str, variables: list[Any]) -> Solved:
