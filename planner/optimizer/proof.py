@@ -16,8 +16,8 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -113,7 +113,6 @@ class Stage:
     deadline: float = math.inf
     form: Form = "linear"
     cut: bool = False
-    priced: set[str] = field(default_factory=set)
 
     def tangents_at(self, points: Sequence[Point]) -> list[tuple[Measure, Tangent]]:
         """Tangents of the measures of work at points, where there are any."""
@@ -200,14 +199,6 @@ class Stage:
             program.below(counted, tangent)
             broken = True
         return broken
-
-    def price_racks(self, counts: Mapping[str, float]) -> None:
-        """Add rows of racks that hold at the counts of a known plan, before any solution."""
-        for name, (quantity, _, _) in self.program.count.packed.items():
-            if name not in self.priced:
-                self.priced.add(name)
-                prices = quantity.packing.prices_of(quantity.counts(counts))
-                self.program.count.price(name, prices.each)
 
     def _add_racks(self, values: dict[str, float]) -> bool:
         """Add rows of racks that network devices share, where a solution has too few of them."""
@@ -389,10 +380,8 @@ class _Prover:
         known, ratio, sign = worth_of(case, best), case.objective in RATIOS, -1.0
         below, unit, asked, found_for = known * (1.0 - TIES), row.unit, known, known
         objective, scale = self.objective(stage, best, below if ratio else 0.0)
-        spent = bill(case, best.units, best.ways)
-        stage.price_racks(spent.counts)
         if ratio:
-            found_for, unit = spent["tco_usd"], "USD"
+            found_for, unit = bill(case, best.units, best.ways)["tco_usd"], "USD"
             objective, asked = objective + found_for / scale, found_for * (1.0 + TIES)
         elif case.maximise:
             sign = 1.0
@@ -413,8 +402,6 @@ class _Prover:
         case, program = self.case, stage.program
         if not self.is_demanded(stage):
             self.hold_objective(stage, plan)
-        spent = bill(case, plan.units, plan.ways)
-        stage.price_racks(spent.counts)
         if case.policy.disliked:
             label, units = "units from other vendors", 0.0
             units += sum(plan.units[name] for name in case.policy.disliked)
@@ -422,7 +409,8 @@ class _Prover:
             if fewest.objective is not None and fewest.objective < units - 0.5:
                 _refuse(math.inf, fewest.objective, units, label, "units")
             program.row("fewest_disliked", program.disliked() <= units)
-        known, capex = spent["capex_usd"], program.sum("capex_usd", MILLION)
+        known = bill(case, plan.units, plan.ways)["capex_usd"]
+        capex = program.sum("capex_usd", MILLION)
         named: dict[str, Any] = {"maximise": False, "label": "capex", "unit": "MUSD"}
         found = stage.optimum(capex, known=known / MILLION, **named)
         if found.objective is not None:

@@ -411,6 +411,7 @@ class Space:
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
         count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
+        most = self._gpus_by_rule(boxes.team, most, stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         return Corner(score, gpus, taken, goods)
@@ -432,6 +433,22 @@ class Space:
             write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
         return Stores(*sides, plate, bulk_read, usable, bulk_tb)
+
+    def _gpus_by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
+        """The most GPUs in use where a rule asks for bandwidth for all in the cluster."""
+        rule = self.case.rule
+        if rule is None:
+            return most
+        groups = np.full(len(team), float(MOST))
+        for bandwidth, each in (
+            (stores.read, rule.nameplate_read_gb_per_s),
+            (stores.sustained, rule.nameplate_write_gb_per_s),
+        ):
+            if each > 0:
+                groups = np.minimum(groups, bandwidth / (each * (1 - TOLERANCE)))
+        step = self.work.step[team]
+        gpus = np.floor(groups * (1 + NOISE) + NOISE).astype(np.int64) * rule.per_gpus
+        return np.asarray(np.minimum(most, gpus // step * step))
 
     def serves(self, counts: Counts, stores: Stores) -> Flags:
         """Mask of entries whose storage meets every need, however the job uses it."""
