@@ -259,17 +259,6 @@ class Lack(Record):
     kind: LackKind
     units: float
     usd: float
-    low_usd: float
-    high_usd: float
-
-
-class BreakEven(Record):
-    """Share of its quote at which a bid ranks first, and USD; at ``not_at`` it does not."""
-
-    share: float | None
-    usd: float | None
-    not_at: float | None
-    reason: str = ""
 
 
 class Bid(Record):
@@ -294,7 +283,6 @@ class Bid(Record):
     charges: tuple[BidCharge, ...] = ()
     lacks: tuple[Lack, ...] = ()
     lacks_usd: float = 0.0
-    break_even: BreakEven | None = None
     unread: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 
