@@ -43,6 +43,7 @@ def explain(
     *,
     steps: Mapping[str, str] | None = None,
     asked: Sequence[str] = (),
+    plan: Plan | None = None,
     progress: Progress = ignore,
 ) -> Explanation:
     """Explain the best plan of a problem.
@@ -50,6 +51,7 @@ def explain(
     Args:
         steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is explained exactly, with their break-even price.
+        plan: the best plan, where it is known.
         progress: called with the numbers of questions answered and of all.
 
     Raises:
@@ -61,7 +63,7 @@ def explain(
     check_items(inputs, asked)
     for lever in limits:
         step_of(lever, steps)
-    plan = solve_with(inputs, options, search=FOR_THE_PLAN)
+    plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
     prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)

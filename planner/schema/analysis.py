@@ -326,7 +326,7 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An uncertain input; unit "x": factors, "choice": places in the distribution, from 1 on."""
+    """An uncertain input; unit "x": factors."""
 
     path: str
     label: str
@@ -369,14 +369,12 @@ class CandidatePlan(Record):
 
 
 class Index(Record):
-    """Shares of the objective's variance explained by an input alone and in all (Sobol, 95 %)."""
+    """Shares of the objective's variance explained by an input alone and in all (Sobol)."""
 
     path: str
     label: str
     first: float
-    first_confidence: float
     total: float
-    total_confidence: float
 
 
 class Uncertain(Study):
