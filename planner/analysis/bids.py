@@ -32,25 +32,21 @@ from planner.analysis.offers import (
 )
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import PROBLEMS, Request, head_of
-from planner.api import Options
+from planner.analysis.variants import NO_PLAN
+from planner.api import Options, why_infeasible
 from planner.case import resolve
 from planner.case.figures import unit_net_usd
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
-from planner.inputs import Inputs, applied
-from planner.levers import Lever, levers
+from planner.inputs import Inputs
 from planner.optimizer.optimise import optimise
-from planner.paths import job_path
 from planner.plan import assemble
 from planner.quotes.lines import is_total
 from planner.schema.analysis import Measure
 from planner.schema.bill import Award, Bid, BidCharge, BidFigures, Bids, Mix, Quote
-from planner.schema.explanation import Breach, breaches_of
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import Price
-from planner.schema.problem import Objective
 from planner.verifier import verify
-from planner.workbook.audit import Draft, NothingRunsError, evaluate_draft
 
 
 def run(
@@ -93,7 +89,7 @@ def evaluate(
             plans[offer.key] = plan_offers(inputs, options, [offer], owners, whole=True)
         progress(done, len(offers))
     measure = measure_of(inputs)
-    scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.meets}
+    scores = {key: score(each.plan, inputs) for key, each in plans.items() if each.plan}
     order = order_scores(inputs, list(scores.values()))
     ranks = {list(scores)[at]: rank for rank, at in enumerate(order, 1)}
     mix, remark = None, "no bid can be evaluated"
@@ -113,39 +109,22 @@ def evaluate(
 
 # Offers planned on the problem
 
-_OF_JOB = ("jobs.", "storage.")
-_FACTS = (
-    "storage.client_limit",
-    "storage.tolerate_down",
-    *map(job_path, ("checkpoint.stall", "checkpoint.local", "restore.restart", "restart.")),
-    *map(job_path, ("repair", "parallelism", "gpus.hot_spares", "gpus.per_system")),
-    job_path("gpus.max_types"),
-)
-"""Levers that define the job rather than limit it."""
-_LATE = "the search ended before a plan was found"
-
 
 @dataclass(frozen=True)
 class Planned:
     """The result of offers on the problem, ``inputs`` with them.
 
-    ``plan`` is the best one, or one that breaks limits (``breaches``) or rules (``against``);
-    ``why``: there is none; ``proven``: to the gap asked for, or to have no plan.
+    Without a ``plan``, ``against`` are the rules or limits that leave none, or the search ended
+    before (``why``); ``proven``: to the gap asked for, or to have no plan.
     """
 
     inputs: Inputs
     prices: Prices
     charges: Charges
     plan: Plan | None = None
-    breaches: tuple[Breach, ...] = ()
     against: tuple[str, ...] = ()
     why: str = ""
     proven: bool = True
-
-    @property
-    def meets(self) -> bool:
-        """True if every limit and rule holds."""
-        return self.plan is not None and not self.breaches and not self.against
 
 
 def plan_offers(
@@ -156,11 +135,11 @@ def plan_offers(
     *,
     whole: bool,
 ) -> Planned:
-    """The best plan of offers, or the limits that they break.
+    """The best plan of offers, or the reasons why they have none.
 
     Args:
         owners: the bid of each lot, by category.
-        whole: all quoted units are paid, and broken limits are looked for.
+        whole: all quoted units are paid, and conflicting limits are looked for.
     """
     lots = {lot: lot_counts(offer, lot, inputs) for lot, offer in owners.items()}
     prices: dict[str, tuple[Price, Offer]] = {}
@@ -172,13 +151,13 @@ def plan_offers(
             if id_ not in prices or usd < unit_usd(inputs, each.item, prices[id_][0], ()):
                 prices[id_] = each.price, offer
     charges = [(offer, charge) for offer in offers for charge in offer.charges]
-    found = _planned(inputs, options, prices, lots, charges, show_broken=whole)
+    found = _planned(inputs, options, prices, lots, charges, explained=whole)
     if found.plan is None:
         return found
     settled, surplus = _settle(inputs, found, pay_surplus=whole)
     if settled == prices and not surplus:
         return found
-    return _planned(inputs, options, settled, lots, [*charges, *surplus], show_broken=whole)
+    return _planned(inputs, options, settled, lots, [*charges, *surplus], explained=whole)
 
 
 def _bought(plan: Plan) -> list[Line]:
@@ -214,70 +193,27 @@ def _planned(
     lots: Counts,
     charges: Charges,
     *,
-    show_broken: bool,
+    explained: bool,
 ) -> Planned:
-    """Plan the problem with prices, lots and charges laid over it."""
+    """Plan the problem with prices, lots and charges laid over it, and verify the plan."""
     inputs = with_offers(own, prices, lots, charges)
     bare = Planned(inputs, prices, charges, against=tuple(objections(own, lots)))
     if bare.against:
         return bare
-    plan, why = _solve(inputs, options)
-    if plan is not None:
-        return replace(bare, plan=plan, proven=plan.status == "optimal")
-    if why == _LATE or not show_broken:
-        return replace(bare, why=why, proven=why != _LATE)
-    if any(lot not in lots for lot in LOTS):
-        # without a bid on a lot, its count decides which limits break
-        return replace(bare, against=(f"{why} with its products in any numbers",))
-    sold = {item.id for item in inputs.items if item.category in LOTS}
-    every = [
-        lever
-        for lever in levers(inputs)
-        if not lever.path.startswith(_FACTS)
-        and not (lever.path.startswith("items.") and lever.path.split(".")[1] in sold)
-    ]
-    outer = [lever for lever in every if not lever.path.startswith(_OF_JOB)]
-    broken = _best_without(bare, options, outer) or _best_without(bare, options, every)
-    return broken or replace(bare, why=why, against=("the job cannot run on it as quoted",))
-
-
-def _solve(inputs: Inputs, options: Options) -> tuple[Plan | None, str]:
-    """The best plan of inputs, verified, or the reason why there is none."""
     try:
         case = resolve(inputs)
         answer = optimise(case, gap=options.gap, effort=options.effort)
         if answer.operation is None:
-            late = answer.status == "no_solution"
-            return None, _LATE if late else "no plan meets every limit"
+            late = answer.status != "infeasible"
+            why = "the search ended before a plan was found" if late else NO_PLAN
+            if late or not explained:
+                return replace(bare, why=why, proven=not late)
+            return replace(bare, against=(why_infeasible(inputs, options).summary,))
         plan = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)
     except InputError as error:
-        return None, error.findings[0].message
+        return replace(bare, against=(error.findings[0].message,))
     verify(inputs, plan)
-    return plan, ""
-
-
-def _best_without(bare: Planned, options: Options, lifted: Sequence[Lever]) -> Planned | None:
-    """The most useful work without some limits, against all of them; None: nothing runs."""
-    loose = applied(bare.inputs, [change for lever in lifted for change in lever.off])
-    goal = loose.problem.objective
-    goal = Objective(maximize="useful_gpus") if goal.maximize is None else goal
-    most = {"objective": goal.model_copy(update={"indifference": 0.0})}
-    plan, _ = _solve(replace(loose, problem=loose.problem.model_copy(update=most)), options)
-    if plan is None:
-        return None
-    counts = {line.sku: line.quantity for line in plan.lines if line.parent is None}
-    draft = Draft(bare.inputs, plan, counts, interval_s=plan.jobs[0].interval_s)
-    try:
-        broken, checked = evaluate_draft(draft)
-    except (InputError, NothingRunsError):
-        return None
-    reported = {limit.name for limit in broken.limits}
-    return replace(
-        bare,
-        plan=broken,
-        breaches=breaches_of(broken.limits, {name for name, _ in checked.breaches}),
-        against=tuple(text for name, text in checked.breaches if name not in reported),
-    )
+    return replace(bare, plan=plan, proven=plan.status == "optimal")
 
 
 # Measure, ranks and records
@@ -362,13 +298,12 @@ def _record(inputs: Inputs, offer: Offer, planned: Planned | None, rank: int | N
     if planned is None:
         return found
     update: dict[str, Any] = {
-        "breaches": planned.breaches,
         "against": planned.against,
         "open": (planned.why,) if planned.why else (),
         "rank": rank,
     }
     if planned.plan is not None or planned.against:
-        update["state"] = "meets" if planned.meets else "breaks"
+        update["state"] = "meets" if planned.plan is not None else "breaks"
     if planned.plan is not None:
         bought = _bought(planned.plan)
         lacks = tuple(lacks_of(inputs, planned.inputs, bought, planned.prices))
@@ -414,7 +349,7 @@ def best_mix(inputs: Inputs, options: Options, offers: Sequence[Offer]) -> tuple
         for choice in choices[:_MOST_AWARDS]:
             each = plan_offers(inputs, options, choice.bids, choice.owners, whole=False)
             proven = proven and each.proven
-            if each.plan is not None and each.meets:
+            if each.plan is not None:
                 found.append((choice, each.plan))
         if found:
             break

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
-from planner.schema.explanation import Breach
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1
@@ -277,7 +276,6 @@ class Bid(Record):
     rank: int | None = None
     measured: InMeasure | None = None
     figures: BidFigures | None = None
-    breaches: tuple[Breach, ...] = ()
     against: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     charges: tuple[BidCharge, ...] = ()

