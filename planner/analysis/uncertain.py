@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from planner.analysis.distributions import Unknown, unknowns
-from planner.analysis.pool import Progress, all_results, ignore
+from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
 from planner.analysis.variants import (
     Answer,
@@ -47,8 +46,6 @@ BROKEN = 1.0
 """Regret of a purchase that breaks a limit, and the largest regret."""
 SAMPLES_ALONE = 1_000
 """Below this number of draws other processes cost more than they save."""
-TOGETHER = 16
-"""Scenarios evaluated in one task."""
 EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
@@ -100,12 +97,12 @@ def study(
     scenarios = drawn_scenarios(unsure, drawn)
     found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
     runs = candidates(planned, [a.operation for a in found if a.operation is not None])
-    parts: dict[Hashable, Sequence[Answer]] = {
-        n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
-    }
-    evaluate = partial(_evaluated, inputs, runs)
-    evaluated = all_results(evaluate, parts, jobs=options.jobs, dask=options.dask)
-    seen = [each for n in parts for each in evaluated[n]]
+    seen = []
+    for answer in found:
+        if answer.operation is not None and answer.status in PLANNED:
+            there = resolve(applied(inputs, answer.scenario.changes))
+            outcomes = outcomes_of(there, answer.operation)
+            seen.append(Evaluated(outcomes, tuple(values_of(there, runs))))
     known: dict[str, Any] = {}
     if draw.indices:
         more = drawn_scenarios(unsure, drawn_values(unsure, design))
@@ -288,16 +285,6 @@ class Evaluated(NamedTuple):
 
     outcomes: Figures
     values: tuple[float, ...]
-
-
-def _evaluated(inputs: Inputs, runs: Sequence[Run], some: Sequence[Answer]) -> list[Evaluated]:
-    found = []
-    for answer in some:
-        if answer.operation is not None and answer.status in PLANNED:
-            case = resolve(applied(inputs, answer.scenario.changes))
-            outcomes = outcomes_of(case, answer.operation)
-            found.append(Evaluated(outcomes, tuple(values_of(case, runs))))
-    return found
 
 
 def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
