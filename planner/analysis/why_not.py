@@ -57,8 +57,9 @@ class Prober:
     undecided: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.variants = Variants(self.inputs, self.options)
         self.case = resolve(self.inputs)
+        self.run = operation_of(self.case, self.plan)
+        self.variants = Variants(self.inputs, self.options)
 
     @cached_property
     def base(self) -> Best:
@@ -175,7 +176,7 @@ def why_not_of(prober: Prober, asked: Sequence[str]) -> WhyNot:
             message, fix = f"'{line.sku}' is in the plan", "ask about an item that is not"
             raise InputError(Finding("why-not", message, "--why-not", fix=fix))
     base = WhyNot(objective=goal.name, sense=goal.sense, tie=case.indifference)
-    run = operation_of(case, prober.plan)
+    run = prober.run
     if goal.value is None or run is None:
         return base.model_copy(update={"message": "there is no plan to compare with"})
     rivals = [_rival_plan(prober, other) for other in others(prober.inputs, case, run.units)]
