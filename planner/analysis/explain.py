@@ -11,6 +11,7 @@ from planner.analysis.variants import (
     FOR_THE_PLAN,
     Best,
     no_worse,
+    value_of,
 )
 from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
 from planner.api import FOR_THE_SEARCH, Options, solve_with
@@ -18,7 +19,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible.oracle import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers, one_of, read
-from planner.optimizer.operate import Run
+from planner.optimizer.optimise import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
 from planner.plan.limits import binding
@@ -215,7 +216,7 @@ def marginals(
     tight |= binding(prober.case, prober.base.run)
     limits = sorted(movable(prober.inputs), key=lambda lever: lever.limit not in tight)
     slack = [one for one in limits if one.limit not in tight and not one.path.endswith(_PAUSES)]
-    idle = {lever.path for lever in _idle(prober, slack, prober.base.run)}
+    idle = {lever.path for lever in _idle(prober, slack)}
     rows = []
     for done, lever in enumerate(limits):
         progress(done, len(limits))
@@ -239,35 +240,40 @@ def marginals(
     return tuple(rows)
 
 
-def _idle(prober: Prober, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
-    """Levers without which no plan is better: all at once, else in halves; ``run`` rules out some
-    first."""
-    slack = [each for each in slack if not prober.better(prober.value_of(run, each.off))]
+def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
+    """Levers without which no plan is better: all at once, else without those that a better plan
+    shows to matter, else in halves."""
     if not slack:
         return []
     free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
     if free.bound is not None and not prober.better(free.bound):
-        return slack
+        return [*slack]
     if len(slack) == 1:
         return []
-    if any(prober.better(prober.value_of(free.run, each.off)) for each in slack):
-        return _idle(prober, slack, free.run)
+    rest = [each for each in slack if not prober.better(prober.value_of(free.run, each.off))]
+    if len(rest) < len(slack):
+        return _idle(prober, rest)
     half = len(slack) // 2
-    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part, None)]
+    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part)]
 
 
 def _looser(prober: Prober, lever: Lever, place: float, *, idle: bool) -> Moved:
     if place == lever.value:
         return _moved(lever, place, "at_its_end")
-    return _best_at(prober, lever, place, prober.base if idle else None)
+    found = prober.base if idle else prober.variants.best(lever.to(place))
+    return _best_at(prober, lever, place, found)
 
 
 def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
     if place == lever.value or place < 0 or (place == 0 and not lever.whole):
         return _moved(lever, max(place, 0.0), "at_its_end")
-    value = prober.value_of(prober.base.run, lever.to(place))
-    fits = value is not None and abs(value - prober.value) <= SAME * abs(prober.value)
-    return _best_at(prober, lever, place, prober.base if fits else None)
+    case, run, found = prober.changed(lever.to(place)), prober.base.run, Best(None, None)
+    if case is not None and run is not None:
+        again = fitted(case, run)
+        apart = math.inf if again is None else abs(value_of(case, again) - prober.value)
+        fits = apart <= SAME * abs(prober.value)
+        found = prober.base if fits else prober.variants.best_of(case)
+    return _best_at(prober, lever, place, found)
 
 
 def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
@@ -276,9 +282,8 @@ def _moved(lever: Lever, place: float, known: Known, **figures: float | int | No
     return Moved.model_validate(row | figures)
 
 
-def _best_at(prober: Prober, lever: Lever, place: float, same: Best | None) -> Moved:
-    """A move of a lever, with its best plan where that is known."""
-    found = same or prober.variants.best(lever.to(place))
+def _best_at(prober: Prober, lever: Lever, place: float, found: Best) -> Moved:
+    """A move of a lever with its best plan."""
     if found.value is None or found.run is None:
         return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
     figures = {"value": found.value, "change": found.value - prober.value}

@@ -78,16 +78,18 @@ class Prober:
         sign = 1.0 if self.case.maximise else -1.0
         return value is not None and sign * (value - self.value) > width
 
-    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
-        """Value of a plan in the changed problem; None where it is none."""
-        if run is None:
-            return None
+    def changed(self, changes: Sequence[Change]) -> Case | None:
+        """Case of the changed problem; None where the changes contradict."""
         try:
-            case = resolve(applied(self.inputs, changes))
+            return resolve(applied(self.inputs, changes))
         except InputError:
             return None
-        again = fitted(case, run)
-        return None if again is None else value_of(case, again)
+
+    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
+        """Value of a plan in the changed problem; None where it is none."""
+        case = None if run is None else self.changed(changes)
+        again = None if case is None or run is None else fitted(case, run)
+        return None if case is None or again is None else value_of(case, again)
 
     # Plans that tie with the plan, whose values are in the objective's own unit
 
