@@ -134,7 +134,7 @@ _OF_JOB = ("jobs.", "storage.")
 _FACTS = (
     "storage.client_limit",
     "storage.tolerate_down",
-    *map(job_path, ("checkpoint.stall", "checkpoint.local", "restore.restart", "restart.")),
+    *map(job_path, ("checkpoint.stall", "checkpoint.local", "restore.restart")),
     *map(job_path, ("repair", "parallelism", "gpus.hot_spares", "gpus.per_system")),
     job_path("gpus.max_types"),
 )
