@@ -203,7 +203,7 @@ def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
 
 # Worth of a limit: the best plan with it a step looser or tighter
 
-_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
+_PAUSES = (".stall", ".stall_overhead", ".restart")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 
