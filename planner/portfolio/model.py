@@ -103,8 +103,8 @@ class Limit(NamedTuple):
     @property
     def key(self) -> str:
         """A name that tells it from all others."""
-        parts = (self.name, self.site, None if self.period is None else str(self.period + 1))
-        return ".".join(part for part in parts if part is not None)
+        name = self.name if self.site is None else f"{self.name}.{self.site}"
+        return name if self.period is None else f"{name}@{self.period}"
 
 
 class Program(Rows):
@@ -200,13 +200,13 @@ class Program(Rows):
             for item in place.case.storage:
                 most = float(place.tops[item.id]) * self.family[at, item.family]
                 units = self.units[at, item.id, period]
-                self.row(f"family.{at}.{period}.{item.id}", units - most <= 0.0)
+                self.row(f"family.{at}.{item.id}@{period}", units - most <= 0.0)
             for family in place.case.families:
                 if family.max_units is not None:
                     some = (i.id for i in place.case.storage if i.family == family.id)
                     members = lpSum(self.units[at, name, period] for name in some)
                     row = members <= float(family.max_units)
-                    self.row(f"family_units.{at}.{period}.{family.id}", row)
+                    self.row(f"family_units.{at}.{family.id}@{period}", row)
 
     def comes_with(self, at: int, place: Place, period: int) -> None:
         """Counts of switches, cables, racks and all other dependent items."""
@@ -291,14 +291,14 @@ class Program(Rows):
         job, moves, before = self.portfolio.jobs[number], [], None
         for period in window:
             chosen = lpSum(self.placed[column, period] for column in columns)
-            self.row(f"placed.{number}.{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            self.row(f"placed.{number}@{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
             if before is not None:
                 moved = self.number(f"moved.{number}@{period}", 1.0)
                 moves.append(moved)
                 for at, column in enumerate(columns):
                     change = self.placed[column, period] - self.placed[column, period - 1]
-                    self.row(f"moved.{number}.{period}.{at}", change - moved <= 0.0)
-                self.row(f"goes_on.{number}.{period}", chosen - before == 0.0)
+                    self.row(f"moved.{number}.{at}@{period}", change - moved <= 0.0)
+                self.row(f"goes_on.{number}@{period}", chosen - before == 0.0)
             before = chosen
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
@@ -386,7 +386,7 @@ class Program(Rows):
             if math.isfinite(above) and math.isfinite(below):
                 slope = (above - below) / (2.0 * step)
                 rest = (here - slope * at) * (1.0 - ROUNDING)
-                self.row(f"least.{name}.{number}", share - slope * gpus - rest * runs >= 0.0)
+                self.row(f"least.{number}.{name}", share - slope * gpus - rest * runs >= 0.0)
         return float(least)
 
     def _clients(
@@ -410,12 +410,16 @@ class Program(Rows):
         for side, share, each, alone, high in sides:
             if not math.isfinite(each):
                 continue
+            factors = {f.id: getattr(f, f"{side}_factor") for f in place.case.families}
+            moved = min(each, high) * (replica if alone else systems)
+            self.row(f"client_{side}.{name}", share - max(factors.values()) * moved <= 0.0)
             for family in place.case.families:
-                factor = family.write_factor if side == "write" else family.read_factor
-                moved = factor * min(each, high) * (replica if alone else systems)
+                factor = factors[family.id]
+                if factor == max(factors.values()):
+                    continue
                 free = high - high * self.family[column.site, family.id]
-                row = share - moved - free <= 0.0
-                self.row(f"client_{side}.{name}.{family.id}", row)
+                row = share - factor * moved - free <= 0.0
+                self.row(f"client_{side}.{family.id}.{name}", row)
 
     def _endurance(self, column: Column, runs: Expression, name: str) -> Expression | None:
         """A share of the write endurance, at least the writes of the longest interval."""
@@ -448,8 +452,8 @@ class Program(Rows):
                     pooled.append(float(column.systems) * runs)
             if used:
                 units = self.units[at, system.id, period]
-                self.row(f"used.{at}.{period}.{system.id}", lpSum(used) - units <= 0.0)
-                self.row(f"pool.{at}.{period}.{system.id}", lpSum(pooled) - units <= 0.0)
+                self.row(f"used.{at}.{system.id}@{period}", lpSum(used) - units <= 0.0)
+                self.row(f"pool.{at}.{system.id}@{period}", lpSum(pooled) - units <= 0.0)
 
     def _spares(self, run: Run) -> Expression:
         """Hot spares, whole systems."""
@@ -478,7 +482,7 @@ class Program(Rows):
     def shared_storage(self, at: int, place: Place, period: int) -> None:
         """Guaranteed shares add up to the delivered bandwidth; one or all restore at a time."""
         here = [r for r in self.runs if r.column.site == at and r.period == period]
-        case, key = place.case, f"{at}.{period}"
+        case, key = place.case, f"{at}@{period}"
         write, read = self.delivered(at, period)
         if here:
             self.row(f"write.{key}", lpSum(run.write for run in here) - write <= 0.0)
@@ -489,14 +493,16 @@ class Program(Rows):
             self.row(f"read.{key}", together + total - read <= 0.0)
         else:
             for run, own in ingest:
-                self.row(f"read.{key}.{run.column.name}", run.read + total - own - read <= 0.0)
+                self.row(
+                    f"read.{at}.{run.column.name}@{period}", run.read + total - own - read <= 0.0
+                )
             self.row(f"ingest.{key}", total - read <= 0.0)
         for run in here:
             asked = self.portfolio.jobs[run.column.job]
             if isinstance(asked, TrainingJob) and asked.storage_share is not None:
                 most = (1.0 - run.runs) * run.most.write
                 row = run.write - asked.storage_share * write + most >= 0.0
-                self.row(f"share.{key}.{run.column.name}", row)
+                self.row(f"share.{at}.{run.column.name}@{period}", row)
         needed = [
             (column.case.job.capacity_needed_tb, runs)
             for (column, when), runs in self.placed.items()
@@ -524,7 +530,7 @@ class Program(Rows):
             least = max(1, min(item.min_units, place.owned.get(item.id, 0) or item.min_units))
             units.append((1.0 / least) * self.units[at, item.id, period])
         for job, runs in there.items():
-            self.row(f"some_storage.{at}.{period}.{job}", lpSum(units) - lpSum(runs) >= 0.0)
+            self.row(f"some_storage.{at}.{job}@{period}", lpSum(units) - lpSum(runs) >= 0.0)
 
     def _endured(self, at: int, place: Place, period: int, here: Sequence[Run]) -> None:
         shares = [run.endured for run in here if run.endured is not None]
@@ -536,7 +542,7 @@ class Program(Rows):
             * self.units[at, i.id, period]
             for i in place.case.storage
         )
-        self.row(f"endurance.{at}.{period}", lpSum(shares) - endured <= 0.0)
+        self.row(f"endurance.{at}@{period}", lpSum(shares) - endured <= 0.0)
 
     def delivered(self, at: int, period: int) -> tuple[Expression, Expression]:
         """The delivered write and read bandwidth of a site in a period, GB/s."""
@@ -689,7 +695,7 @@ class Program(Rows):
             for number, job in jobs:
                 for period in self.instance.window(number):
                     row = self.work_of(number, period) - job.weight * least >= 0.0
-                    self.row(f"fair.{priority}.{number}.{period}", row)
+                    self.row(f"fair.{priority}.{number}@{period}", row)
             return least, "max"
         mean = 1.0 / len(self.periods)
         parts = [
@@ -703,39 +709,6 @@ class Program(Rows):
         """The variables of GPU systems bought."""
         systems = {each.id for place in self.instance.places for each in place.case.systems}
         return [new for (_, sku, _), new in self.new.items() if sku in systems]
-
-    # Equal periods
-
-    def block_starts(self) -> tuple[int, ...]:
-        """Periods in which a job, a limit or an item begins or ends, or money of its own comes."""
-        starts = {0, *range(len(self.portfolio.budget.capex.per_period_usd))}
-        for number in range(len(self.portfolio.jobs)):
-            window = self.instance.window(number)
-            starts |= {window.start, window.stop}
-        for site in self.portfolio.sites.values():
-            starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
-        for place in self.instance.places:
-            starts |= {self.instance.first_arrival(place, sku) for sku in place.offers}
-        return tuple(sorted(starts & {*self.periods}))
-
-    def equal_periods(self, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
-        """Variables fixed at 0, and equal ones, that make the periods of each block equal.
-
-        Units are bought and jobs move at the start of a block alone.
-        """
-        fixed, same = [], {}
-        for variable in self.problem.variables():
-            name, of_period, period = variable.name.rpartition("@")
-            if not of_period:
-                continue
-            start = max(each for each in starts if each <= int(period))
-            if start == int(period):
-                continue
-            if name.partition(".")[0] in ("new", "buy", "ordered", "moved"):
-                fixed.append(variable)
-            else:
-                same[variable.name] = f"{name}@{start}"
-        return fixed, same
 
     # Tangents
 
@@ -759,7 +732,7 @@ class Program(Rows):
         scale = 1.0 / max(1.0, abs(rest))
         self.tangents += 1
         row = scale * run.work - (scale * rest) * run.runs - scale * lpSum(parts) <= 0.0
-        self.row(f"t{self.tangents}", row)
+        self.row(f"tangent.{self.tangents}@{run.period}", row)
 
 
 def tokens_per_pflops(instance: Instance, job: int) -> float:

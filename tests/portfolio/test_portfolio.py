@@ -17,6 +17,7 @@ from planner.explore.explorer import CancelledError
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
 from planner.portfolio.model import Program
+from planner.portfolio.periods import block_starts
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search
 from planner.sources import is_portfolio
@@ -433,7 +434,7 @@ def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.Mo
         "jobs": [{**ONE, "window": {"from": 3}}, TWO],
     }
     case = instance(tmp_path, problem)
-    assert Program(case).block_starts() == (0, 2)
+    assert block_starts(Program(case)) == (0, 2)
     large = api.solve(case, gap=1e-4)
     monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
     small = api.solve(case, gap=1e-4)
