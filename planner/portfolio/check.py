@@ -308,16 +308,17 @@ class _Check:
                 here = [
                     r
                     for r in self.plan.runs
-                    if (r.site, r.period) == (name, period) and r.write_gb_per_s is not None
+                    if (r.site, r.period) == (name, period)
+                    and r.delivered_write_gb_per_s is not None
                 ]
                 plates = [basis.nameplate(sku, n) for sku, n in self._storage(name, period).items()]
                 read = fraction.read * math.fsum(each[0] for each in plates)
                 write = fraction.write * math.fsum(each[1] for each in plates)
-                shared = math.fsum(run.write_gb_per_s or 0.0 for run in here)
+                shared = math.fsum(run.delivered_write_gb_per_s or 0.0 for run in here)
                 for run in here:
                     least = (self._training(run).storage_share or 0.0) * write
-                    if (run.write_gb_per_s or 0.0) < least * (1 - NEAR):
-                        yield f"job {run.job}: writes {run.write_gb_per_s:,.2f}, {least:,.2f} due"
+                    if (run.delivered_write_gb_per_s or 0.0) < least * (1 - NEAR):
+                        yield f"job {run.job}: write share below {least:,.2f} GB/s"
                 if shared > write * (1 + NEAR):
                     yield f"{name} in period {period}: shares of {shared:,.2f} GB/s of {write:,.2f}"
                 yield from self._reads(name, period, here, read)
@@ -337,9 +338,11 @@ class _Check:
         together = self.portfolio.restores == "together"
         for run in here:
             left = read - total + (0.0 if together else ingest[run.job])
-            if (run.read_gb_per_s or 0.0) > left * (1 + NEAR):
-                yield f"job {run.job} reads {run.read_gb_per_s:,.2f} GB/s, {left:,.2f} are left"
-        if together and math.fsum(r.read_gb_per_s or 0.0 for r in here) + total > read * (1 + NEAR):
+            if (run.delivered_read_gb_per_s or 0.0) > left * (1 + NEAR):
+                yield f"job {run.job}: reads more than the {left:,.2f} GB/s left"
+        if together and math.fsum(r.delivered_read_gb_per_s or 0.0 for r in here) + total > read * (
+            1 + NEAR
+        ):
             yield f"{name} in period {period}: restores together read more than {read:,.2f} GB/s"
 
     def _capacity(self, name: str, period: int, here: list[JobRun]) -> Iterator[str]:
@@ -354,7 +357,7 @@ class _Check:
         ends = {sku: basis.unit_endurance(sku) for sku in stored}
         if stored and None not in ends.values():
             endured = math.fsum(stored[sku] * (each or 0.0) for sku, each in ends.items())
-            shares = math.fsum(run.endured_tb_per_day or 0.0 for run in here)
+            shares = math.fsum(run.endurance_tb_per_day or 0.0 for run in here)
             if shares > endured * (1 + NEAR):
                 yield f"{name} in period {period}: {shares:,.1f} of {endured:,.1f} TB/day"
 
@@ -379,20 +382,24 @@ class _Check:
     def work(self) -> Iterator[str]:
         """Interval, overlap, restore time, goodput and useful work of each run."""
         for run in self.plan.runs:
-            if run.interval_s is None or run.write_gb_per_s is None or run.read_gb_per_s is None:
+            if (
+                run.interval_s is None
+                or run.delivered_write_gb_per_s is None
+                or run.delivered_read_gb_per_s is None
+            ):
                 continue
             yield from self._limits_of(run, self._training(run))
             yield from self._goodput_of(run, self._training(run))
 
     def _limits_of(self, run: JobRun, job: TrainingJob) -> Iterator[str]:
-        assert run.interval_s and run.write_gb_per_s and run.read_gb_per_s
+        assert run.interval_s and run.delivered_write_gb_per_s and run.delivered_read_gb_per_s
         size, rule, name = self._size_gb(job), job.checkpoint.interval, f"job {run.job}"
         floor, low, high = job.min_useful_pflops or 0.0, job.gpus.min or 0, job.gpus.max
         if (run.useful_pflops or 0.0) < floor * (1 - NEAR):
             yield f"{name}: {run.useful_pflops or 0.0:,.2f} of {floor:,.2f} PFLOP/s"
         if run.gpus < low or (high is not None and run.gpus > high):
             yield f"{name}: {run.gpus} GPUs, allowed {low} to {high}"
-        drain, interval = size / run.write_gb_per_s, run.interval_s
+        drain, interval = size / run.delivered_write_gb_per_s, run.interval_s
         if drain > job.checkpoint.max_overlap * interval * (1 + NEAR):
             yield f"{name}: a drain of {drain:,.1f} s overlaps too much of {interval:,.1f} s"
         if job.checkpoint.known_stall_s + drain > interval * (1 + NEAR):
@@ -402,11 +409,11 @@ class _Check:
             outside = not rule.min_s * (1 - NEAR) <= interval <= rule.max_s * (1 + NEAR)
         if outside:
             yield f"{name}: interval {interval:,.1f} s is not allowed"
-        if run.endured_tb_per_day is not None:
+        if run.endurance_tb_per_day is not None:
             written = size / 1000.0 * 86_400.0 / interval
-            if written > run.endured_tb_per_day * (1 + NEAR):
-                yield f"{name}: writes {written:,.2f} TB/day of {run.endured_tb_per_day:,.2f}"
-        restore = self._copies(job, run) * size / run.read_gb_per_s
+            if written > run.endurance_tb_per_day * (1 + NEAR):
+                yield f"{name}: writes {written:,.2f} TB/day of {run.endurance_tb_per_day:,.2f}"
+        restore = self._copies(job, run) * size / run.delivered_read_gb_per_s
         if job.restore.max_time_s is not None and restore > job.restore.max_time_s * (1 + NEAR):
             yield f"{name}: a restore takes {restore:,.1f} s, {job.restore.max_time_s:,.1f} allowed"
         yield from self._client(run)
@@ -417,7 +424,10 @@ class _Check:
         item, stored = place.inputs.item(run.item), self._storage(run.site, run.period)
         families = {place.inputs.item(sku).family for sku in stored}
         factors = [f.client_factor for f in place.inputs.families if f.id in families]
-        for side, share in (("write", run.write_gb_per_s), ("read", run.read_gb_per_s)):
+        for side, share in (
+            ("write", run.delivered_write_gb_per_s),
+            ("read", run.delivered_read_gb_per_s),
+        ):
             given = getattr(self.portfolio.storage.client_limit, side)
             figure = getattr(item.client, side)
             gpus = item.provides.gpus.value if item.provides.gpus else 0
@@ -440,7 +450,7 @@ class _Check:
         return (number - 2.0) / number + 2.0 / number * copies
 
     def _goodput_of(self, run: JobRun, job: TrainingJob) -> Iterator[str]:
-        assert run.interval_s and run.write_gb_per_s and run.read_gb_per_s
+        assert run.interval_s and run.delivered_write_gb_per_s and run.delivered_read_gb_per_s
         if job.repair is not None or job.checkpoint.stall_s == "derived" or run.goodput is None:
             return  # swaps, waiting and derived stalls: of the single plan's verifier alone
         item, size = self.site[run.site].inputs.item(run.item), self._size_gb(job)
@@ -453,9 +463,9 @@ class _Check:
             Times(
                 interval_s=run.interval_s,
                 stopped_s=job.checkpoint.known_stall_s,
-                drain_s=size / run.write_gb_per_s,
+                drain_s=size / run.delivered_write_gb_per_s,
                 restart_s=job.restart_s,
-                restore_s=self._copies(job, run) * size / run.read_gb_per_s,
+                restore_s=self._copies(job, run) * size / run.delivered_read_gb_per_s,
                 mtti_s=86_400.0 / (each_day * run.gpus),
             )
         ) * (1.0 - job.lost_share)

@@ -487,7 +487,7 @@ def _place(
             *((each.id, "bandwidth by a table") for each in case.storage if each.segments),
         ),
     )
-    case = with_companions(free, _within_budget(portfolio, case))
+    case = with_companions(free, _within_budget(portfolio, case, owned))
     case = replace(case, companions=case.companions_in(()))
     tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
@@ -498,8 +498,8 @@ def _steady(item: Storage) -> Storage:
     return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
 
 
-def _within_budget(portfolio: Portfolio, case: Case) -> Case:
-    """The case with offers bounded by the capital budget at the lowest price to come."""
+def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:
+    """The case with offers bounded by owned units and those that the capital budget buys."""
     budget = portfolio.budget.capex
     years = portfolio.periods.years * portfolio.periods.count
     most = budget.total_usd
@@ -515,7 +515,7 @@ def _within_budget(portfolio: Portfolio, case: Case) -> Case:
         lowest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
         if lowest <= 0:
             return offer
-        high = math.floor(most / lowest + 1e-6)
+        high = owned.get(offer.id, 0) + math.floor(most / lowest + 1e-6)
         return replace(offer, high=high if offer.high is None else min(high, offer.high))
 
     return replace(

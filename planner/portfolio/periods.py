@@ -86,14 +86,13 @@ class Averaged:
         tangents: dict[tuple[tuple[str, float], ...], Any] = {}
         for row in self.whole.constraints():
             base, _ = _split(row.name)
-            periods = {_split(v.name)[1] for v in row if _is_summed(v)}
+            periods = {int(_split(v.name)[1] or 0) for v in row if _is_summed(v)}
             if not periods:
                 self._add({self._own(v): c for v, c in row.items()}, row.getLb(), row.getUb())
             elif len(periods) > 1:
                 self._sum([row])
             elif base.startswith("tangent."):
-                terms = tuple((self._of_block(v).name, c) for v, c in row.items())
-                tangents.setdefault(terms, row)
+                tangents[tuple((self._of_block(v).name, c) for v, c in row.items())] = row
             else:
                 (period,) = periods
                 start = _start(starts, period)
@@ -104,8 +103,10 @@ class Averaged:
             terms = {self._of_block(v): c / self._length(v) for v, c in row.items()}
             self._add(terms, row.getLb(), row.getUb())
         for (_, start), rows in blocks.items():
-            if len(rows) == self.ends[start] - start and (money or _of_jobs(rows[0])):
-                self._sum(rows)
+            whole = len(rows) == self.ends[start] - start
+            for together in [rows] if whole else [[row] for row in rows]:
+                if money or _of_jobs(together[0]):
+                    self._sum(together)
         goal = self._terms([self.whole.objective], least=True) or {}
         constant = self.whole.objective.constant
         self.problem.setObjective(LpAffineExpression([*goal.items()]) + constant)

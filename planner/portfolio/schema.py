@@ -312,7 +312,7 @@ class Standing(Record):
 class JobRun(Record):
     """How a job runs in a period; ``tokens`` are those trained since its start.
 
-    ``spares`` are units (systems or trays) that stand by for it.
+    ``spares`` are its hot spares (systems or trays); bandwidth and endurance its guaranteed shares.
     """
 
     job: str
@@ -323,9 +323,9 @@ class JobRun(Record):
     systems: int
     gpus: int
     spares: int = 0
-    write_gb_per_s: float | None
-    read_gb_per_s: float | None
-    endured_tb_per_day: float | None
+    delivered_write_gb_per_s: float | None
+    delivered_read_gb_per_s: float | None
+    endurance_tb_per_day: float | None
     interval_s: float | None
     goodput: float | None
     useful_gpus: float | None
@@ -343,7 +343,7 @@ class JobResult(Record):
     weight: float
     mean_useful_pflops: float | None
     tokens: float | None
-    tokens_asked: float | None
+    tokens_demand: float | None
     tokens_by: int | None
     starved: bool
     note: str = ""
