@@ -17,7 +17,8 @@ from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
 from planner.portfolio import api
 from planner.portfolio.inputs import Instance, load
-from planner.portfolio.model import Limit, Program
+from planner.portfolio.model import Program
+from planner.portfolio.purchases import Limit
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
 from planner.portfolio.views import UNITS, binds, figures, label, words
