@@ -16,7 +16,8 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
 from planner.portfolio import api
-from planner.portfolio.inputs import Instance, load
+from planner.portfolio.inputs import load
+from planner.portfolio.instance import Instance
 from planner.portfolio.model import Program
 from planner.portfolio.purchases import Limit
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use

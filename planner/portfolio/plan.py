@@ -13,7 +13,7 @@ from planner.case.figures import weights
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
 from planner.optimizer.useful_work import Point
-from planner.portfolio.inputs import Instance, Place
+from planner.portfolio.instance import Instance, Place
 from planner.portfolio.model import Program, Run, tokens_per_pflops
 from planner.portfolio.purchases import SITE_LIMITS
 from planner.portfolio.schema import (

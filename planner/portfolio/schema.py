@@ -400,4 +400,12 @@ class PortfolioPlan(Record):
     notes: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    inputs: str = ""
+
+    def left(self) -> dict[str, dict[str, int]]:
+        """Units held in the last period, by site and item."""
+        last = max((each.period for each in self.standing), default=0)
+        sites: dict[str, dict[str, int]] = {}
+        for each in self.standing:
+            if each.period == last and each.held:
+                sites.setdefault(each.site, {})[each.item] = each.held
+        return sites

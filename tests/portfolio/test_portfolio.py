@@ -330,7 +330,7 @@ def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "synchronous": (
         {"jobs": [ONE, {**TWO, "checkpoint": {**TWO["checkpoint"], "mode": "sync"}}]},
-        "jobs.1.checkpoint.mode: job 'two': useful work with synchronous",
+        "jobs.1.checkpoint.mode: job 'two': with synchronous",
     ),
     "site unknown": ({"jobs": [ONE, {**TWO, "sites": ["sit"]}]}, "no site 'sit'"),
     "window": ({"jobs": [ONE, {**TWO, "window": {"from": 3}}]}, "the window begins in period 3"),
