@@ -145,6 +145,11 @@ def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
         *("training.tokens", training.tokens is not None, "tokens in a portfolio have a date"),
         "give tokens: {count: 15 T, by: 6} in the job",
     )
+    sized = job.parameters or training.active_parameters
+    yield (
+        *("tokens", job.tokens is not None and not sized, "tokens follow from the parameters"),
+        "give parameters: 70 B",
+    )
     table = training.scale is not None and training.scale.table is not None
     yield "training.scale", table, "a table of scaling is not concave", "give an exponent"
 

@@ -387,7 +387,7 @@ class Program(Purchases):
             if job.tokens is not None:
                 by = job.tokens.by or self.portfolio.last_of(job)
                 periods = [p for p in self.instance.window(number) if p < by]
-                each = tokens_per_pflops(self.instance, number) / 1e12
+                each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
                 done = lpSum(each * self.work_of(number, period) for period in periods)
                 asked = job.tokens.count / 1e12
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
@@ -456,18 +456,11 @@ class Program(Purchases):
         self.row(f"tangent.{self.tangents}@{run.period}", row)
 
 
-def tokens_per_pflops(instance: Instance, job: int) -> float:
-    """The tokens that a useful PFLOP/s trains in a period, 6 FLOP per parameter and token.
-
-    Raises:
-        ValueError: the job states no parameters.
-    """
-    column = next(c for c in instance.columns if c.job == job and c.case is not None)
-    assert column.case is not None
-    active = column.case.job.active_parameters
-    if active is None:
-        raise ValueError("tokens need parameters")
-    return 1e15 * instance.period_s / (6.0 * active)
+def tokens_per_pflops(instance: Instance, job: int) -> float | None:
+    """Tokens that a useful PFLOP/s trains in a period: 6 FLOP per active parameter and token."""
+    case = next(c.case for c in instance.columns if c.job == job and c.case is not None)
+    active = case.job.active_parameters
+    return None if active is None else 1e15 * instance.period_s / (6.0 * active)
 
 
 def _job(run: Run) -> Any:

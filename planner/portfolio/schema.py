@@ -323,14 +323,14 @@ class JobRun(Record):
     systems: int
     gpus: int
     spares: int = 0
-    delivered_write_gb_per_s: float | None
-    delivered_read_gb_per_s: float | None
-    endurance_tb_per_day: float | None
-    interval_s: float | None
-    goodput: float | None
-    useful_gpus: float | None
-    useful_pflops: float | None
-    tokens: float | None
+    delivered_write_gb_per_s: float | None = None
+    delivered_read_gb_per_s: float | None = None
+    endurance_tb_per_day: float | None = None
+    interval_s: float | None = None
+    goodput: float | None = None
+    useful_gpus: float | None = None
+    useful_pflops: float | None = None
+    tokens: float | None = None
 
 
 class JobResult(Record):
@@ -339,12 +339,12 @@ class JobResult(Record):
     job: str
     kind: str
     site: str | None
-    priority: int
-    weight: float
-    mean_useful_pflops: float | None
-    tokens: float | None
-    tokens_demand: float | None
-    tokens_by: int | None
+    priority: int = 1
+    weight: float = 1.0
+    mean_useful_pflops: float | None = None
+    tokens: float | None = None
+    tokens_demand: float | None = None
+    tokens_by: int | None = None
     starved: bool
     note: str = ""
 

@@ -338,6 +338,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"periods": {"count": 2}, "jobs": [ONE, with_tokens(TWO, 1, by=3)]},
         "tokens by period 3",
     ),
+    "tokens of nothing": ({"jobs": [ONE, {**TWO, "tokens": {"count": "9 T"}}]}, "jobs.1.tokens: "),
     "names": ({"jobs": [ONE, ONE]}, "two jobs are named 'one'"),
     "owned item": ({"sites": {"site": {**SITE, "owned": {"aa": 2}}}}, "no item 'aa'"),
     "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
