@@ -497,7 +497,7 @@ def _check_local(found: Findings, run: Run) -> None:
     own = {
         "remote_interval_s": j.interval_s * local.every,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
-        "restart_s": job.restart.local_s,
+        "restart_s": asked.restart_s,
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
         "copies": asked.copies,
         "keep": asked.keep,

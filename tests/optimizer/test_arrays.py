@@ -243,7 +243,7 @@ def expect_the_best_of_all(
         use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
-            scores, patient = worth[:, each == place]
+            scores, patient, waited = worth[:, each == place]
             if failures > 1.0 and not np.isfinite(patient[-1:]).all():
                 continue  # less is left of the goodput than floats can tell
             best = scores.max(initial=-np.inf)
@@ -251,6 +251,11 @@ def expect_the_best_of_all(
             # What no fewer GPUs pass, where that is said of them.
             if case.job.repair is not None and case.job.repair.shrinks:
                 assert (np.maximum.accumulate(scores) <= patient + 1e-12).all()
+            else:  # one peak, and less is waited for with fewer GPUs
+                peak = int(np.argmax(patient)) if len(patient) else 0
+                steps_up = np.diff(np.where(np.isfinite(patient), patient, -1e9))
+                assert (steps_up[:peak] >= -1e-9).all() and (steps_up[peak:] <= 1e-9).all()
+                assert (np.diff(waited) <= 1e-12).all()
             yield float(best), int((most[place] - chosen[place]) // step)
 
 
