@@ -9,7 +9,7 @@ import pytest
 
 from planner import shipped
 from planner.api import Options, solve_with
-from planner.infeasible.oracle import Decision, Oracle, off
+from planner.infeasible import Decision, Oracle, off
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers
 from planner.optimizer.search import Effort

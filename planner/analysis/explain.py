@@ -16,7 +16,7 @@ from planner.analysis.variants import (
 from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.errors import Finding, InputError, did_you_mean
-from planner.infeasible.oracle import Oracle, UndecidedError, threshold
+from planner.infeasible import Oracle, UndecidedError, threshold
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers, one_of, read
 from planner.optimizer.optimise import fitted
@@ -203,7 +203,7 @@ def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
 
 # Worth of a limit: the best plan with it a step looser or tighter
 
-_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
+_PAUSES = (".stall", ".stall_overhead", ".restart")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 

@@ -30,7 +30,7 @@ from planner.loader.overrides import Cell, checked
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, optimise, share, share_given_away
+from planner.optimizer.optimise import Certificate, optimise, share
 from planner.optimizer.search import QUESTION_WORK
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
@@ -419,7 +419,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         seconds=0.0,
         late=False,
         best=best,
-        near_optimal_loss=share_given_away(case, score, best),
+        near_optimal_loss=share(case, best, score, -1.0),
     )
     return Answer(
         scenario,
