@@ -140,9 +140,6 @@ def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None
         assert alone <= 1.01 * 0.689  # what power and money take, told only if it is 1 % less
 
 
-# Scenarios, settings.
-
-
 # Time.
 
 

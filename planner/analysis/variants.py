@@ -219,23 +219,6 @@ def value_of(case: Case, run: Run) -> float:
     return natural(case.objective, measure(case, case.objective)(run))
 
 
-def figures_of(case: Case, run: Run) -> dict[str, float | None]:
-    """Figures of an operation; None where the problem lacks an input of one."""
-    job, bill = case.job, bills.bill(case, run.units, run.ways)
-    pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
-    trains = pflops and job.tokens is not None and job.active_parameters is not None
-    return {
-        "useful_gpus": run.useful_gpus,
-        "useful_pflops": pflops,
-        "goodput": run.goodput,
-        "capex_usd": bill["capex_usd"],
-        "tco_usd": bill["tco_usd"] if case.rates.years else None,
-        "it_power_kw": bill["it_power_kw"],
-        "facility_power_kw": bill["facility_power_kw"],
-        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
-    }
-
-
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
     """Assemble a plan in figures, confirmed by independent arithmetic.
 
