@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner import shipped
 from planner.currency import USD
-from planner.infeasible.oracle import Oracle, off
+from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.levers import DIGITS, FINEST, Lever, grid, levers, read, written
 from planner.limits import SUPPLIES

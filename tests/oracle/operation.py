@@ -76,8 +76,7 @@ def worth_of(job: Job, choice: Compute, times: Times) -> Array:
         share = job.repair.share
         times = replace(times, swapped=share, swap_s=job.repair.swap_s, waits=choice.mended.waits)
         if states is not None:
-            waits = states.lost(times, share, choice.mtti_s)[0]
-            times = replace(times, waits=waits, mtti_s=choice.mtti_s / states.seen)
+            times = physics.with_fewer(times, states, share)
     return np.asarray(physics.goodput(times))
 
 
