@@ -482,7 +482,6 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
     stall, of_stall = "checkpoint.stall", "stall per asynchronous checkpoint"
     if job.derived_stall:
         stall, of_stall = "checkpoint.stall_overhead", f"{of_stall}, beside the copy to the hosts"
-    restart = "restart.remote" if stated.restart.remote_s is not None else "restore.restart"
     rows = [
         _Input(
             "checkpoint_size",
@@ -501,7 +500,7 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
             FIGURES["restart_s"].label,
             job.restart_s,
             "s",
-            restart,
+            "restore.restart",
             "reported: 120 to 1200 s",
         ),
     ]
@@ -511,7 +510,9 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
     if run.mode == "local" and job.levels is not None:
         label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
         note = "no times by level are published; try half and twice of it"
-        rows.append(_Input("local_restart", label, restart_s, "s", "restart.local", note))
+        rows.append(
+            _Input("local_restart", label, restart_s, "s", "checkpoint.local.restart", note)
+        )
         label, share = "interruptions that no local copy survives", job.levels.remote_share
         note = (
             "follows from the shares of the classes and what each recovers from; no measured split "
