@@ -260,7 +260,7 @@ def _assumptions(inputs: Inputs) -> Iterator[str]:
     if not (sized and counted):  # both have to agree
         yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
     yield job_path("checkpoint.stall")
-    yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
+    yield job_path("restore.restart")
     if job.lost_share:
         yield job_path("lost_time")
     yield job_path("training.mfu" if job.training.model is None else "training.rate_factor")

@@ -23,8 +23,7 @@ from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.proof import needed_products
-from planner.optimizer.second_proof import prove_again
+from planner.optimizer.proof import needed_products, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import exports

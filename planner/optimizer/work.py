@@ -79,12 +79,6 @@ class Uses:
     spares: Places | None = None
     every: Places | None = None
 
-    def twice(self, some: Counts, others: Counts) -> Uses:
-        """The purchases with some GPUs in use, and after these with others."""
-        places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
-        cost = None if self.tco_usd is None else self.tco_usd[places]
-        return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
-
 
 class Flow(NamedTuple):
     """Bandwidth that reaches jobs, GB/s, and with units down; where it is 0 (not ``moves``) it
@@ -199,6 +193,9 @@ class Work:
         self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
         tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
         self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
+        repair = job.repair
+        self.shrinks = repair is not None and repair.shrinks
+        self.jumps = bool((part > 0.0).any()) and not self.shrinks
         self.teams = teams_of(case)
         places = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.rows_of = [[places[way] for way in team] for team in self.teams]
@@ -226,9 +223,9 @@ class Work:
 
     # Bandwidth.
 
-    def flow(self, use: Uses) -> Flow:
-        """The bandwidth that reaches the jobs."""
-        case, stores, ports = self.case, use.stores, self.ports(use)
+    def flow(self, use: Uses, *, whole: bool = True) -> Flow:
+        """The bandwidth that reaches the jobs; see `ports`."""
+        case, stores, ports = self.case, use.stores, self.ports(use, whole=whole)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
         write = np.minimum(case.delivered_write * stores.write, most[0])
         read = np.minimum(case.delivered_read * stores.read, most[1])
@@ -243,15 +240,16 @@ class Work:
         write, read, safe_write, safe_read = (np.where(moves, side, 1.0) for side in sides)
         return Flow(write, read, safe_write, safe_read, moves)
 
-    def ports(self, use: Uses) -> Ports:
-        """Bandwidth of the clients in use, before the factors of storage families."""
+    def ports(self, use: Uses, *, whole: bool = True) -> Ports:
+        """Bandwidth of the clients in use, before the factors of storage families; without
+        ``whole`` systems at most, and without jumps in the GPUs."""
         if use.ports is not None:
             return use.ports
         job, team = self.case.job, use.team
-        used, several = use.gpus / self.usable[team], self.several[team]
-        used = np.where(several, used, np.ceil(used - ROUNDING))
+        used, parted = use.gpus / self.usable[team], self.several[team] | (not whole)
+        used = np.where(parted, used, np.ceil(used - ROUNDING))
         write, read = (
-            ports[team] * used + np.where(several, more[team], 0.0)
+            ports[team] * used + np.where(parted, more[team], 0.0)
             for ports, more in (
                 (self.client_write, self.more_write),
                 (self.client_read, self.more_read),
@@ -346,7 +344,7 @@ class Work:
         waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
         if waits:
             waiting, mends = self.waiting(use, mtti)
-        flow = self.flow(use)
+        flow = self.flow(use, whole=waits)
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
         allowed = self._gpus_allowed(use) & mends
         if job.ingest_per_gpu_gb_per_s:
@@ -542,8 +540,9 @@ class Work:
 
     # Scores.
 
-    def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
-        """The score of each use, -inf where it is not allowed, and its bound for any spares.
+    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+        """The score of each use, -inf where it is not allowed; its bound without waiting for
+        repairs, and what waiting adds to that.
 
         Scores are logarithms of useful work, or GPUs in use.
         """
@@ -561,7 +560,11 @@ class Work:
         if use.tco_usd is not None:
             allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
-        return np.where(allowed, score, -np.inf), self._patient(use, ran)
+        patient = self.without_waiting(use) if self.jumps else self._patient(use, ran)
+        waited = np.zeros_like(score)
+        if self.case.objective != "gpus":
+            waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
+        return np.where(allowed, score, -np.inf), patient, waited
 
     def without_waiting(self, use: Uses) -> Numbers:
         """The bound of `worth` for any spares."""

@@ -16,8 +16,10 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.optimizer.counts import value_of
 from planner.portfolio import api
-from planner.portfolio.inputs import Instance, load
-from planner.portfolio.model import Limit, Program
+from planner.portfolio.inputs import load
+from planner.portfolio.instance import Instance
+from planner.portfolio.model import Program
+from planner.portfolio.purchases import Limit
 from planner.portfolio.schema import JobRun, PortfolioPlan, TrainingJob, Use
 from planner.portfolio.search import Search
 from planner.portfolio.views import UNITS, binds, figures, label, words
@@ -269,7 +271,7 @@ def simulate(
         j.name: j for j in instance.portfolio.jobs if isinstance(j, TrainingJob)
     }
     for run in plan.runs:
-        shares = (run.interval_s, run.write_gb_per_s, run.read_gb_per_s)
+        shares = (run.interval_s, run.delivered_write_gb_per_s, run.delivered_read_gb_per_s)
         key = run.job, run.item, run.gpus, *(round(each or 0.0, 3) for each in shares)
         if run.goodput is None or key in seen or jobs[run.job].repair is not None:
             continue
@@ -283,7 +285,12 @@ def _simulated(
     number = next(n for n, j in enumerate(instance.portfolio.jobs) if j.name == run.job)
     column = next(c for c in instance.columns if c.job == number and c.way and c.way.id == run.way)
     assert column.work is not None and column.case is not None
-    assert run.interval_s and run.write_gb_per_s and run.read_gb_per_s and run.goodput
+    assert (
+        run.interval_s
+        and run.delivered_write_gb_per_s
+        and run.delivered_read_gb_per_s
+        and run.goodput
+    )
     work, job, gpus = column.work, column.case.job, float(run.gpus)
     mean_s = 86_400.0 / (work.failures_per_gpu_day * gpus)
     copies = work.fan_out[0] + work.fan_out[1] * gpus
@@ -291,9 +298,9 @@ def _simulated(
         name=run.job,
         interval_s=run.interval_s,
         stall_s=work.stall_s(gpus),
-        drain_s=job.checkpoint_gb / run.write_gb_per_s,
+        drain_s=job.checkpoint_gb / run.delivered_write_gb_per_s,
         restart_s=job.restart_s,
-        restore_s=copies * job.checkpoint_gb / run.read_gb_per_s,
+        restore_s=copies * job.checkpoint_gb / run.delivered_read_gb_per_s,
         failures=Law(mean_s),
     )
     found = simulate_job([simulated], length_s, replications, seed)

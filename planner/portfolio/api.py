@@ -9,7 +9,8 @@ from pathlib import Path
 from planner.errors import Finding, InputError, VerificationError
 from planner.optimizer.solvers import SolverName
 from planner.portfolio.check import faults
-from planner.portfolio.inputs import MOST_PLAN_BYTES, Instance, load
+from planner.portfolio.inputs import MOST_PLAN_BYTES, load
+from planner.portfolio.instance import Instance
 from planner.portfolio.plan import assemble
 from planner.portfolio.schema import PortfolioPlan
 from planner.portfolio.search import search

@@ -7,40 +7,36 @@ ways it runs there. So every figure is that of the single-job planner.
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 from planner.case import resolve
-from planner.case.figures import cap, support_span
-from planner.case.items import BillItem, Offer, Storage, System
+from planner.case.figures import cap
+from planner.case.items import Storage, System
 from planner.case.job import Way
 from planner.case.model import Case, Companions
 from planner.case.resolve import with_companions
-from planner.currency import Currency
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Document, Inputs
 from planner.loader import joined, read_document, validated
 from planner.optimizer.useful_work import Team, UsefulWork
 from planner.paths import DataPath, job_path, steps_of
+from planner.portfolio.instance import Column, Instance, Place
 from planner.portfolio.schema import (
     InferenceJob,
-    MarketRule,
     Portfolio,
     PortfolioPlan,
-    PortfolioSite,
     TrainingJob,
 )
 from planner.schema.base import CANONICAL
-from planner.schema.catalog import Category
+from planner.schema.catalog import Category, Item
 from planner.schema.job import Checkpoint, Job
 from planner.schema.problem import Budget, Objective, Problem, Quantity, Term
-from planner.sizing.facility import HOURS_PER_YEAR
 from planner.untrusted_files import contents
 
 CATEGORIES = get_args(Category)
@@ -48,152 +44,13 @@ SPARES = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Spare units of a job that are tried where their number is open."""
 NEVER_WAITS = 1e-5
 MOST_PLAN_BYTES = 50_000_000
-SECONDS_PER_YEAR = 3600.0 * HOURS_PER_YEAR
+OF_EVERY_JOB = (
+    *("name", "catalogs", "prices", "consider", "storage", "network", "software", "extras"),
+    *("spares", "currency", "exchange"),
+)
+"""Settings of a portfolio that are those of each of its problems."""
 NOBODY = Job(name="none", checkpoint=Checkpoint.model_validate({"size": "1 GB"}))
 """A job that asks for nothing: what a site offers does not depend on who runs there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A way in which a job can run: at a site, on a type of GPU system.
-
-    ``systems`` are those that an inference job takes, ``work`` the useful work of a training job.
-    """
-
-    job: int
-    site: int
-    system: System
-    way: Way | None
-    work: UsefulWork | None
-    case: Case | None
-    systems: int
-
-    @property
-    def name(self) -> str:
-        """A name for variables and rows."""
-        spares = f".{self.work.team.spares}" if self.work and self.work.team.spares else ""
-        return f"{self.job}.{self.site}.{self.way.id if self.way else self.system.id}{spares}"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A site in numbers: its case, whose offers are not owned, and its installed base."""
-
-    name: str
-    site: PortfolioSite
-    inputs: Inputs
-    case: Case
-    owned: Mapping[str, int]
-    tops: Mapping[str, int]
-
-    @cached_property
-    def items(self) -> Mapping[str, BillItem]:
-        """Every item of a possible bill, by id."""
-        return {item.id: item for item in self.case.bill_items()}
-
-    @cached_property
-    def offers(self) -> Mapping[str, Offer]:
-        """GPU systems and storage, by id."""
-        return {offer.id: offer for offer in self.case.offers()}
-
-    def limit(self, field: str, period: int) -> float | None:
-        """A limit of the site in a period, counted from 0."""
-        found = self.case.limits[field]
-        changes: Mapping[int, float] = {}
-        if field == "facility_power_kw":
-            found, changes = self.site.facility_power_kw, self.site.facility_power_from
-        elif field == "racks":
-            found, changes = self.site.racks, self.site.racks_from
-        for first in sorted(changes):
-            if first <= period + 1:
-                found = float(changes[first])
-        if field == "facility_power_kw":
-            found = self.site.left_at_meter_kw(found)
-        return found
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A portfolio in numbers; periods count from 0."""
-
-    portfolio: Portfolio
-    document: Document
-    places: tuple[Place, ...]
-    columns: tuple[Column, ...]
-    settings: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def periods(self) -> range:
-        """All periods."""
-        return range(self.portfolio.periods.count)
-
-    @property
-    def years(self) -> float:
-        """The length of a period, years."""
-        return self.portfolio.periods.years
-
-    @property
-    def period_s(self) -> float:
-        """The length of a period, s."""
-        return self.years * SECONDS_PER_YEAR
-
-    def discount(self, at_years: float) -> float:
-        """The present value of a dollar paid at a time, years from the start."""
-        return float((1.0 + self.portfolio.term.discount_rate) ** -at_years)
-
-    def window(self, job: int) -> range:
-        """The periods in which a job runs."""
-        asked = self.portfolio.jobs[job]
-        return range(asked.window.first - 1, self.portfolio.last_of(asked))
-
-    def rule(self, place: Place, item_id: str) -> MarketRule:
-        """The market rule of an item."""
-        return self.portfolio.rule(item_id, place.inputs.item(item_id).category)
-
-    def price_usd(self, place: Place, item_id: str, period: int) -> float:
-        """The net price of a unit ordered in a period, USD to the cent."""
-        price = place.items[item_id].unit_net_usd or 0.0
-        trend = self.rule(place, item_id).price_trend
-        if not trend:
-            return price
-        shown: Currency = place.inputs.problem.shown_in
-        return shown.rounded_usd(price * (1.0 + trend) ** (period * self.years))
-
-    def first_arrival(self, place: Place, item_id: str) -> int:
-        """The first period in which a unit that is bought can be in use."""
-        rule = self.rule(place, item_id)
-        return rule.available_from - 1 + rule.lead
-
-    def support_usd(self, place: Place, item_id: str, arrives: int) -> list[float]:
-        """Support and subscription of a unit in each period, USD."""
-        item = place.items[item_id]
-        span = support_span(place.inputs.item(item_id), place.inputs)
-        end = span[1] if span[1] < self.years * len(self.periods) else math.inf
-        found = []
-        for period in self.periods:
-            age = (period - arrives) * self.years
-            paid = max(0.0, min(age + self.years, end) - max(age, span[0])) if age >= 0 else 0.0
-            lasts = self.years if age >= 0 else 0.0
-            found.append(item.support_usd_per_year * paid + item.subscription_usd_per_year * lasts)
-        return found
-
-    def residual_share(self, place: Place, item_id: str, arrives: int) -> float:
-        """The share of its price that a unit is worth at the end."""
-        loss = self.rule(place, item_id).residual_loss
-        if loss is None:
-            return 0.0
-        return float((1.0 - loss) ** ((len(self.periods) - arrives) * self.years))
-
-    def start(self, period: int) -> str | None:
-        """The day on which a period begins, None without a start."""
-        first = self.portfolio.periods.start
-        if first is None:
-            return None
-        day = datetime.date.fromisoformat(first)
-        month = day.month - 1 + period * self.portfolio.periods.months
-        year, month = day.year + month // 12, month % 12 + 1
-        return datetime.date(year, month, min(day.day, 28)).isoformat()
 
 
 # Reading the file
@@ -206,19 +63,15 @@ def load(path: Path, settings: tuple[str, ...] = (), scenario: str | None = None
         InputError: something in it is wrong; file, line, cause and fix are told.
     """
     document = read_document(path, settings, scenario)
-    _lift_site(document)
-    portfolio = validated(Portfolio, document)
-    _check(portfolio, document)
-    return instance_of(portfolio, document, settings)
-
-
-def _lift_site(document: Document) -> None:
-    """Take a single ``site:`` as the only one of ``sites:``."""
-    data = document.data
+    data, lines = document.data, document.lines
     if "site" in data and "sites" not in data:
         data["sites"] = {"site": data.pop("site")}
-        for path in [path for path in document.lines if path[:1] == ("site",)]:
-            document.lines["sites", *path] = document.lines.pop(path)
+        for each in [path for path in lines if path[:1] == ("site",)]:
+            lines["sites", *each] = lines.pop(each)
+    portfolio = validated(Portfolio, document)
+    _check_jobs(portfolio, document)
+    _check_items(portfolio, document)
+    return instance_of(portfolio, document, settings)
 
 
 def _error(document: Document, path: str, message: str, fix: str) -> InputError:
@@ -226,101 +79,79 @@ def _error(document: Document, path: str, message: str, fix: str) -> InputError:
     return InputError(Finding("portfolio", message, file, line, path, fix))
 
 
-def _check(portfolio: Portfolio, document: Document) -> None:
-    """Refuse contradictions within the file itself."""
+def _check_jobs(portfolio: Portfolio, document: Document) -> None:
+    """Refuse jobs that contradict the file, and settings that portfolios do not have."""
     names = [job.name for job in portfolio.jobs]
     for number, job in enumerate(portfolio.jobs):
-        path = f"jobs.{number}"
+        path, first, last = f"jobs.{number}", job.window.first, portfolio.last_of(job)
         if names.count(job.name) > 1:
             message = f"two jobs are named '{job.name}'"
             raise _error(document, f"{path}.name", message, "give each job its own name")
-        for name in job.sites or ():
-            if name not in portfolio.sites:
-                fix = did_you_mean(name, list(portfolio.sites)) or ", ".join(portfolio.sites)
-                raise _error(document, f"{path}.sites", f"no site '{name}'", fix)
-        last = portfolio.last_of(job)
-        if job.window.first > last:
-            message = f"the window begins in period {job.window.first} and ends in {last}"
+        for name in set(job.sites or ()) - {*portfolio.sites}:
+            fix = did_you_mean(name, list(portfolio.sites)) or ", ".join(portfolio.sites)
+            raise _error(document, f"{path}.sites", f"no site '{name}'", fix)
+        if first > last:
+            message = f"the window begins in period {first} and ends in {last}"
             raise _error(document, f"{path}.window", message, "give from and to in that order")
         if isinstance(job, TrainingJob):
-            _check_job(job, path, last, document)
-    _check_items(portfolio, document)
+            if job.tokens is not None and not first <= (job.tokens.by or last) <= last:
+                message = f"tokens by period {job.tokens.by}, but the job runs in {first} to {last}"
+                raise _error(document, f"{path}.tokens.by", message, "give a period of its window")
+            for key, wrong, message, fix in _refused(job):
+                if wrong:
+                    raise _error(document, f"{path}.{key}", f"job '{job.name}': {message}", fix)
 
 
 def _check_items(portfolio: Portfolio, document: Document) -> None:
+    """Refuse rules of items and of storage that are for one purchase."""
     for name, rule in portfolio.items.items():
-        for key in ("fixed", "min", "installed", "retire", "required"):
-            if key in rule.model_fields_set:
-                fix = "say owned units by site (sites.NAME.owned), retirement under market"
-                message = f"items.{name}.{key} is not for several sites or periods"
-                raise _error(document, f"items.{name}.{key}", message, fix)
+        for key in rule.model_fields_set & {"fixed", "min", "installed", "retire", "required"}:
+            fix = "name owned units by site (sites.NAME.owned), retirement under market"
+            message = f"items.{name}.{key} is not for several sites or periods"
+            raise _error(document, f"items.{name}.{key}", message, fix)
     storage = portfolio.storage
-    refused = {
-        "rule": storage.rule != "demand",
-        "tolerate_down": storage.tolerate_down > 0,
-    }
-    for key, wrong in refused.items():
-        if wrong:
-            message = f"storage.{key} is not supported for several jobs, sites or periods"
-            raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
+    wrong = {"rule": storage.rule != "demand", "tolerate_down": storage.tolerate_down > 0}
+    for key in (name for name, refused in wrong.items() if refused):
+        message = f"storage.{key} is not supported for several jobs, sites or periods"
+        raise _error(document, f"storage.{key}", message, f"leave storage.{key} out")
 
 
-def _check_job(job: TrainingJob, path: str, last: int, document: Document) -> None:
-    checkpoint, repair = job.checkpoint, job.repair
-    asked = job.tokens
-    if asked is not None and asked.by is not None and not job.window.first <= asked.by <= last:
-        message = f"tokens by period {asked.by}, but the job runs in {job.window.first} to {last}"
-        raise _error(document, f"{path}.tokens.by", message, "give a period of its window")
-    refused = {
-        "checkpoint.mode": (
-            checkpoint.mode != "async" or job.levels is not None,
-            "useful work with synchronous or two-level checkpoints is not concave in the shares",
-            "use mode: async and no local level",
+def _refused(job: TrainingJob) -> Iterator[tuple[str, bool, str, str]]:
+    """Yield settings that a portfolio does not have: path, whether set, reason and fix."""
+    concave, beside = "useful work is not concave in the shares", "is not supported beside others"
+    check, training, repair = job.checkpoint, job.training, job.repair
+    local = check.mode != "async" or job.levels is not None
+    yield (
+        *("checkpoint.mode", local),
+        *(
+            f"with synchronous or two-level checkpoints {concave}",
+            "use mode: async, no local level",
         ),
-        "checkpoint.drain_slowdown": (
-            checkpoint.drain_slowdown > 0,
-            "with a slowdown while draining useful work is not concave in the shares",
-            "set drain_slowdown: 0",
-        ),
-        "repair.when_short": (
-            repair is not None and repair.when_short == "shrink",
-            "running on with fewer replicas is not supported beside other jobs",
-            "use when_short: wait",
-        ),
-        "power": (
-            job.power is not None,
-            "power set points are not chosen in a portfolio: jobs run at rated power",
-            "leave power out",
-        ),
-        "dataset.tier": (
-            job.in_bulk,
-            "a bulk tier is not supported beside other jobs",
-            "hold the data set on flash, or give another file for the bulk tier",
-        ),
-        "gpus.max_types": (
-            job.gpus.max_types > 1,
-            "a job runs on one GPU type in a portfolio",
-            "leave max_types out",
-        ),
-        "training": (
-            job.training.mfu is None and job.training.model is None,
-            "work of several jobs is added in FLOP/s, which needs a rate",
-            "give training: {mfu: 40 %} or {model: ...}",
-        ),
-        "training.tokens": (
-            job.training.tokens is not None,
-            "tokens of a job in a portfolio have a date",
-            "give tokens: {count: 15 T, by: 6} in the job",
-        ),
-        "training.scale": (
-            job.training.scale is not None and job.training.scale.table is not None,
-            "a table of scaling is not concave",
-            "give an exponent",
-        ),
-    }
-    for key, (wrong, message, fix) in refused.items():
-        if wrong:
-            raise _error(document, f"{path}.{key}", f"job '{job.name}': {message}", fix)
+    )
+    slow = check.drain_slowdown > 0
+    yield "checkpoint.drain_slowdown", slow, f"with it {concave}", "set drain_slowdown: 0"
+    shrinks = repair is not None and repair.when_short == "shrink"
+    yield "repair.when_short", shrinks, f"running on with fewer replicas {beside}", "use wait"
+    yield "power", job.power is not None, "jobs run at rated power", "leave power out"
+    yield "dataset.tier", job.in_bulk, f"a bulk tier {beside}", "hold the data set on flash"
+    types = job.gpus.max_types > 1
+    yield "gpus.max_types", types, "a job runs on one GPU type", "leave max_types out"
+    rate = training.mfu is None and training.model is None
+    yield (
+        *("training", rate, "work of several jobs is added in FLOP/s, which needs a rate"),
+        "give training: {mfu: 40 %} or {model: ...}",
+    )
+    yield (
+        *("training.tokens", training.tokens is not None, "tokens in a portfolio have a date"),
+        "give tokens: {count: 15 T, by: 6} in the job",
+    )
+    sized = job.parameters or training.active_parameters
+    yield (
+        *("tokens", job.tokens is not None and not sized, "tokens follow from the parameters"),
+        "give parameters: 70 B",
+    )
+    table = training.scale is not None and training.scale.table is not None
+    yield "training.scale", table, "a table of scaling is not concave", "give an exponent"
 
 
 # From the file to numbers
@@ -359,9 +190,15 @@ def _check_names(portfolio: Portfolio, document: Document, inputs: Inputs) -> No
             named += [(f"jobs.{number}.types", name) for name in job.types or ()]
             named += [(f"jobs.{number}.rates.{name}", name) for name in job.rates]
     for path, name in named:
-        if name not in inputs.by_id:
-            fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
-            raise _error(document, path, f"no item '{name}' in the catalogs", fix)
+        _known(document, path, name, inputs)
+
+
+def _known(document: Document, path: str, name: str, inputs: Inputs) -> Item:
+    """An item by its id, which must be in the catalogs."""
+    if name not in inputs.by_id:
+        fix = did_you_mean(name, list(inputs.by_id)) or "name an item of the catalogs"
+        raise _error(document, path, f"no item '{name}' in the catalogs", fix)
+    return inputs.by_id[name]
 
 
 def _problem(
@@ -373,60 +210,48 @@ def _problem(
     goodput: bool = False,
 ) -> Problem:
     """The problem of one job at one site in one period."""
-    site = portfolio.sites[site_name]
-    powers = [site.facility_power_kw, *site.facility_power_from.values()]
-    racks = [site.racks, *site.racks_from.values()]
-    changed: dict[str, Any] = {}
-    if site.facility_power_from:
-        changed["facility_power_kw"] = max(power for power in powers if power is not None)
-    if site.racks_from:
-        changed["racks"] = max(count for count in racks if count is not None)
-    term = portfolio.term
-    electricity = site.electricity_usd_per_kwh
+    site, term = portfolio.sites[site_name], portfolio.term
+    most: dict[str, Any] = {}
+    for field in ("facility_power", "racks"):
+        later = getattr(site, f"{field}_from").values()
+        name = "facility_power_kw" if field == "facility_power" else field
+        if later:
+            most[name] = max(n for n in (getattr(site, name), *later) if n is not None)
+    own = site.electricity_usd_per_kwh
+    terms = {
+        "years": portfolio.periods.years * portfolio.periods.count,
+        "electricity": term.electricity_usd_per_kwh if own is None else own,
+        "energy_basis": term.energy_basis,
+    }
     rules = dict(portfolio.items)
     for name, count in owned.items():
         rules[name] = rules.get(name, Quantity()).model_copy(update={"installed": count})
     return Problem(
-        name=portfolio.name,
-        site=site.model_copy(update=changed),
+        site=site.model_copy(update=most),
         budget=Budget(),
-        term=Term.model_validate(
-            {
-                "years": portfolio.periods.years * portfolio.periods.count,
-                "electricity": term.electricity_usd_per_kwh if electricity is None else electricity,
-                "energy_basis": term.energy_basis,
-            },
-            context=CANONICAL,
-        ),
-        catalogs=portfolio.catalogs,
-        prices=portfolio.prices,
-        consider=portfolio.consider,
+        term=Term.model_validate(terms, context=CANONICAL),
         items=rules,
-        storage=portfolio.storage,
         jobs=(job,),
-        network=portfolio.network,
-        software=portfolio.software,
-        extras=portfolio.extras,
-        spares=portfolio.spares,
         objective=Objective(maximize="goodput") if goodput else Objective(minimize="tco"),
-        currency=portfolio.currency,
-        exchange=portfolio.exchange,
+        **{name: getattr(portfolio, name) for name in OF_EVERY_JOB},
     )
 
 
 def _view(document: Document, site: str, job: int | None) -> Document:
     """The document as one of a single site and job: lines of its paths."""
-    lines: dict[DataPath, int] = {}
-    origins: dict[DataPath, str] = {}
-    for found, kept in ((document.lines, lines), (document.origins, origins)):
+
+    def paths(found: Mapping[DataPath, Any]) -> dict[DataPath, Any]:
+        kept: dict[DataPath, Any] = {}
         for path, where in found.items():
             if path[:2] == ("sites", site):
-                kept["site", *path[2:]] = where  # type: ignore[assignment]
+                kept["site", *path[2:]] = where
             elif path[:2] == ("jobs", job):
-                kept["jobs", 0, *path[2:]] = where  # type: ignore[assignment]
+                kept["jobs", 0, *path[2:]] = where
             elif path[:1] != ("jobs",):
-                kept[path] = where  # type: ignore[assignment]
-    return replace(document, lines=lines, origins=origins)
+                kept[path] = where
+        return kept
+
+    return replace(document, lines=paths(document.lines), origins=paths(document.origins))
 
 
 OF_NOBODY = frozenset({"jobs", "objective", "targets"})
@@ -444,14 +269,13 @@ def _joined(
     errors = []
     for finding in findings:
         path = finding.path or ""
-        if finding.severity != "error" or (job is None and path.split(".")[0] in OF_NOBODY):
+        of_nobody = job is None and path.split(".")[0] in OF_NOBODY
+        if finding.severity != "error" or finding.code == "unbounded" or of_nobody:
             continue
         if path.startswith("site"):
             path = path.replace("site", f"sites.{site}", 1)
         elif job is not None and path.startswith(job_path()):
             path = path.replace(job_path(), job_path(job=job), 1)
-        if finding.code == "unbounded":
-            continue
         errors.append(replace(finding, path=path))
     if errors:
         raise InputError(errors)
@@ -464,10 +288,7 @@ def _place(
     case = resolve(inputs)
     known = {offer.id: offer for offer in (*case.systems, *case.storage)}
     for sku in owned:
-        item = inputs.by_id.get(sku)
-        if item is None:
-            fix = did_you_mean(sku, list(inputs.by_id)) or "name an item of the catalogs"
-            raise _error(document, f"sites.{name}.owned", f"no item '{sku}' in the catalogs", fix)
+        item = _known(document, f"sites.{name}.owned", sku, inputs)
         if item.category in ("gpu_system", "storage") and sku not in known:
             why = dict(case.not_considered).get(sku, "not on offer")
             message = f"'{sku}' is owned but cannot be planned: {why}"
@@ -487,7 +308,7 @@ def _place(
             *((each.id, "bandwidth by a table") for each in case.storage if each.segments),
         ),
     )
-    case = with_companions(free, _within_budget(portfolio, case))
+    case = with_companions(free, _within_budget(portfolio, case, owned))
     case = replace(case, companions=case.companions_in(()))
     tops = {o.id: max(cap(case, o), owned.get(o.id, 0)) for o in case.offers()}
     return Place(name, portfolio.sites[name], free, case, owned, tops)
@@ -498,8 +319,8 @@ def _steady(item: Storage) -> Storage:
     return replace(item, installed=0, burst_gb_per_s=0.0, buffer_gb=0.0)
 
 
-def _within_budget(portfolio: Portfolio, case: Case) -> Case:
-    """The case with offers bounded by the capital budget at the lowest price to come."""
+def _within_budget(portfolio: Portfolio, case: Case, owned: Mapping[str, int]) -> Case:
+    """The case with offers bounded by owned units and those that the capital budget buys."""
     budget = portfolio.budget.capex
     years = portfolio.periods.years * portfolio.periods.count
     most = budget.total_usd
@@ -515,7 +336,7 @@ def _within_budget(portfolio: Portfolio, case: Case) -> Case:
         lowest = (offer.unit_net_usd or 0.0) * min(1.0, (1.0 + trend) ** years)
         if lowest <= 0:
             return offer
-        high = math.floor(most / lowest + 1e-6)
+        high = owned.get(offer.id, 0) + math.floor(most / lowest + 1e-6)
         return replace(offer, high=high if offer.high is None else min(high, offer.high))
 
     return replace(
@@ -557,18 +378,12 @@ def _training(
     at: int,
     place: Place,
 ) -> Iterator[Column]:
-    problem = _problem(portfolio, place.name, job, {}, goodput=True)
+    problem = _problem(portfolio, place.name, job, place.owned, goodput=True)
     problem = problem.model_copy(update={"network": type(problem.network)(), "extras": {}})
-    owned = {sku: Quantity(installed=n) for sku, n in place.owned.items()}
-    problem = problem.model_copy(update={"items": {**problem.items, **owned}})
     view = _view(document, place.name, number)
-    inputs = _joined(problem, view, place.name, number, ())
-    case = resolve(inputs)
+    case = resolve(_joined(problem, view, place.name, number, ()))
     steady = tuple(_steady(each) for each in case.storage if not each.segments)
     case = replace(case, storage=steady)
-    if case.job.modes != ("async",):
-        message = f"job '{job.name}': checkpoints must be asynchronous"
-        raise _error(document, f"jobs.{number}.checkpoint", message, "use mode: async")
     for system in case.systems:
         on_offer = place.offers.get(system.id)
         if not isinstance(on_offer, System):
@@ -627,27 +442,23 @@ def _owned(portfolio: Portfolio, document: Document) -> dict[str, Mapping[str, i
     Raises:
         InputError: a plan file is not there, or not of these sites.
     """
-    found: dict[str, Mapping[str, int]] = {}
     whole: Mapping[str, Mapping[str, int]] = {}
     if portfolio.owned is not None:
         whole = _left_by_plan(portfolio.owned, document, "owned")
-        alone = [*whole] == [""] and len(portfolio.sites) == 1
-        whole = {next(iter(portfolio.sites)): whole[""]} if alone else whole
-        for name in whole:
-            if name not in portfolio.sites:
-                message = f"the plan '{portfolio.owned}' is of no site that the problem names"
-                fix = "name it at a site instead: sites.NAME.owned"
-                raise _error(document, "owned", message, fix)
+        if [*whole] == [""] and len(portfolio.sites) == 1:
+            whole = {next(iter(portfolio.sites)): whole[""]}
+        if whole.keys() - portfolio.sites.keys():
+            message = f"the plan '{portfolio.owned}' is of no site that the problem names"
+            raise _error(document, "owned", message, "name it at a site: sites.NAME.owned")
+    found: dict[str, Mapping[str, int]] = {}
     for name, site in portfolio.sites.items():
+        given: Mapping[str, int] = {}
         if isinstance(site.owned, str):
-            stands = _left_by_plan(site.owned, document, f"sites.{name}.owned")
-            given = stands.get(name) or stands.get("") or {}
+            left = _left_by_plan(site.owned, document, f"sites.{name}.owned")
+            given = left.get(name) or left.get("") or {}
         else:
-            given = dict(site.owned)
-        both = {**whole.get(name, {})}
-        for sku, count in given.items():
-            both[sku] = both.get(sku, 0) + count
-        found[name] = both
+            given = site.owned
+        found[name] = Counter(whole.get(name, {})) + Counter(given)
     return found
 
 
@@ -657,13 +468,7 @@ def _left_by_plan(name: str, document: Document, path: str) -> Mapping[str, Mapp
         raw = contents(document.folder / name, most_bytes=MOST_PLAN_BYTES, what="plan")
         data = json.loads(raw)
         if data.get("kind") == "portfolio":
-            plan = PortfolioPlan.model_validate(data)
-            last = max((each.period for each in plan.standing), default=0)
-            sites: dict[str, dict[str, int]] = {}
-            for each in plan.standing:
-                if each.period == last and each.held:
-                    sites.setdefault(each.site, {})[each.item] = each.held
-            return sites
+            return PortfolioPlan.model_validate(data).left()
         lines = [line for line in data["lines"] if line.get("parent") is None]
         return {"": {line["sku"]: int(line["quantity"]) for line in lines if line["quantity"]}}
     except (ValueError, KeyError, TypeError, AttributeError):

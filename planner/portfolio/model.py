@@ -1,58 +1,33 @@
 """The integer program of a portfolio, in PuLP.
 
     maximise    weighted useful work, or the least work per weight, or minimise money or power
-    subject to  units in place = owned - retired + bought so far      by item, site and period
-                each job runs at one site on one type, within its window
+    subject to  each job runs at one site on one type, within its window
                 systems in use <= in place,  shares of bandwidth <= delivered
                 useful work <= its tangents, in the form that holds for jobs that run elsewhere
-                power, racks, cooling by site and period; money by period and in total
+                units in place, dependent items, limits and money (`planner.portfolio.purchases`)
 
-What comes with systems (switches, cables, racks, licences, spare parts) follows from what is in
-place by the same rules as in the program of one job (`planner.optimizer.counts`); units bought
-earlier serve later. docs/portfolio.md has the mathematics. Money is in MUSD.
+docs/portfolio.md has the mathematics.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from pulp import LpMaximize, LpProblem, lpSum
+from pulp import lpSum
 
-from planner.case.figures import weights
 from planner.case.job import ROUNDING
-from planner.limits import MILLION, SUPPLIES
-from planner.optimizer.counts import Counts, Expression, Rows, value_of
+from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.program import PIECES
 from planner.optimizer.useful_work import Point, Tangent
-from planner.portfolio.inputs import Column, Instance, Place
+from planner.portfolio.instance import Column, Instance, Place
+from planner.portfolio.purchases import Limit, Purchases
 from planner.portfolio.schema import TrainingJob
 
 FLAT = 1e-10
 """A slope whose whole range is less than this share of the work goes into the constant."""
-SITE_LIMITS = tuple(limit for limit in SUPPLIES if not limit.path.startswith("budget."))
-
-
-class Prefixed(Rows):
-    """Rows and variables of one site and period."""
-
-    def __init__(self, rows: Rows, prefix: str, suffix: str) -> None:
-        super().__init__(rows.problem)
-        self.prefix, self.suffix = prefix, suffix
-
-    def number(self, name: str, high: float | None = None) -> Expression:
-        """Add a variable from 0 on."""
-        return super().number(f"{self.prefix}{name}{self.suffix}", high)
-
-    def whole(self, name: str, high: float | None, low: float = 0.0) -> Expression:
-        """Add a variable in whole numbers."""
-        return super().whole(f"{self.prefix}{name}{self.suffix}", high, low)
-
-    def row(self, name: str, constraint: Any) -> None:
-        """Add a row."""
-        super().row(f"{self.prefix}{name}{self.suffix}", constraint)
 
 
 @dataclass(frozen=True)
@@ -89,186 +64,24 @@ class Run:
         return share, Point(gpus, write, read, write, endured)
 
 
-class Limit(NamedTuple):
-    """A limit of the problem: ``used <= most``, or ``used >= most`` of a floor."""
+class Program(Purchases):
+    """The program of an instance; arguments are those of `Purchases`."""
 
-    name: str
-    period: int | None
-    site: str | None
-    unit: str
-    used: Expression
-    most: float
-    floor: bool = False
-
-    @property
-    def key(self) -> str:
-        """A name that tells it from all others."""
-        parts = (self.name, self.site, None if self.period is None else str(self.period + 1))
-        return ".".join(part for part in parts if part is not None)
-
-
-class Program(Rows):
-    """The program of an instance.
-
-    Args:
-        instance: the portfolio in numbers.
-        elastic: whether limits may be missed, at 1 for each time their size.
-        moved: the value of a limit to use in place of its own.
-    """
-
-    def __init__(
-        self,
-        instance: Instance,
-        *,
-        elastic: bool = False,
-        moved: Callable[[Limit], float] | None = None,
-    ) -> None:
-        super().__init__(LpProblem("portfolio", LpMaximize))
-        self.instance, self.elastic, self.moved = instance, elastic, moved
-        self.portfolio, self.periods = instance.portfolio, instance.periods
-        self.limits: list[Limit] = []
-        self.missed: dict[str, Expression] = {}
+    def __init__(self, instance: Instance, **options: Any) -> None:
+        super().__init__(instance, **options)
         self.tangents = 0
-        self.slack = self.number("slack")
-        """By how much floors are passed, as a share: free in the polish alone."""
-        self.new: dict[tuple[int, str, int], Expression] = {}
-        self.old: dict[tuple[int, str, int], Expression] = {}
-        self.units: dict[tuple[int, str, int], Expression] = {}
-        self.bought: dict[tuple[int, str, int], Expression] = {}
-        self.counts: dict[tuple[int, int], Counts] = {}
-        self.family: dict[tuple[int, str], Expression] = {}
         self.runs: list[Run] = []
         self.placed: dict[tuple[Column, int], Expression] = {}
-        for at, place in enumerate(instance.places):
-            self.in_place(at, place)
-            self.storage_families(at, place)
-            for period in self.periods:
-                self.comes_with(at, place, period)
-            for item_id in place.items:
-                self.purchases(at, place, item_id)
-        self.stock()
         self.assignment()
         self.types_in_use()
         for column in instance.columns:
-            self.runs_of(column)
+            if column.work is not None:
+                self.runs += [self._run(column, p) for p in instance.window(column.job)]
         for at, place in enumerate(instance.places):
             for period in self.periods:
                 self.systems_in_use(at, place, period)
                 self.shared_storage(at, place, period)
-                self.supplies(at, place, period)
-        self.money()
         self.floors()
-
-    # What stands where
-
-    def in_place(self, at: int, place: Place) -> None:
-        """X_p = owned - retired + bought until p."""
-        for offer in place.case.offers():
-            sku, top = offer.id, float(place.tops[offer.id])
-            first, rule = (
-                self.instance.first_arrival(place, sku),
-                self.instance.rule(place, sku),
-            )
-            stays: Expression = float(place.owned.get(sku, 0))
-            bought: list[Expression] = []
-            for period in self.periods:
-                key = f"{at}.{sku}@{period}"
-                if period >= first:
-                    self.new[at, sku, period] = self.whole(f"new.{key}", top)
-                    bought.append(self.new[at, sku, period])
-                if rule.retire and place.owned.get(sku, 0):
-                    left = self.whole(f"old.{key}", float(place.owned[sku]))
-                    self.row(f"old.{key}", left - stays <= 0.0)
-                    stays = left
-                    self.old[at, sku, period] = left
-                units = lpSum(bought) + stays
-                self.units[at, sku, period] = units
-                if bought:
-                    self.row(f"top.{key}", units <= top)
-                    if offer.min_units > 1:
-                        some = self.whole(f"some.{key}", 1)
-                        self.row(f"least.{key}", units - float(offer.min_units) * some >= 0.0)
-                        self.row(f"none.{key}", units - top * some <= 0.0)
-
-    def storage_families(self, at: int, place: Place) -> None:
-        """Maximum number of storage families at a site, the same in all periods."""
-        for family in place.case.families:
-            self.family[at, family.id] = self.whole(f"family.{at}.{family.id}", 1)
-        chosen = lpSum(self.family[at, family.id] for family in place.case.families)
-        self.row(f"families.{at}", chosen <= float(place.case.max_families))
-        for period in self.periods:
-            for item in place.case.storage:
-                most = float(place.tops[item.id]) * self.family[at, item.family]
-                units = self.units[at, item.id, period]
-                self.row(f"family.{at}.{period}.{item.id}", units - most <= 0.0)
-            for family in place.case.families:
-                if family.max_units is not None:
-                    some = (i.id for i in place.case.storage if i.family == family.id)
-                    members = lpSum(self.units[at, name, period] for name in some)
-                    row = members <= float(family.max_units)
-                    self.row(f"family_units.{at}.{period}.{family.id}", row)
-
-    def comes_with(self, at: int, place: Place, period: int) -> None:
-        """Counts of switches, cables, racks and all other dependent items."""
-        rows = Prefixed(self, f"{at}.", f"@{period}")
-        counts = Counts(rows, place.case, place.tops)
-        counts.know({sku: self.units[at, sku, period] for sku in place.offers})
-        self.counts[at, period] = counts
-        for item in place.case.companions.items:
-            counts[item.id]
-
-    def purchases(self, at: int, place: Place, item_id: str) -> None:
-        """Bought until p >= needed in p + spares in store - owned; whole packs, minimum orders."""
-        item, counted = place.items[item_id], item_id not in place.offers
-        first = self.instance.first_arrival(place, item_id)
-        plain = item.spare_share == 0.0 and item.pack == 1 and item.min_order <= 1
-        if not counted and plain:
-            for period in self.periods:
-                self.bought[at, item_id, period] = self.new.get((at, item_id, period), 0.0)
-            return
-        so_far: list[Expression] = []
-        for period in self.periods:
-            key = f"{at}.{item_id}@{period}"
-            count = (
-                self.counts[at, period][item_id] if counted else self._added(at, item_id, period)
-            )
-            if period >= first and not isinstance(count, float):
-                self.bought[at, item_id, period] = bought = self._order(key, item)
-                so_far.append(bought)
-            else:
-                self.bought[at, item_id, period] = 0.0
-            need = lpSum(so_far) - count
-            if item.spare_share > 0 and not isinstance(count, float):
-                spares = self.whole(f"spares.{key}", None)
-                self.row(f"spares.{key}", spares - item.spare_share * count >= -ROUNDING)
-                need = need - spares
-            owned = float(place.owned.get(item_id, 0)) if counted else 0.0
-            self.row(f"bought.{key}", need >= -owned)
-
-    def _added(self, at: int, item_id: str, period: int) -> Expression:
-        some = [self.new[at, item_id, q] for q in range(period + 1) if (at, item_id, q) in self.new]
-        return lpSum(some) if some else 0.0
-
-    def _order(self, key: str, item: Any) -> Expression:
-        """An order: whole packs, nothing or at least the minimum order."""
-        packs = self.whole(f"buy.{key}", None)
-        bought = float(item.pack) * packs
-        if item.min_order > 1:
-            least, most = math.ceil(item.min_order / item.pack), 1e5
-            some = self.whole(f"ordered.{key}", 1)
-            self.row(f"least_order.{key}", packs - float(least) * some >= 0.0)
-            self.row(f"no_order.{key}", packs - most * some <= 0.0)
-        return bought
-
-    def stock(self) -> None:
-        """No more is bought of anything, anywhere and ever, than can be had."""
-        stocks: dict[str, tuple[int, list[Expression]]] = {}
-        for (at, sku, _), bought in self.bought.items():
-            most = self.instance.places[at].items[sku].stock
-            if most is not None:
-                stocks.setdefault(sku, (most, []))[1].append(bought)
-        for sku, (most, parts) in stocks.items():
-            self.row(f"stock.{sku}", lpSum(parts) <= float(most))
 
     # Who runs where
 
@@ -291,14 +104,14 @@ class Program(Rows):
         job, moves, before = self.portfolio.jobs[number], [], None
         for period in window:
             chosen = lpSum(self.placed[column, period] for column in columns)
-            self.row(f"placed.{number}.{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
+            self.row(f"placed.{number}@{period}", chosen <= 1.0 if job.optional else chosen == 1.0)
             if before is not None:
                 moved = self.number(f"moved.{number}@{period}", 1.0)
                 moves.append(moved)
                 for at, column in enumerate(columns):
                     change = self.placed[column, period] - self.placed[column, period - 1]
-                    self.row(f"moved.{number}.{period}.{at}", change - moved <= 0.0)
-                self.row(f"goes_on.{number}.{period}", chosen - before == 0.0)
+                    self.row(f"moved.{number}.{at}@{period}", change - moved <= 0.0)
+                self.row(f"goes_on.{number}@{period}", chosen - before == 0.0)
             before = chosen
         if moves:
             self.row(f"moves.{number}", lpSum(moves) <= float(job.moves))
@@ -319,13 +132,6 @@ class Program(Rows):
                 if new:
                     most = float(place.tops[sku] * len(new)) * lpSum([*runs])
                     self.row(f"type.{at}.{sku}", lpSum(new) - most <= 0.0)
-
-    def runs_of(self, column: Column) -> None:
-        """Variables of a training job in a column, and their constraints."""
-        if column.work is None:
-            return
-        for period in self.instance.window(column.job):
-            self.runs.append(self._run(column, period))
 
     def _run(self, column: Column, period: int) -> Run:
         work, way, case = column.work, column.way, column.case
@@ -386,7 +192,7 @@ class Program(Rows):
             if math.isfinite(above) and math.isfinite(below):
                 slope = (above - below) / (2.0 * step)
                 rest = (here - slope * at) * (1.0 - ROUNDING)
-                self.row(f"least.{name}.{number}", share - slope * gpus - rest * runs >= 0.0)
+                self.row(f"least.{number}.{name}", share - slope * gpus - rest * runs >= 0.0)
         return float(least)
 
     def _clients(
@@ -410,12 +216,16 @@ class Program(Rows):
         for side, share, each, alone, high in sides:
             if not math.isfinite(each):
                 continue
+            factors = {f.id: getattr(f, f"{side}_factor") for f in place.case.families}
+            moved = min(each, high) * (replica if alone else systems)
+            self.row(f"client_{side}.{name}", share - max(factors.values()) * moved <= 0.0)
             for family in place.case.families:
-                factor = family.write_factor if side == "write" else family.read_factor
-                moved = factor * min(each, high) * (replica if alone else systems)
+                factor = factors[family.id]
+                if factor == max(factors.values()):
+                    continue
                 free = high - high * self.family[column.site, family.id]
-                row = share - moved - free <= 0.0
-                self.row(f"client_{side}.{name}.{family.id}", row)
+                row = share - factor * moved - free <= 0.0
+                self.row(f"client_{side}.{family.id}.{name}", row)
 
     def _endurance(self, column: Column, runs: Expression, name: str) -> Expression | None:
         """A share of the write endurance, at least the writes of the longest interval."""
@@ -448,8 +258,8 @@ class Program(Rows):
                     pooled.append(float(column.systems) * runs)
             if used:
                 units = self.units[at, system.id, period]
-                self.row(f"used.{at}.{period}.{system.id}", lpSum(used) - units <= 0.0)
-                self.row(f"pool.{at}.{period}.{system.id}", lpSum(pooled) - units <= 0.0)
+                self.row(f"used.{at}.{system.id}@{period}", lpSum(used) - units <= 0.0)
+                self.row(f"pool.{at}.{system.id}@{period}", lpSum(pooled) - units <= 0.0)
 
     def _spares(self, run: Run) -> Expression:
         """Hot spares, whole systems."""
@@ -478,7 +288,7 @@ class Program(Rows):
     def shared_storage(self, at: int, place: Place, period: int) -> None:
         """Guaranteed shares add up to the delivered bandwidth; one or all restore at a time."""
         here = [r for r in self.runs if r.column.site == at and r.period == period]
-        case, key = place.case, f"{at}.{period}"
+        case, key = place.case, f"{at}@{period}"
         write, read = self.delivered(at, period)
         if here:
             self.row(f"write.{key}", lpSum(run.write for run in here) - write <= 0.0)
@@ -489,14 +299,16 @@ class Program(Rows):
             self.row(f"read.{key}", together + total - read <= 0.0)
         else:
             for run, own in ingest:
-                self.row(f"read.{key}.{run.column.name}", run.read + total - own - read <= 0.0)
+                self.row(
+                    f"read.{at}.{run.column.name}@{period}", run.read + total - own - read <= 0.0
+                )
             self.row(f"ingest.{key}", total - read <= 0.0)
         for run in here:
             asked = self.portfolio.jobs[run.column.job]
             if isinstance(asked, TrainingJob) and asked.storage_share is not None:
                 most = (1.0 - run.runs) * run.most.write
                 row = run.write - asked.storage_share * write + most >= 0.0
-                self.row(f"share.{key}.{run.column.name}", row)
+                self.row(f"share.{at}.{run.column.name}@{period}", row)
         needed = [
             (column.case.job.capacity_needed_tb, runs)
             for (column, when), runs in self.placed.items()
@@ -524,7 +336,7 @@ class Program(Rows):
             least = max(1, min(item.min_units, place.owned.get(item.id, 0) or item.min_units))
             units.append((1.0 / least) * self.units[at, item.id, period])
         for job, runs in there.items():
-            self.row(f"some_storage.{at}.{period}.{job}", lpSum(units) - lpSum(runs) >= 0.0)
+            self.row(f"some_storage.{at}.{job}@{period}", lpSum(units) - lpSum(runs) >= 0.0)
 
     def _endured(self, at: int, place: Place, period: int, here: Sequence[Run]) -> None:
         shares = [run.endured for run in here if run.endured is not None]
@@ -536,7 +348,7 @@ class Program(Rows):
             * self.units[at, i.id, period]
             for i in place.case.storage
         )
-        self.row(f"endurance.{at}.{period}", lpSum(shares) - endured <= 0.0)
+        self.row(f"endurance.{at}@{period}", lpSum(shares) - endured <= 0.0)
 
     def delivered(self, at: int, period: int) -> tuple[Expression, Expression]:
         """The delivered write and read bandwidth of a site in a period, GB/s."""
@@ -549,91 +361,6 @@ class Program(Rows):
             case.delivered_read * i.nameplate_read_gb_per_s * units[i.id] for i in case.storage
         )
         return write, read
-
-    def supplies(self, at: int, place: Place, period: int) -> None:
-        """Facility power and at the IT load, heat, racks, weight of a site in a period."""
-        for limit in SITE_LIMITS:
-            most = place.limit(limit.field, period)
-            if most is not None:
-                used = self.sum_of(at, period, limit.figure)
-                self.hold(Limit(limit.name, period, place.name, limit.unit, used, most))
-
-    def sum_of(self, at: int, period: int, figure: str) -> Expression:
-        """A sum over everything in place at a site in a period."""
-        place, counts = self.instance.places[at], self.counts[at, period]
-        return lpSum(each * count for each, count in weights(place.case, figure, counts, counts))
-
-    def hold(self, limit: Limit) -> None:
-        """Add a limit; one that may be missed has a variable for it."""
-        if self.moved is not None:
-            limit = limit._replace(most=self.moved(limit))
-        self.limits.append(limit)
-        scale = max(abs(limit.most), 1e-9)
-        slack: Expression = 0.0
-        if self.elastic:
-            slack = self.missed[limit.key] = self.number(f"missed.{limit.key}")
-        if limit.floor:
-            row = (1.0 / scale) * limit.used + slack - self.slack >= limit.most / scale
-        else:
-            row = (1.0 / scale) * limit.used - slack <= limit.most / scale
-        self.row(f"limit.{limit.key}", row)
-
-    # Money, MUSD
-
-    def money(self) -> None:
-        """Capital by period of the order; TCO discounted, less resale and residual value."""
-        instance, budget = self.instance, self.portfolio.budget
-        self.capex: dict[int, Expression] = {}
-        paid: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        later: list[Expression] = []
-        for (at, sku, period), bought in self.bought.items():
-            if isinstance(bought, float):
-                continue
-            place = instance.places[at]
-            lead = instance.rule(place, sku).lead
-            price = instance.price_usd(place, sku, period - lead) / MILLION
-            if price:
-                paid[period - lead].append(price * bought)
-            more = math.fsum(
-                usd / MILLION * instance.discount(p * instance.years)
-                for p, usd in enumerate(instance.support_usd(place, sku, period))
-            )
-            left = instance.residual_share(place, sku, period) * price
-            more -= left * instance.discount(len(self.periods) * instance.years)
-            if more:
-                later.append(more * bought)
-        self.capex = {period: lpSum(parts) for period, parts in paid.items()}
-        resale = self._resale()
-        self.total_capex = lpSum(self.capex.values())
-        running = []
-        for period in self.periods:
-            energy = lpSum(
-                self.sum_of(at, period, "energy_usd_per_year") * (instance.years / MILLION)
-                for at in range(len(instance.places))
-            )
-            now = self.capex[period] + energy - resale[period]
-            running.append(instance.discount(period * instance.years) * now)
-        self.tco = lpSum(running) + lpSum(later)
-        given = budget.capex.per_period_usd
-        for period in self.periods if given else ():
-            most = given[min(period, len(given) - 1)] / MILLION
-            self.hold(Limit("capex", period, None, "MUSD", self.capex[period], most))
-        if budget.capex.total_usd is not None:
-            most = budget.capex.total_usd / MILLION
-            self.hold(Limit("capex", None, None, "MUSD", self.total_capex, most))
-        if budget.tco_usd is not None:
-            self.hold(Limit("tco", None, None, "MUSD", self.tco, budget.tco_usd / MILLION))
-
-    def _resale(self) -> dict[int, Expression]:
-        found: dict[int, list[Expression]] = {period: [] for period in self.periods}
-        for (at, sku, period), left in self.old.items():
-            place = self.instance.places[at]
-            before = self.old.get((at, sku, period - 1), float(place.owned[sku]))
-            share = self.instance.rule(place, sku).resale
-            worth = share * self.instance.price_usd(place, sku, period) / MILLION
-            if worth:
-                found[period].append(worth * before - worth * left)
-        return {period: lpSum(parts) for period, parts in found.items()}
 
     # What jobs ask for
 
@@ -660,7 +387,7 @@ class Program(Rows):
             if job.tokens is not None:
                 by = job.tokens.by or self.portfolio.last_of(job)
                 periods = [p for p in self.instance.window(number) if p < by]
-                each = tokens_per_pflops(self.instance, number) / 1e12
+                each = (tokens_per_pflops(self.instance, number) or 0.0) / 1e12
                 done = lpSum(each * self.work_of(number, period) for period in periods)
                 asked = job.tokens.count / 1e12
                 self.hold(Limit(f"tokens_of_{job.name}", by - 1, None, "T", done, asked, True))
@@ -689,7 +416,7 @@ class Program(Rows):
             for number, job in jobs:
                 for period in self.instance.window(number):
                     row = self.work_of(number, period) - job.weight * least >= 0.0
-                    self.row(f"fair.{priority}.{number}.{period}", row)
+                    self.row(f"fair.{priority}.{number}@{period}", row)
             return least, "max"
         mean = 1.0 / len(self.periods)
         parts = [
@@ -703,39 +430,6 @@ class Program(Rows):
         """The variables of GPU systems bought."""
         systems = {each.id for place in self.instance.places for each in place.case.systems}
         return [new for (_, sku, _), new in self.new.items() if sku in systems]
-
-    # Equal periods
-
-    def block_starts(self) -> tuple[int, ...]:
-        """Periods in which a job, a limit or an item begins or ends, or money of its own comes."""
-        starts = {0, *range(len(self.portfolio.budget.capex.per_period_usd))}
-        for number in range(len(self.portfolio.jobs)):
-            window = self.instance.window(number)
-            starts |= {window.start, window.stop}
-        for site in self.portfolio.sites.values():
-            starts |= {first - 1 for first in (*site.facility_power_from, *site.racks_from)}
-        for place in self.instance.places:
-            starts |= {self.instance.first_arrival(place, sku) for sku in place.offers}
-        return tuple(sorted(starts & {*self.periods}))
-
-    def equal_periods(self, starts: Sequence[int]) -> tuple[list[Any], dict[str, str]]:
-        """Variables fixed at 0, and equal ones, that make the periods of each block equal.
-
-        Units are bought and jobs move at the start of a block alone.
-        """
-        fixed, same = [], {}
-        for variable in self.problem.variables():
-            name, of_period, period = variable.name.rpartition("@")
-            if not of_period:
-                continue
-            start = max(each for each in starts if each <= int(period))
-            if start == int(period):
-                continue
-            if name.partition(".")[0] in ("new", "buy", "ordered", "moved"):
-                fixed.append(variable)
-            else:
-                same[variable.name] = f"{name}@{start}"
-        return fixed, same
 
     # Tangents
 
@@ -759,21 +453,14 @@ class Program(Rows):
         scale = 1.0 / max(1.0, abs(rest))
         self.tangents += 1
         row = scale * run.work - (scale * rest) * run.runs - scale * lpSum(parts) <= 0.0
-        self.row(f"t{self.tangents}", row)
+        self.row(f"tangent.{self.tangents}@{run.period}", row)
 
 
-def tokens_per_pflops(instance: Instance, job: int) -> float:
-    """The tokens that a useful PFLOP/s trains in a period, 6 FLOP per parameter and token.
-
-    Raises:
-        ValueError: the job states no parameters.
-    """
-    column = next(c for c in instance.columns if c.job == job and c.case is not None)
-    assert column.case is not None
-    active = column.case.job.active_parameters
-    if active is None:
-        raise ValueError("tokens need parameters")
-    return 1e15 * instance.period_s / (6.0 * active)
+def tokens_per_pflops(instance: Instance, job: int) -> float | None:
+    """Tokens that a useful PFLOP/s trains in a period: 6 FLOP per active parameter and token."""
+    case = next(c.case for c in instance.columns if c.job == job and c.case is not None)
+    active = case.job.active_parameters
+    return None if active is None else 1e15 * instance.period_s / (6.0 * active)
 
 
 def _job(run: Run) -> Any:
@@ -798,4 +485,4 @@ def _most_delivered(place: Place) -> tuple[float, float]:
     return write, most("nameplate_read_gb_per_s", case.delivered_read)
 
 
-__all__ = ["Limit", "Program", "Run", "tokens_per_pflops"]
+__all__ = ["Program", "Run", "tokens_per_pflops"]

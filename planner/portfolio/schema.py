@@ -312,7 +312,7 @@ class Standing(Record):
 class JobRun(Record):
     """How a job runs in a period; ``tokens`` are those trained since its start.
 
-    ``spares`` are units (systems or trays) that stand by for it.
+    ``spares`` are its hot spares (systems or trays); bandwidth and endurance its guaranteed shares.
     """
 
     job: str
@@ -323,14 +323,14 @@ class JobRun(Record):
     systems: int
     gpus: int
     spares: int = 0
-    write_gb_per_s: float | None
-    read_gb_per_s: float | None
-    endured_tb_per_day: float | None
-    interval_s: float | None
-    goodput: float | None
-    useful_gpus: float | None
-    useful_pflops: float | None
-    tokens: float | None
+    delivered_write_gb_per_s: float | None = None
+    delivered_read_gb_per_s: float | None = None
+    endurance_tb_per_day: float | None = None
+    interval_s: float | None = None
+    goodput: float | None = None
+    useful_gpus: float | None = None
+    useful_pflops: float | None = None
+    tokens: float | None = None
 
 
 class JobResult(Record):
@@ -339,12 +339,12 @@ class JobResult(Record):
     job: str
     kind: str
     site: str | None
-    priority: int
-    weight: float
-    mean_useful_pflops: float | None
-    tokens: float | None
-    tokens_asked: float | None
-    tokens_by: int | None
+    priority: int = 1
+    weight: float = 1.0
+    mean_useful_pflops: float | None = None
+    tokens: float | None = None
+    tokens_demand: float | None = None
+    tokens_by: int | None = None
     starved: bool
     note: str = ""
 
@@ -400,4 +400,12 @@ class PortfolioPlan(Record):
     notes: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
-    inputs: str = ""
+
+    def left(self) -> dict[str, dict[str, int]]:
+        """Units held in the last period, by site and item."""
+        last = max((each.period for each in self.standing), default=0)
+        sites: dict[str, dict[str, int]] = {}
+        for each in self.standing:
+            if each.period == last and each.held:
+                sites.setdefault(each.site, {})[each.item] = each.held
+        return sites

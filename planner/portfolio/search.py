@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -20,8 +20,9 @@ from pulp import LpInteger, lpSum
 from planner.optimizer import solvers
 from planner.optimizer.counts import Expression, value_of
 from planner.optimizer.solvers import Solved, SolverName
-from planner.portfolio.inputs import Instance
+from planner.portfolio.instance import Instance
 from planner.portfolio.model import Program, Run
+from planner.portfolio.periods import Averaged, block_starts, equal_periods, kind_of
 
 GAP = 1e-6
 """Gap to which a small problem is solved."""
@@ -48,8 +49,9 @@ MOST_BLOCKS = 0.75
 """Equal periods are tried where so large a share of all periods are starts, at most."""
 FOR_A_ROUND = 0.8
 """Share of the time left for the whole program: a plan that misses a floor is mended after it."""
-FOR_BLOCKS, FOR_MENDING = 0.25, 0.1
-"""Shares of the time left for plans of equal periods each, and to mend one."""
+FOR_BLOCKS, FOR_AVERAGES, FOR_MENDING = 0.25, 0.6, 0.1
+"""Shares of the time left for plans of equal periods each, for the bound by averaged periods, and
+to mend a plan."""
 ROUNDS, RELAXED, POLISHED = 40, 30, 40
 PARTS_OF_GPUS, PARTS_OF_STORAGE = (1.0, 0.6, 0.35, 0.2, 0.1), (1.0, 0.3)
 """First tangents of each job and period, as shares of the most GPUs and bandwidth."""
@@ -185,8 +187,12 @@ class Search:
         if start:
             self._take(found, goal, dict(start), least=least)
         self.program.ask_for(goal, maximise=False)
-        if self.large and not start:
-            self._coarse(found, goal, least=least)
+        starts = block_starts(self.program)
+        if self.large and not start and len(starts) <= MOST_BLOCKS * len(self.program.periods):
+            self._coarse(found, goal, starts, least=least)
+            self._average(found, goal, starts, least=least)
+        if found.infeasible or found.gap <= self.gap:
+            return found
         if not self._relaxed(found, 3 if found.values else RELAXED):
             found.infeasible = not found.values
             return found
@@ -197,16 +203,42 @@ class Search:
                 break
         return found
 
-    def _coarse(self, found: Found, goal: Expression, *, least: bool) -> None:
+    def _coarse(
+        self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
+    ) -> None:
         """Find a plan of equal periods: few change, which leaves a small program."""
-        starts = self.program.block_starts()
-        if len(starts) > MOST_BLOCKS * len(self.program.periods):
-            return
-        fixed, same = self.program.equal_periods(starts)
+        fixed, same = equal_periods(self.program, starts)
         with self._fixed(dict.fromkeys(fixed, 0.0)):
             if self._relaxed(found, RELAXED, same):
                 solved = self._solve_with_margin(same, least=least)
                 self._take(found, goal, solved.values, least=least)
+
+    def _average(
+        self, found: Found, goal: Expression, starts: Sequence[int], *, least: bool
+    ) -> None:
+        """Find a bound by averaged periods, and a plan with its purchases or who runs where."""
+        program = self.program
+        money = least or program.portfolio.budget.tco_usd is not None
+        for _ in range(RELAXED):
+            averaged = Averaged(program, starts, money=money)
+            solved = self._ask(averaged.problem, relaxed=True)
+            if not solved.values or self._tighten(averaged.values(solved.values)) < 1e-3:
+                break
+        start = averaged.start(found.values) if found.values else None
+        solved = self._ask(averaged.problem, gap=self.gap * 0.5, share=FOR_AVERAGES, start=start)
+        found.infeasible = solved.status == "infeasible" and not found.values
+        if solved.bound is not None:
+            found.bound = max(found.bound, solved.bound)
+        if not solved.values or found.gap <= self.gap:
+            return
+        values = averaged.values(solved.values)
+        for kept in ([*self.skeleton, *program.new.values()], self.skeleton):
+            with self._fixed({v: values[v.name] for v in kept}):
+                self._relaxed(found, 3, {})
+                again = self._solve_with_margin(least=least)
+            if again.values:
+                self._take(found, goal, again.values, least=least)
+                break
 
     def _solve_with_margin(
         self,
@@ -331,7 +363,7 @@ class Search:
         """The plan that does the most work with the same purchases."""
         self.program.ask_for(goal, maximise=False)
         free = ("v", "replicas", "hot")
-        with self._fixed({v: values[v.name] for v in self.whole if _kind(v) not in free}):
+        with self._fixed({v: values[v.name] for v in self.whole if kind_of(v) not in free}):
             solved = self._ask(gap=FINE, share=0.4, start=values)
         found = self._polish(goal, solved.values or values, least=False)
         if found is None and solved.values:
@@ -341,7 +373,7 @@ class Search:
     def _late_orders(self, values: dict[str, float]) -> dict[str, float]:
         """The plan with orders of dependent items as late as money allows."""
         program, last = self.program, len(self.program.periods) - 1
-        orders = [v for v in self.whole if _kind(v) in ("buy", "ordered")]
+        orders = [v for v in self.whole if kind_of(v) in ("buy", "ordered")]
         if not last or not orders:
             return values
         for number, money in enumerate((program.total_capex, program.tco)):
@@ -357,6 +389,7 @@ class Search:
 
     def _ask(
         self,
+        problem: Any = None,
         *,
         relaxed: bool = False,
         gap: float = 1e-9,
@@ -367,7 +400,7 @@ class Search:
         """Solve the program for its last objective, within a share of the time left."""
         ends = self._until(share)
         return solvers.solve(
-            self.program.problem,
+            self.program.problem if problem is None else problem,
             self.solver,
             gap=max(gap, 1e-9),
             time_limit_s=self._limit_s(ends),
@@ -456,10 +489,6 @@ class Search:
                     counts.fill(name, contents, least)
                 broken = 1.0
         return broken
-
-
-def _kind(variable: Any) -> str:
-    return str(variable.name).partition(".")[0]
 
 
 def search(

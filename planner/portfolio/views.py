@@ -118,8 +118,8 @@ def _jobs(plan: PortfolioPlan) -> Table:
     rows = plan.jobs
     asked = (
         None
-        if j.tokens_asked is None
-        else f"{(j.tokens or 0) / 1e12:,.2f} of {j.tokens_asked / 1e12:,.2f} T by {j.tokens_by}"
+        if j.tokens_demand is None
+        else f"{(j.tokens or 0) / 1e12:,.2f} of {j.tokens_demand / 1e12:,.2f} T by {j.tokens_by}"
         for j in rows
     )
     columns = (
@@ -155,7 +155,7 @@ def _runs(plan: PortfolioPlan) -> Table:
         figures("goodput %", (None if r.goodput is None else 100 * r.goodput for r in last), 2),
         figures("PFLOP/s", (r.useful_pflops for r in last), 1),
         figures("tokens T", (None if r.tokens is None else r.tokens / 1e12 for r in last), 2),
-        figures("write GB/s", (r.write_gb_per_s for r in last), 1),
+        figures("delivered write GB/s", (r.delivered_write_gb_per_s for r in last), 1),
         figures("interval s", (r.interval_s for r in last)),
     )
     notes = ("Tokens are those trained by the end of the last period of a row.",)
@@ -166,7 +166,7 @@ def _goes_on(before: JobRun, run: JobRun) -> bool:
     """True if a job runs as in the period before."""
 
     def settings(of: JobRun) -> tuple[Any, ...]:
-        figures = (of.useful_pflops, of.write_gb_per_s, of.interval_s)
+        figures = (of.useful_pflops, of.delivered_write_gb_per_s, of.interval_s)
         return of.job, of.item, of.site, of.gpus, *(round(each or 0.0, 1) for each in figures)
 
     return settings(before) == settings(run) and run.period == before.period + 1

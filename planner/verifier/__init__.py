@@ -40,11 +40,14 @@ __all__ = [
     "passed",
     "program_faults",
     "recheck",
+    "total_faults",
     "unit_faults",
     "unproven_faults",
     "verify",
 ]
 
+SUMMED = 1e-7
+"""Relative difference of a sum over lines and one over units."""
 MISSING = (AssertionError, TypeError, AttributeError)
 """Raised by parts of a plan that are not there."""
 
@@ -89,6 +92,22 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     supplies = given(inputs.problem, "supply")
     reached = (Reached(row.name, values.get(row.name), limit) for row, limit in supplies)
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
+
+
+def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
+    """Totals of a plan that are not the sums that the search compared plans by.
+
+    Args:
+        plan: the plan, whose figures are confirmed.
+        searched: the sums by the name of the total; a total that is not known is left out.
+    """
+    stated = {name: getattr(plan.totals, name, None) for name in searched}
+    pairs = {name: (own, searched[name]) for name, own in stated.items() if own is not None}
+    return tuple(
+        f"totals.{name}: plan says {own:.12g}, the search counted {sum_:.12g}"
+        for name, (own, sum_) in pairs.items()
+        if not math.isclose(own, sum_, rel_tol=SUMMED, abs_tol=SUMMED)
+    )
 
 
 def unproven_faults(plan: Plan) -> tuple[str, ...]:

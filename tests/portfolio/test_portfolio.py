@@ -14,11 +14,13 @@ from planner import shipped
 from planner.errors import InputError
 from planner.explore import problems
 from planner.explore.explorer import CancelledError
+from planner.optimizer import solvers
 from planner.portfolio import analysis, api
 from planner.portfolio.check import faults
 from planner.portfolio.model import Program
+from planner.portfolio.periods import Averaged, block_starts
 from planner.portfolio.schema import PortfolioPlan
-from planner.portfolio.search import search
+from planner.portfolio.search import Search, search
 from planner.sources import is_portfolio
 from tests.portfolio import enumeration
 from tests.portfolio.small import ONE, SITE, TWO, YEAR, A, B, S, files, instance, written
@@ -169,8 +171,10 @@ FAULTS: dict[str, Any] = {
     "units held": lambda p: _with(p, "standing", 0, held=p.standing[0].held + 1),
     "units needed": lambda p: _with(p, "standing", 0, needed=p.standing[0].needed + 2),
     "retired units": lambda p: _with(p, "standing", 0, retired=1),
-    "share": lambda p: _with(p, "runs", 0, write_gb_per_s=p.runs[0].write_gb_per_s + 9),
-    "read": lambda p: _with(p, "runs", 0, read_gb_per_s=500.0),
+    "share": lambda p: _with(
+        p, "runs", 0, delivered_write_gb_per_s=p.runs[0].delivered_write_gb_per_s + 9
+    ),
+    "read": lambda p: _with(p, "runs", 0, delivered_read_gb_per_s=500.0),
     "interval": lambda p: _with(p, "runs", 0, interval_s=20.0),
     "goodput": lambda p: _with(p, "runs", 0, goodput=p.runs[0].goodput + 0.01),
     "work": lambda p: _with(p, "runs", 0, useful_pflops=p.runs[0].useful_pflops * 1.01),
@@ -326,7 +330,7 @@ def test_simulated_goodput_is_that_of_the_plan(tmp_path: Path) -> None:
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "synchronous": (
         {"jobs": [ONE, {**TWO, "checkpoint": {**TWO["checkpoint"], "mode": "sync"}}]},
-        "jobs.1.checkpoint.mode: job 'two': useful work with synchronous",
+        "jobs.1.checkpoint.mode: job 'two': with synchronous",
     ),
     "site unknown": ({"jobs": [ONE, {**TWO, "sites": ["sit"]}]}, "no site 'sit'"),
     "window": ({"jobs": [ONE, {**TWO, "window": {"from": 3}}]}, "the window begins in period 3"),
@@ -334,6 +338,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"periods": {"count": 2}, "jobs": [ONE, with_tokens(TWO, 1, by=3)]},
         "tokens by period 3",
     ),
+    "tokens of nothing": ({"jobs": [ONE, {**TWO, "tokens": {"count": "9 T"}}]}, "jobs.1.tokens: "),
     "names": ({"jobs": [ONE, ONE]}, "two jobs are named 'one'"),
     "owned item": ({"sites": {"site": {**SITE, "owned": {"aa": 2}}}}, "no item 'aa'"),
     "owned plan": ({"owned": "nothing.json"}, "nothing.json"),
@@ -433,11 +438,36 @@ def test_plans_of_equal_periods_are_plans(tmp_path: Path, monkeypatch: pytest.Mo
         "jobs": [{**ONE, "window": {"from": 3}}, TWO],
     }
     case = instance(tmp_path, problem)
-    assert Program(case).block_starts() == (0, 2)
+    assert block_starts(Program(case)) == (0, 2)
     large = api.solve(case, gap=1e-4)
     monkeypatch.setattr("planner.portfolio.search.LARGE", 10_000)
     small = api.solve(case, gap=1e-4)
     assert large.value == pytest.approx(small.value, rel=2e-4)
+
+
+@pytest.mark.parametrize("seed", [62000, 62002, 62016, 62023, 62027])
+def test_averaged_periods_give_a_bound(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = enumeration.random_case(seed)
+    truth = enumeration.best(case)
+    program = Program(api.load(written(tmp_path, enumeration.problem_files(case))))
+    money = program.portfolio.objective.minimize is not None
+    goal, _ = program.goal(None if money else 1)
+    program.ask_for(goal if money else -1.0 * goal, maximise=False)
+    Search(program)
+    averaged = Averaged(program, (0,), money=money)
+    bound = solvers.solve(averaged.problem, gap=1e-6).bound
+    assert truth is not None
+    assert bound is not None
+    assert bound <= (truth if money else -truth) + 1e-5 * abs(truth)
+
+
+def test_budget_adds_to_what_is_owned(tmp_path: Path) -> None:
+    site = {**SITE, "owned": {"b": 3, "s": 1}}
+    problem = {"sites": {"site": site}, "jobs": [TWO], "budget": {"capex": "0.6 MUSD"}}
+    plan = api.solve(instance(tmp_path, problem))
+    assert [(run.item, run.systems) for run in plan.runs] == [("b", 4)]
 
 
 def test_rule_of_an_item_adds_to_that_of_its_category(tmp_path: Path) -> None:
