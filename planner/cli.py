@@ -411,10 +411,10 @@ def explore(
 
     Listens on this machine alone. Needs the extra 'web'.
     """
-    from planner.explore import problems, server
+    from planner.explore import explorer, problems
 
     make = partial(problems.explorer_of, problem, tuple(set_ or ()), scenario)
-    server.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
+    explorer.serve(make, port, lambda url: say(f"{url}  (Ctrl-C ends it)"))
 
 
 _SHIPPED = sorted(shipped.problem_files() | shipped.portfolio_files())
@@ -576,7 +576,7 @@ def quote_import(
     FILE.catalog.yaml for products that no catalog has.
     """
     from planner.commands.quote import import_quote, json_text
-    from planner.report.views.bids import render_quote
+    from planner.report.views.comparison import render_quote
 
     with show_progress("quote import"):
         quote, written = import_quote(

@@ -510,7 +510,9 @@ def _job_inputs(inputs: Inputs, case: Case, run: Run) -> Iterator[_Input]:
     if run.mode == "local" and job.levels is not None:
         label, restart_s = "restart from the local level, with the read", job.levels.local_restart_s
         note = "no times by level are published; try half and twice of it"
-        rows.append(_Input("local_restart", label, restart_s, "s", "checkpoint.local.restart", note))
+        rows.append(
+            _Input("local_restart", label, restart_s, "s", "checkpoint.local.restart", note)
+        )
         label, share = "interruptions that no local copy survives", job.levels.remote_share
         note = (
             "follows from the shares of the classes and what each recovers from; no measured split "

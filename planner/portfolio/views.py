@@ -331,10 +331,9 @@ _WIDTHS = (46.0, 16.0, 10.0, 16.0, 18.0, 18.0)
 
 
 def workbook(plan: PortfolioPlan, stream: BinaryIO, created: datetime) -> None:
-    """Write a plan as a workbook: the plan, a live quote for each order date, the timeline."""
+    """Write a plan as a workbook: the plan, a live quote for each order date."""
     book = Book(stream, plan.problem, created, USD)
-    pictures = [timeline(plan, "png")] if plan.runs else []
-    tables.add(book, "Plan", view(plan), pictures)
+    tables.add(book, "Plan", view(plan))
     totals = {}
     for period in sorted({order.period for order in plan.orders}):
         totals[period] = _quote(book, plan, period)
