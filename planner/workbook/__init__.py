@@ -18,9 +18,6 @@ from planner.workbook.performance import Performance, write_limits
 from planner.workbook.power_cost import PowerCost
 from planner.workbook.quote import Bill, Tile
 
-SHEETS = ("Quote", "Performance", "Power & cost", "Racks & fabric", "Basis")
-"""The sheets of a plan; `Basis` is for the inside."""
-
 More = Callable[[Book], None]
 """Adds a further sheet."""
 
