@@ -100,10 +100,11 @@ def solve_with(
         VerificationError: the plan does not agree with its independent re-computation, or with the
             integer program.
     """
+    from planner.optimizer.objective import totals_of
     from planner.optimizer.optimise import optimise
     from planner.plan import assemble
     from planner.plan.storage_options import with_options
-    from planner.verifier import unit_faults, verify
+    from planner.verifier import total_faults, unit_faults, verify
 
     options = options.started()
     case = resolve(inputs)
@@ -136,6 +137,9 @@ def solve_with(
         check = partial(verify, inputs)
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
+    sums = totals_of(case, answer.operation) if answer.operation is not None else {}
+    if wrong := total_faults(plan, sums):
+        raise VerificationError(wrong)
     if read_back and (wrong := unit_faults(inputs, plan)):
         raise VerificationError(wrong)
     return plan

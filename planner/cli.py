@@ -278,7 +278,7 @@ def sweep(
         option(
             "grid: site.facility_power=5MW:20MW:0.1MW, a,b,c, LOW:HIGH:log:COUNT or x0.8:x1.2; "
             "tornado: 1.1:1.4, x0.8:x1.2 or +-20%; uncertain: uniform(LOW, HIGH), triangular, "
-            "normal, loguniform, discrete. Default of these: the inputs that matter.",
+            "loguniform. Default of these: the inputs that matter.",
             metavar="PATH=VALUES",
         ),
     ] = None,

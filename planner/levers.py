@@ -321,10 +321,9 @@ def _pauses(inputs: Inputs) -> Iterator[Row]:
     stall = ("stall", "stall time")
     if job.checkpoint.stall_s == "derived":
         stall = ("stall_overhead", "stall beside the copy to the hosts")
-    restart = "restore.restart" if job.restart.remote_s is None else "restart.remote"
     for path, label in (
         (f"{_CHECKPOINT}.{stall[0]}", stall[1]),
-        (f"{_JOB}.{restart}", "restart time"),
+        (f"{_JOB}.restore.restart", "restart time"),
     ):
         if is_stated(inputs, path):
             yield Row(path, label, "s", -1, 0.0)
@@ -333,7 +332,7 @@ def _pauses(inputs: Inputs) -> Iterator[Row]:
         yield Row(f"{_JOB}.repair.time", label, "s", -1, _SHORTEST_S)
         yield Row(f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
     if job.levels is not None:
-        path, label = f"{_JOB}.restart.local", "restart time from the local level"
+        path, label = f"{_CHECKPOINT}.local.restart", "restart time from the local level"
         yield Row(path, label, "s", -1, _SHORTEST_S, "local_lag")
         path, label = f"{_CHECKPOINT}.local.keep", "local checkpoints kept"
         yield Row(path, label, "checkpoints", -1, _FEWEST_LOCAL, "local_room")

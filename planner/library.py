@@ -329,7 +329,7 @@ def compare(*files: PlanSource | ProblemSource, **solving: Unpack[Solving]) -> C
 
 def compare_rules(problem: ProblemSource, **solving: Unpack[Solving]) -> RulesTable:
     """Storage sized by the job, by vendors' rules and otherwise: `compare --rules`."""
-    from planner.analysis.alternatives import run_rules
+    from planner.analysis.compare import run_rules
 
     return run_rules(request_of(problem, **solving))
 
@@ -345,7 +345,7 @@ def alternatives(
     Args:
         within: distance from the optimum, as a share.
     """
-    from planner.analysis.alternatives import alternatives as near
+    from planner.analysis.compare import alternatives as near
 
     request, within = request_of(problem, **solving), share("--near", within)
     options, progress = request.running(), request.progress

@@ -44,6 +44,7 @@ SETTINGS = {
     "jobs.power.curve": "state it in a catalog: power_points of the GPU system",
     "jobs.power.reading": "leave it out; state an end of the range as throughput in a catalog",
     "jobs.repair.classes": "give share, the sum of the shares, and time, their weighted mean",
+    "jobs.restart": "use restore.restart, and checkpoint.local.restart from a local copy",
     "jobs.restore.readers": "leave it out: every GPU system in use reads",
     "jobs.trained_share": "give checkpoint.size: the bytes of the trained parameters",
     "jobs.training.scale.interleave": "give scale.table: shares of the rate at numbers of GPUs",

@@ -90,7 +90,7 @@ NOTEBOOKS: dict[str, Sequence[str]] = {
         "planner.verify(path)",
     ),
     "bid": (
-        "# Vendors' quotes as bids\n\nWhich limits each keeps, what it lacks, the best mix, the price at which each would win.",
+        "# Vendors' quotes as bids\n\nWhich limits each keeps, what it lacks, the best mix.",
         BEGIN,
         'plan = planner.solve(hall)\nlines = plan.to_frame()\nbought = lines[lines["purchased"] > 0]\n'
         'bought = bought[bought["section"].isin(["Compute", "Storage"])]',

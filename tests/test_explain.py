@@ -52,12 +52,6 @@ def row_of(found: Explanation, path: str) -> Marginal:
     return row
 
 
-# The screen.
-
-
-# JSON.
-
-
 def test_marginals_are_the_movable_levers_of_the_problem(problem: str) -> None:
     found, inputs = explained(problem), load(Path(problem))
     movable = {lever.path: lever for lever in levers(inputs) if lever.value is not None}
@@ -193,33 +187,18 @@ STEP, WEIGHT, KEEP, WHY_NOT = "--step", "--weight", "--keep", "--why-not"
 USAGE = [
     (STEP, "site.facility_pwer=1 kW", "no limit 'site.facility_pwer'", "'site.facility_power'"),
     (STEP, "site.facility_power", "is not PATH=VALUE", "write for example --step"),
-    (STEP, "site.facility_power=", "is not PATH=VALUE", "write for example"),
-    (STEP, "=1 kW", "is not PATH=VALUE", "write for example"),
     (STEP, "site.facility_power=1", "'1' has no unit", "'10 MW'"),
     (STEP, "site.facility_power=1 TB", "'TB' in '1 TB' is not a unit of power", "'10 MW'"),
     (STEP, "site.facility_power=0 kW", "'0 kW' is no step", "more than 0"),
-    (STEP, "site.facility_power=-1 kW", "'-1 kW' is no step", "more than 0"),
-    (STEP, "site.facility_power=1e400 kW", "'1e400 kW' is not a finite", ""),
     (STEP, "site.facility_power=much", "cannot read 'much' as power", "'10 MW'"),
     (STEP, "site.racks=1.5", "'1.5' is no step", "a whole number"),
-    (STEP, "site.racks=0", "'0' is no step", "a whole number"),
-    (STEP, "site.racks=inf", "'inf' is no step", "a whole number"),
     (STEP, "site.racks=nan", "'nan' is no step", "a whole number"),
-    (STEP, "site.racks=few", "'few' is no step", "a whole number"),
-    (STEP, "jobs.0.parallelism.pipeline=1", "no limit 'jobs.0.parallelism.pipeline'", ""),
     (WEIGHT, "budget.capx=2", "no limit 'budget.capx'", "'budget.capex'"),
     (WEIGHT, "budget.capex", "is not PATH=VALUE", "--weight"),
     (WEIGHT, "budget.capex=0", "'0' is no weight", "above 0"),
-    (WEIGHT, "budget.capex=-1", "'-1' is no weight", "above 0"),
     (WEIGHT, "budget.capex=nan", "'nan' is no weight", "above 0"),
-    (WEIGHT, "budget.capex=inf", "'inf' is no weight", "above 0"),
-    (WEIGHT, "budget.capex=heavy", "'heavy' is no weight", "above 0"),
-    (WEIGHT, "budget.tco=2", "no limit 'budget.tco'", ""),
     (KEEP, "budget.capx", "no limit 'budget.capx'", "'budget.capex'"),
-    (KEEP, "", "no limit ''", "limits: "),
-    (KEEP, "site.pue", "no limit 'site.pue'", ""),
     (WHY_NOT, "quick_stor", "quick_stor", "quick_store"),
-    (WHY_NOT, "tray", "tray", ""),
 ]
 
 

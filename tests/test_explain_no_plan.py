@@ -9,7 +9,7 @@ import pytest
 
 from planner import shipped
 from planner.api import Options, solve_with
-from planner.infeasible.oracle import Decision, Oracle, off
+from planner.infeasible import Decision, Oracle, off
 from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers
 from planner.optimizer.search import Effort
@@ -138,9 +138,6 @@ def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None
         assert found.combined.weighted < alone
     else:
         assert alone <= 1.01 * 0.689  # what power and money take, told only if it is 1 % less
-
-
-# Scenarios, settings.
 
 
 # Time.

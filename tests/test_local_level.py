@@ -46,11 +46,9 @@ def with_levels(seed: int, case: Case | None = None) -> Case:
     if random.random() < 0.5:
         checkpoint |= {"stall": "derived", "stall_overhead": text(spread(random, 0.1, 10), "s")}
     local, shares = _level(random)
-    checkpoint["local"] = local
+    checkpoint["local"] = local | {"restart": text(spread(random, 10, 500), "s")}
     rate = job.get("failures", {})
     job["failures"] = (rate if isinstance(rate, dict) else {"rate": rate}) | {"shares": shares}
-    remote = job["restore"].pop("restart")
-    job["restart"] = {"local": text(spread(random, 10, 500), "s"), "remote": remote}
     return read(documents)
 
 
@@ -151,7 +149,6 @@ LOCAL = f"{JOB}.checkpoint.local"
     ("settings", "said"),
     [
         ({f"{JOB}.checkpoint.stall": "5 s"}, "stall_overhead adds to a derived stall"),
-        ({f"{JOB}.restore.restart": "9 min"}, "restart.remote is the same as restore.restart"),
         ({f"{JOB}.failures.shares.rack": "4 %"}, "add up to 101 %"),
         ({f"{JOB}.checkpoint.mode": "sync"}, "is for checkpoints that drain while GPUs go on"),
         ({f"{LOCAL}.recovers.pdu": "no"}, "name different classes: pdu"),

@@ -17,7 +17,7 @@ from planner.inputs import Inputs
 from planner.schema.operation import ShrunkPlan
 from planner.schema.plan import Plan
 from planner.sizing.availability import Restarts, Shrinking, shrunk
-from planner.verifier.physics import States
+from planner.verifier.physics import States, replicas_running
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
 from tests.test_local_level import with_levels
@@ -58,8 +58,9 @@ HOW = Restarts(0.8, 3600.0, ((0.7, 60.0), (0.3, 400.0)), 60.0, 9.0)
 def test_sizing_and_enumeration_agree() -> None:
     for job, load in jobs(200):
         found = shrunk(job.running, load)
-        each, load_of = job.unit_gpus / job.replica_gpus, load / job.replicas
-        chain = States.of(job.units, each, (job.least, job.replicas), load_of, HOW.repair_s)
+        limits = job.least, job.replicas
+        running = replicas_running(job.units, job.unit_gpus / job.replica_gpus, limits)
+        chain = States.of(running, load, HOW.repair_s)
         assert chain.running == pytest.approx(1.0 - found.idle, abs=1e-12)
         assert chain.seen == pytest.approx(found.failing, abs=1e-12)
         assert chain.mean(lambda out, _: out) == pytest.approx(found.units_out, rel=1e-9)
@@ -162,7 +163,8 @@ def test_the_figures_by_hand() -> None:
     left = 1.0 - found.idle - found.grown * planned * stands_s / DAY_S - late
     # Restarts after failures are of those that are left, unless the unit is back before they end.
     out = job.restart_s / DAY_S
-    spared = 0.8 * found.resized * (1.0 - math.exp(-out)) / out
+    resized = found.late / (1.0 - found.idle) / repair.load
+    spared = 0.8 * resized * (1.0 - math.exp(-out)) / out
     left *= math.exp(restart_s / job.mtti_s * spared / found.failing)
     assert repair.availability == pytest.approx(left)
 

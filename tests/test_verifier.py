@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import planner
+from planner.case import Case
+from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.catalog import Figure
@@ -315,6 +317,17 @@ def test_a_unit_that_was_misread_is_named(
     items = (put(i, (*path, "value"), value) if i.id == sku else i for i in inputs.items)
     (fault,) = unit_faults(replace(inputs, items=tuple(items)), plan)
     assert says in fault
+
+
+def test_tokens_of_a_year_counted_as_those_of_the_term_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where no limit of tokens binds, only the sums of the search are wrong."""
+    of_term = Case.million_tokens_per_pflops
+    years = 4.0
+    monkeypatch.setattr(Case, "million_tokens_per_pflops", lambda case: of_term(case) / years)
+    with pytest.raises(VerificationError, match="usd_per_million_tokens: plan says"):
+        solve(everything().inputs)
 
 
 def test_a_preset_that_was_not_published_is_named() -> None:

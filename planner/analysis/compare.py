@@ -1,32 +1,60 @@
-"""Plans side by side: read from plan files, problem files and workbooks, with their differences."""
+"""Plans side by side: of files, by vendors' storage rules, and plans nearly as good as the best."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from planner.analysis.request import Request
+from planner.analysis.pool import Progress, ignore
+from planner.analysis.request import PROBLEMS, Request, head_of
+from planner.analysis.variants import (
+    FOR_THE_PLAN,
+    NO_PLAN,
+    Variants,
+    confirmed,
+    error_text,
+    no_worse,
+    others,
+    value_of,
+)
 from planner.analysis.verification import read_plan
 from planner.api import Options, solve_with
+from planner.case import Case, resolve
 from planner.errors import Finding, InputError
-from planner.figures import FIGURES
-from planner.inputs import Inputs
+from planner.figures import FIGURES, OBJECTIVES
+from planner.inputs import Change, Inputs
 from planner.loader import load
+from planner.loader.overrides import checked
+from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import Run
+from planner.optimizer.optimise import Certificate, share
+from planner.paths import job_path
+from planner.plan import assemble
 from planner.report import edition
 from planner.report.words import product, write_in
 from planner.schema.analysis import (
+    Alternative,
+    Alternatives,
     Comparison,
     FigureRow,
     LimitRow,
     LimitSide,
     LineRow,
+    Measure,
+    RuleRow,
+    RulesTable,
     Series,
     Side,
     SideKind,
+    Way,
 )
 from planner.schema.operation import Loss
-from planner.schema.plan import LimitReport, Line, Plan, Section
+from planner.schema.plan import Line, ObjectiveReport, Plan, Section
+from planner.schema.problem import CustomRule, Objective
+from planner.sizing.checkpoint import VENDOR_RULES
+from planner.verifier import verify
 from planner.workbook.audit import audit
 
 Models = Mapping[Path, Inputs | Plan]
@@ -157,29 +185,36 @@ _SAME = 1e-9
 """Relative difference under which two numbers are the same: the noise of sums."""
 
 
+class Compared(NamedTuple):
+    """A figure with its values in every plan."""
+
+    name: str
+    label: str
+    unit: str
+    values: Sequence[Scalar]
+
+
 def compare(sides: Sequence[Read]) -> Comparison:
     """Plans side by side, each against the first, in the currency of the first."""
     plans = [plan for _, plan in sides]
-    inputs = [*_INPUTS, *_assumptions(plans), *_prices(plans)]
+    inputs = [*_inputs(plans), *_assumptions(plans), *_prices(plans)]
     return Comparison(
         currency=plans[0].currency,
         sides=tuple(side for side, _ in sides),
         inputs=tuple(_rows(inputs, plans)),
         lines=tuple(_line_rows(plans)),
-        figures=tuple(_rows(_FIGURES, plans)),
+        figures=tuple(_rows(_fields(plans, _FIGURES), plans)),
         limits=tuple(_limit_rows(plans)),
     )
 
 
 def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> Iterator[FigureRow]:
     """Yield the figures that any plan has."""
-    for name, label, unit, read in figures:
-        values = [read(plan) for plan in plans]
-        if all(value is None for value in values):
-            continue
-        known = [v for v, plan in zip(values, plans, strict=True) if plan.jobs or v is not None]
-        equal = all(_are_same(known[0], value) for value in known)
-        yield FigureRow(name=name, label=label, unit=unit, series=_series(values), equal=equal)
+    for name, label, unit, values in figures:
+        if any(value is not None for value in values):
+            known = [v for v, p in zip(values, plans, strict=True) if p.jobs or v is not None]
+            equal = all(_are_same(known[0], value) for value in known)
+            yield FigureRow(name=name, label=label, unit=unit, series=_series(values), equal=equal)
 
 
 def _series(values: Sequence[Scalar]) -> Series:
@@ -202,40 +237,38 @@ def _are_same(first: Scalar, value: Scalar) -> bool:
 
 def _line_rows(plans: Sequence[Plan]) -> Iterator[LineRow]:
     """Yield every product that a bill holds, in the order of the bill's sections."""
-    bills = [list(edition.own_lines(plan)) for plan in plans]
+    bills = [edition.own_lines(plan) for plan in plans]
     known: dict[str, Line] = {}
     for line in (line for bill in bills for line in bill):
         known.setdefault(line.sku, line)
-    order = {section: place for place, section in enumerate(get_args(Section))}
-    there = [at for at, plan in enumerate(plans) if plan.jobs]
-    for line in sorted(known.values(), key=lambda line: order[line.section]):
-        summed = {}
-        for name, field in _SUMMED.items():
-            lines = [[getattr(each, field) for each in b if each.sku == line.sku] for b in bills]
-            sums = [None if None in each else sum(each) for each in lines]
-            values = [v if plan.jobs else None for v, plan in zip(sums, plans, strict=True)]
-            summed[name] = _series(values)
-        same = all(
-            _are_same(each.values[there[0]], each.values[at])
-            for each in summed.values()
-            for at in there
+    order = get_args(Section)
+    for line in sorted(known.values(), key=lambda line: order.index(line.section)):
+        sums: list[tuple[Scalar, Scalar]] = []
+        for plan, bill in zip(plans, bills, strict=True):
+            same = [each for each in bill if each.sku == line.sku]
+            paid = [each.extended_net_usd for each in same]
+            spent = None if None in paid else sum(usd or 0.0 for usd in paid)
+            bought = sum(each.quantity for each in same)
+            sums.append((bought, spent) if plan.jobs else (None, None))
+        quantity, capex_usd = (_series(column) for column in zip(*sums, strict=True))
+        planned = [pair for pair in sums if pair[0] is not None]
+        equal = all(
+            _are_same(a, b) for pair in planned for a, b in zip(planned[0], pair, strict=True)
         )
         named = {"sku": line.sku, "section": line.section, "product": product(line)}
-        yield LineRow(**named, equal=same, **summed)
-
-
-_SUMMED = {"quantity": "quantity", "capex_usd": "extended_net_usd", "it_power_kw": "it_power_kw"}
-"""Fields of lines that are summed by product."""
+        yield LineRow(**named, equal=equal, quantity=quantity, capex_usd=capex_usd)
 
 
 def _limit_rows(plans: Sequence[Plan]) -> Iterator[LimitRow]:
     """Yield every limit that a plan has."""
     reports = [{limit.name: limit for limit in plan.limits} for plan in plans]
-    known: dict[str, LimitReport] = {}
-    for each in reports:
-        known = each | known
+    known = {name: limit for each in reversed(reports) for name, limit in each.items()}
     for name, limit in known.items():
-        sides = [_reached(each.get(name)) for each in reports]
+        found = [each.get(name) for each in reports]
+        sides = [
+            None if r is None else LimitSide(value=r.value, limit=r.limit, binding=r.binding)
+            for r in found
+        ]
         there = [side for side, plan in zip(sides, plans, strict=True) if plan.jobs]
         yield LimitRow(
             name=name,
@@ -247,12 +280,6 @@ def _limit_rows(plans: Sequence[Plan]) -> Iterator[LimitRow]:
         )
 
 
-def _reached(found: LimitReport | None) -> LimitSide | None:
-    if found is None:
-        return None
-    return LimitSide(value=found.value, limit=found.limit, binding=found.binding)
-
-
 def _are_alike(first: LimitSide | None, side: LimitSide | None) -> bool:
     if first is None or side is None:
         return first is side
@@ -262,103 +289,99 @@ def _are_alike(first: LimitSide | None, side: LimitSide | None) -> bool:
 
 # Compared figures
 
-
-class Compared(NamedTuple):
-    """A compared figure: name, label, unit, and where a plan has it."""
-
-    name: str
-    label: str
-    unit: str
-    read: Callable[[Plan], Scalar]
-
-
-def _field(part: str, name: str, label: str = "", unit: str = "") -> Compared:
-    """A field of a plan's totals, job or site; label and unit are its figure's unless given."""
-
-    def read(plan: Plan) -> Any:
-        job = plan.jobs[0] if plan.jobs else None
-        holder = {"totals": plan.totals, "job": job, "site": plan.site}[part]
-        return None if holder is None else getattr(holder, name)
-
-    if not label:
-        label, unit = FIGURES[name].label, FIGURES[name].unit
-    return Compared(f"site.{name}" if part == "site" else name, label, unit, read)
-
-
-def _lost(name: str) -> Compared:
-    def read(plan: Plan) -> Any:
-        return plan.jobs[0].losses.get(name) if plan.jobs else None
-
-    figure = FIGURES[f"loss.{name}"]
-    return Compared(figure.name, f"lost to {figure.label}", figure.unit, read)
-
-
-def _fields(part: str, names: str) -> Iterator[Compared]:
-    return (_field(part, name) for name in names.split())
-
-
-_FIGURES: tuple[Compared, ...] = (
-    _field("totals", "gpus"),
-    _field("job", "gpus_used"),
-    *_fields(
+_FIGURES = (
+    ("totals", "gpus"),
+    ("job", "gpus_used"),
+    (
         "totals",
         "it_power_kw facility_power_kw racks weight_kg nameplate_read_gb_per_s "
         "nameplate_write_gb_per_s usable_tb lead_time_days",
     ),
-    *_fields(
+    (
         "job",
         "useful_pflops useful_gpus goodput days_to_train interval_s stall_s drain_s overlap "
         "restore_s mtti_s delivered_write_gb_per_s delivered_read_gb_per_s write_volume_tb_per_day",
     ),
-    *(_lost(name) for name in Loss.model_fields),
-    *_fields(
+    ("loss", " ".join(Loss.model_fields)),
+    (
         "totals",
         "capex_usd opex_usd_per_year energy_usd_per_year support_usd_per_year tco_usd "
         "usd_per_useful_gpu_hour usd_per_million_tokens",
     ),
 )
-
-
-def _at_most(name: str, figure: str) -> Compared:
-    return _field("site", name, f"{FIGURES[figure].label}, at most", FIGURES[figure].unit)
-
-
-_INPUTS: tuple[Compared, ...] = (
-    Compared("problem", "problem", "", lambda plan: plan.problem),
-    Compared("scenario", "scenario", "", lambda plan: plan.provenance.scenario or "none"),
-    Compared(
-        "overrides",
-        "set for the run",
-        "",
-        lambda plan: ", ".join(plan.provenance.overrides) or "nothing",
-    ),
-    Compared("catalogs", "catalogs", "", lambda plan: ", ".join(plan.provenance.catalogs)),
-    Compared("price_books", "price books", "", lambda plan: ", ".join(plan.provenance.price_books)),
-    Compared(
-        "objective",
-        "objective",
-        "",
-        lambda plan: f"{plan.objective.sense} {plan.objective.name.replace('_', ' ')}",
-    ),
-    _at_most("facility_power_limit_kw", "facility_power_kw"),
-    _at_most("it_power_limit_kw", "it_power_kw"),
-    _at_most("racks_limit", "racks"),
-    *_fields(
-        "site",
-        "pue pue_liquid years electricity_usd_per_kwh colocation_usd_per_kw_month discount_rate "
-        "delivered_fraction_read delivered_fraction_write fill_limit",
-    ),
-    _field("site", "energy_basis", "energy counted at which draw"),
-    _field("job", "mode", "checkpoints"),
-    _field("job", "interval_policy", "interval chosen"),
-    _field("job", "writers", "who writes checkpoints"),
-    _field("job", "fan_out_kind", "how restores are read"),
-    *_fields(
-        "job",
-        "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
-        "checkpoints_held other_data_tb hot_spare_systems tolerate_down",
-    ),
+"""Compared figures of totals, job and its losses."""
+_SITE = (
+    "pue pue_liquid years electricity_usd_per_kwh colocation_usd_per_kw_month discount_rate "
+    "delivered_fraction_read delivered_fraction_write fill_limit"
 )
+_LIMITS = ("facility_power", "it_power", "racks")
+_JOB = (
+    "replica_gpus bytes_per_parameter active_parameters tokens mfu drain_slowdown "
+    "checkpoints_held other_data_tb hot_spare_systems tolerate_down"
+)
+_WORDS = {
+    "site": {"energy_basis": "energy counted at which draw"},
+    "job": {
+        "mode": "checkpoints",
+        "interval_policy": "interval chosen",
+        "writers": "who writes checkpoints",
+        "fan_out_kind": "how restores are read",
+    },
+}
+"""Inputs in words, with their labels."""
+
+
+def _values(plans: Sequence[Plan], part: str, name: str) -> list[Any]:
+    """A field of the totals, the site, the job or its losses of each plan."""
+    found = []
+    for plan in plans:
+        job = plan.jobs[0] if plan.jobs else None
+        if part == "loss":
+            found.append(job and job.losses.get(name))
+        else:
+            holder = {"totals": plan.totals, "job": job, "site": plan.site}[part]
+            found.append(None if holder is None else getattr(holder, name))
+    return found
+
+
+def _fields(plans: Sequence[Plan], named: Iterable[tuple[str, str]]) -> Iterator[Compared]:
+    """Yield fields of plans that are figures."""
+    for part, names in named:
+        for name in names.split():
+            figure = FIGURES[f"loss.{name}" if part == "loss" else name]
+            key = {"site": f"site.{name}", "loss": figure.name}.get(part, name)
+            text = f"lost to {figure.label}" if part == "loss" else figure.label
+            yield Compared(key, text, figure.unit, _values(plans, part, name))
+
+
+def _inputs(plans: Sequence[Plan]) -> Iterator[Compared]:
+    """Yield problem, objective, limits, site and job."""
+    made = [plan.provenance for plan in plans]
+    goals = [plan.objective for plan in plans]
+    texts: dict[str, tuple[str, list[str]]] = {
+        "problem": ("problem", [plan.problem for plan in plans]),
+        "scenario": ("scenario", [each.scenario or "none" for each in made]),
+        "overrides": ("set for the run", [", ".join(e.overrides) or "nothing" for e in made]),
+        "catalogs": ("catalogs", [", ".join(each.catalogs) for each in made]),
+        "price_books": ("price books", [", ".join(each.price_books) for each in made]),
+        "objective": ("objective", [f"{g.sense} {g.name.replace('_', ' ')}" for g in goals]),
+    }
+    for name, (text, values) in texts.items():
+        yield Compared(name, text, "", values)
+    for figure in _LIMITS:
+        unit = "" if figure == "racks" else "_kw"
+        most = FIGURES[f"{figure}{unit}"]
+        name = f"{figure}_limit{unit}"
+        values = _values(plans, "site", name)
+        yield Compared(f"site.{name}", f"{most.label}, at most", most.unit, values)
+    yield from _fields(plans, [("site", _SITE)])
+    for part, words in _WORDS.items():
+        for name, text in words.items():
+            key = f"site.{name}" if part == "site" else name
+            yield Compared(key, text, "", _values(plans, part, name))
+    yield from _fields(plans, [("job", _JOB)])
+
+
 _OF_SITE = {"pue", "pue.air", "pue.liquid", "electricity", "years"}
 _OF_SITE |= {"delivered_fraction.write", "delivered_fraction.read"}
 """Assumptions that the site states too, also where there is no plan."""
@@ -366,26 +389,255 @@ _OF_SITE |= {"delivered_fraction.write", "delivered_fraction.read"}
 
 def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the assumptions of plans; those on a product only where every plan holds it."""
-    assumed = [{entry.name: entry for entry in plan.assumptions} for plan in plans if plan.jobs]
+    assumed = [{entry.name: entry for entry in plan.assumptions} for plan in plans]
+    made = [each for each, plan in zip(assumed, plans, strict=True) if plan.jobs]
     products = {line.sku for plan in plans for line in plan.lines}
-    for name, entry in {name: e for each in assumed for name, e in each.items()}.items():
-        everywhere = all(name in each for each in assumed)
+    for name, entry in {name: e for each in made for name, e in each.items()}.items():
+        everywhere = all(name in each for each in made)
         if name not in _OF_SITE and (everywhere or name.split(".")[0] not in products):
-
-            def read(plan: Plan, name: str = name) -> Scalar:
-                return next((each.value for each in plan.assumptions if each.name == name), None)
-
-            yield Compared(f"assumptions.{name}", entry.label, entry.unit, read)
+            values = [each[name].value if name in each else None for each in assumed]
+            yield Compared(f"assumptions.{name}", entry.label, entry.unit, values)
 
 
 def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the net prices of products that every plan buys."""
-    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans if plan.jobs]
-    for sku, line in bills[0].items() if bills else ():
-        if all(sku in bill for bill in bills):
+    bills = [{line.sku: line for line in edition.own_lines(plan)} for plan in plans]
+    planned = [bill for bill, plan in zip(bills, plans, strict=True) if plan.jobs]
+    for sku, line in planned[0].items() if planned else ():
+        if all(sku in bill for bill in planned):
+            values = [bill[sku].unit_net_usd if sku in bill else None for bill in bills]
+            yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", values)
 
-            def read(plan: Plan, sku: str = sku) -> Scalar:
-                lines = (each for each in edition.own_lines(plan) if each.sku == sku)
-                return next((each.unit_net_usd for each in lines), None)
 
-            yield Compared(f"prices.{sku}", f"net price of {product(line)}", "USD", read)
+# Storage by vendors' rules
+
+LATE = "not decided, as it takes too long"
+_RULE, _MODE = "storage.rule", job_path("checkpoint.mode")
+_VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
+_MODES = {"async": "asynchronous", "sync": "synchronous"}
+
+
+def rule_rows(inputs: Inputs) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
+    """Yield name, label and changes of each row, the demand law first; checkpoint modes by it."""
+    mode, own = inputs.problem.job.checkpoint.mode, inputs.problem.storage.rule
+    demand = Change(_RULE, "demand", "demand")
+    yield "demand", "what the job needs", (demand,)
+    if isinstance(own, CustomRule):
+        yield own.name, f"'{own.name}'", ()
+    for rule in VENDOR_RULES.values():
+        label = f"{_VENDORS[rule.family]} {rule.name}"
+        yield rule.name, label, (Change(_RULE, rule.name, rule.name),)
+    by_demand = () if own == "demand" else (demand,)
+    for name, label in _MODES.items():
+        if name != mode:
+            yield name, label, (*by_demand, Change(_MODE, name, name))
+
+
+def rules_table(
+    inputs: Inputs, base: Plan, options: Options, progress: Progress = ignore
+) -> RulesTable:
+    """Table of a problem; each row is the plan that `solve` takes, verified on its own.
+
+    Args:
+        base: the plan of the problem itself.
+        progress: called with the number of rows solved and of all.
+    """
+    options = options.started()
+    asked, rows = tuple(rule_rows(inputs)), list[RuleRow]()
+    for place, (name, label, changes) in enumerate(asked):
+        progress(place, len(asked))
+        settings = tuple(change.setting for change in changes)
+        row = RuleRow(name=name, label=label, own=False, settings=settings)
+        turn = options.turn(len(asked) - place)
+        rows.append(row.model_copy(update=_rule_plan(changes, inputs, base, turn)))
+    jobs = [row.plan.jobs[0] for row in rows if row.plan is not None]
+    measure = measure_of(base.objective, flops=any(job.useful_pflops is not None for job in jobs))
+    values = [None if row.plan is None else _value_in(row.plan, measure) for row in rows]
+    first = values[0]
+    for place, value in enumerate(values):
+        apart = value / first - 1.0 if value is not None and first else None
+        update = {"measured": value, "difference": apart}
+        rows[place] = rows[place].model_copy(update=update)
+    return RulesTable(**head_of(inputs, options.gap), measure=measure, rows=tuple(rows))
+
+
+def _rule_plan(
+    changes: Sequence[Change], inputs: Inputs, base: Plan, options: Options
+) -> dict[str, Any]:
+    """Plan, status and reason of a row."""
+    try:
+        new = checked(inputs, changes, recorded=True)
+    except InputError as error:
+        return {"reason": error_text(error)}
+    if new.problem == inputs.problem:
+        known = {"own": True, "status": base.status, "reason": base.message}
+        return {**known, "plan": base if base.jobs else None}
+    best = Variants(new, options).best(ties=True)
+    if best.case is None or best.proof is None or best.run is None:
+        status = "infeasible" if best.impossible else "no_solution"
+        return {"status": status, "reason": best.reason or (NO_PLAN if best.impossible else LATE)}
+    plan = confirmed(new, best.case, best.proof, options.gap)
+    return {"status": plan.status, "plan": plan}
+
+
+def run_rules(request: Request) -> RulesTable:
+    """Compare the plan of a problem with those by vendors' rules and the other checkpoint mode.
+
+    Raises:
+        InputError: the problem is wrong, or several are given.
+    """
+    if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    options = request.options()
+    base = solve_with(request.inputs, options)
+    return rules_table(request.inputs, base, options, request.progress)
+
+
+def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
+    """Measure of plans for an objective: useful work, or the minimised figure.
+
+    Args:
+        flops: whether useful work is known in PFLOP/s.
+    """
+    name, sense = objective.name, objective.sense
+    if sense == "minimize":
+        return Measure(name=name, label=OBJECTIVES[name].label, unit=objective.unit, sense=sense)
+    known = flops and name != "useful_gpus"
+    figure = FIGURES["useful_pflops" if known else "useful_gpus"]
+    return Measure(name=figure.name, label=figure.label, unit=figure.unit, sense=sense)
+
+
+def _value_in(plan: Plan, measure: Measure) -> float | None:
+    """Value of a plan in a measure; None where it is not known."""
+    if measure.sense == "minimize":
+        return plan.objective.value
+    return plan.jobs[0].useful_pflops if measure.unit == "PFLOP/s" else plan.jobs[0].useful_gpus
+
+
+# Plans near the best: other storage vendors and GPU types, extremes of money and power
+
+LABELS: Mapping[str, str] = {
+    "storage_vendor": "another storage vendor",
+    "gpu_type": "another GPU system",
+    "least_capex": "least capex",
+    "least_tco": "least TCO",
+    "least_power": "least power",
+}
+_EXTREMES = {"least_capex": "cost", "least_tco": "tco", "least_power": "power"}
+FLOOR_MARGIN, FLOOR_NOISE = 2e-7, 1e-9
+"""Relative tightening of floors, which plans may miss by less; and how far plans may miss them."""
+UNPROVEN = "the search ended before anything was proven about how good a plan can be"
+
+
+def alternatives(
+    inputs: Inputs, options: Options, *, within: float = 0.01, progress: Progress = ignore
+) -> Alternatives:
+    """The best plan and plans nearly as good that differ from it, each verified.
+
+    Args:
+        within: how far behind the bound a plan may be, as a share of the objective.
+        progress: called with the numbers of directions searched and of all.
+
+    Raises:
+        VerificationError: a plan does not agree with its re-computation.
+    """
+    options = options.started()
+    case = resolve(inputs)
+    best = solve_with(inputs, options, search=FOR_THE_PLAN)
+    base = Alternatives(**head_of(inputs, options.gap), status=best.status, within=within)
+    if not best.jobs:
+        return base.model_copy(update={"message": best.message})
+    variants = Variants(inputs, options)
+    proof = variants.best_of(case, ties=True).proof
+    if proof is None or proof.operation is None or proof.bound is None:
+        return base.model_copy(update={"message": UNPROVEN})
+    near = Near(variants, case, proof, within)
+    near.keep(proof.operation, Way(name="best", label="the best plan"))
+    ends = list(near.ends(proof.operation))
+    for place, (name, detail, changes) in enumerate(ends):
+        progress(place, len(ends))
+        near.search(name, detail, changes)
+    found = []
+    for place, (run, ways) in enumerate(near.kept):
+        value = value_of(case, run)
+        plan = near.plan(run) if place else best
+        found.append(
+            Alternative(ways=tuple(ways), plan=plan, value=value, shortfall=near.shortfall(value))
+        )
+    known = {"bound": near.bound, "worst": near.worst, "alternatives": tuple(found)}
+    return base.model_copy(update=known | {"undecided": tuple(near.undecided)})
+
+
+@dataclass
+class Near:
+    """Plans within a share of the bound of the best, each once with the ways that led to it."""
+
+    variants: Variants
+    case: Case
+    best: Certificate
+    within: float
+    kept: list[tuple[Run, list[Way]]] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        assert self.best.bound is not None
+        self.bound = natural(self.case.objective, self.best.bound)
+        self.worst = self.bound * (1.0 + (-self.within if self.case.maximise else self.within))
+
+    def shortfall(self, value: float) -> float:
+        """Distance of a value behind the bound, as a share of the bound."""
+        behind = self.bound - value if self.case.maximise else value - self.bound
+        return max(0.0, behind) / max(abs(self.bound), 1e-12)
+
+    def keep(self, run: Run, way: Way) -> None:
+        """Keep a plan, once for each purchase, configuration and use of GPUs."""
+        for known, ways in self.kept:
+            same = (known.gpus, known.mode, known.ways) == (run.gpus, run.mode, run.ways)
+            if same and known.units == run.units:
+                ways.append(way)
+                return
+        self.kept.append((run, [way]))
+
+    def ends(self, held: Run) -> Iterator[tuple[str, str, tuple[Change, ...]]]:
+        """Yield name, vendor or type, and changes of every direction: others alone, extremes."""
+        inputs, case = self.variants.inputs, self.case
+        for other in others(inputs, case, held.units):
+            yield other.kind, other.label, other.changes
+        floor = no_worse(inputs, case.objective, self.worst, FLOOR_MARGIN)
+        for name, objective in _EXTREMES.items():
+            if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
+                continue
+            least = Objective.model_validate({"minimize": objective, "indifference": 0})
+            text = f"{{minimize: {objective}{', indifference: 0' if objective == 'power' else ''}}}"
+            yield name, "", (floor, Change("objective", least, text))
+
+    def search(self, name: str, detail: str, changes: tuple[Change, ...]) -> None:
+        """Keep the best plan of a direction where it is within the tolerance."""
+        found = self.variants.best(changes, ties=True)
+        if found.proof is None or found.run is None:
+            text = f"{LABELS[name]} {detail}".strip()
+            self.undecided += [] if found.impossible else [text]
+            return
+        # with its near-optimal tolerance a plan may go beyond, without not
+        for own in filter(None, (found.run, found.proof.untouched)):
+            units = {offer.id: own.units.get(offer.id, 0) for offer in self.case.offers()}
+            run = replace(own, units=units)
+            if self.shortfall(value_of(self.case, run)) <= self.within + FLOOR_NOISE:
+                setting = tuple(change.setting for change in changes)
+                self.keep(run, Way(name=name, label=LABELS[name], detail=detail, setting=setting))
+                return
+
+    def plan(self, run: Run) -> Plan:
+        """A complete plan under the bound of the best, verified."""
+        case, inputs, options = self.case, self.variants.inputs, self.variants.options
+        assert self.best.bound is not None
+        value = measure(case, case.objective)(run)
+        bound = (max if case.maximise else min)(self.best.bound, value)
+        gap = share(case, value, bound)
+        # The tolerance is a share of the bound, a gap one of the value.
+        asked = max(gap, self.within / (1.0 - self.within))
+        proven = Certificate("optimal", run, value, bound, gap, 0, 0.0, late=False)
+        plan = assemble(inputs, case, proven, solver=options.solver, gap=asked)
+        verify(inputs, plan)
+        return plan

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from planner import units
 from planner.case import Case, resolve
 from planner.errors import Finding, FixableError, InputError, clip, did_you_mean
@@ -23,8 +20,6 @@ from planner.schema.job import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, LOST_TIME
 from planner.units import QuantityError
-
-Numbers = NDArray[np.float64]
 
 # Labels of paths
 
@@ -124,12 +119,10 @@ def _number_in_place(inputs: Inputs, variable: Variable) -> float | None:
 KINDS: Mapping[str, tuple[str, ...]] = {
     "uniform": ("LOW", "HIGH"),
     "triangular": ("LOW", "MODE", "HIGH"),
-    "normal": ("MEAN", "SD"),
     "loguniform": ("LOW", "HIGH"),
-    "discrete": (),
 }
 """Distributions with their arguments."""
-EXAMPLE, DISCRETE = "uniform(8 MW, 12 MW)", "discrete(8 MW: 0.3, 10 MW: 0.7)"
+EXAMPLE = "uniform(8 MW, 12 MW)"
 FIX = f"write for example --vary 'site.facility_power={EXAMPLE}'"
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)\Z", re.DOTALL)
 _INTERVAL = re.compile(r"(\S.*?)\s*\.\.\s*(\S.*)\Z")
@@ -140,39 +133,17 @@ class DistributionError(FixableError):
 
 
 class Unknown(NamedTuple):
-    """An uncertain input.
-
-    ``distribution`` is one of scipy.stats, ``words`` as written; with ``choices``, texts that may
-    stand there, numbers are places among them.
-    """
+    """An uncertain input; ``distribution`` is one of scipy.stats, ``words`` as written."""
 
     field: Field
     distribution: Any
     words: str
     label: str
-    choices: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> str:
-        """Its path."""
-        return self.field.path
-
-    @property
-    def unit(self) -> str:
-        """Unit of the drawn values."""
-        return "choice" if self.choices else self.field.unit
 
     def draw(self, number: float) -> tuple[tuple[Change, ...], str]:
         """Changes that set a number, and why it is refused."""
-        text = self.choices[round(number)] if self.choices else self.field.text(number)
-        reading = self.field.read(text)
+        reading = self.field.read(self.field.text(number))
         return reading.changes, "; ".join(fault.text() for fault in reading.faults)
-
-    def recorded(self, number: float) -> float:
-        """A number for the record: choices count from 1."""
-        if self.choices:
-            return number + 1.0
-        return float(round(number)) if self.field.slot.whole else number
 
 
 def unknowns(inputs: Inputs, dists: Sequence[str]) -> tuple[Unknown, ...]:
@@ -209,14 +180,11 @@ def _read(
         NoPlaceError, DistributionError, QuantityError: path, distribution or a value is wrong.
     """
     field, (name, given) = Field(inputs, path), _parts(text)
-    called, words = label(inputs, field.path, known), f"{text}: {reason}" if reason else text
-    if name == "discrete":
-        distribution, choices = _discrete(field, given)
-        return Unknown(field, distribution, words, called, choices)
     if not field.slot.numeric:
         message = f"'{field.path}' takes no numbers"
-        raise DistributionError(message, "write discrete(A: 0.3, B: 0.7) with its values")
-    return Unknown(field, _continuous(field, name, given), words, called)
+        raise DistributionError(message, f"--mode grid takes words: --vary {field.path}=A,B")
+    words = f"{text}: {reason}" if reason else text
+    return Unknown(field, _law(field, name, given), words, label(inputs, field.path, known))
 
 
 def _parts(text: str) -> tuple[str, list[str]]:
@@ -232,27 +200,21 @@ def _parts(text: str) -> tuple[str, list[str]]:
         fix = did_you_mean(name, list(KINDS)) or f"known: {', '.join(KINDS)}"
         raise DistributionError(f"no distribution '{clip(call[1], 40)}'", fix)
     given = [part.strip() for part in call[2].split(",")]
-    wanted = KINDS[name] or given
-    if not all(given) or len(given) != len(wanted):
+    if not all(given) or len(given) != len(KINDS[name]):
         message = f"'{clip(text, 40)}' has {len(list(filter(None, given)))} values"
-        fix = f"write {name}({', '.join(wanted)})" if KINDS[name] else f"such as {DISCRETE}"
-        raise DistributionError(f"{message}, not {len(wanted)}", fix)
+        fix = f"write {name}({', '.join(KINDS[name])})"
+        raise DistributionError(f"{message}, not {len(KINDS[name])}", fix)
     return name, given
 
 
-def _continuous(field: Field, name: str, given: Sequence[str]) -> Any:
-    """Distribution of scipy.stats; a normal one is truncated at the ends of the field."""
+def _law(field: Field, name: str, given: Sequence[str]) -> Any:
+    """Distribution of scipy.stats."""
     from scipy import stats
 
     numbers = [_value(field, text) for text in given]
     first, last = numbers[0], numbers[-1]
     shape = f"write {name}({', '.join(KINDS[name])})"
     _refuse(field.read(field.text(first)).faults)
-    if name == "normal":
-        if last <= 0.0:
-            raise DistributionError(f"SD {given[1]} is not more than 0", shape)
-        low, high = ((end - first) / last for end in field.ends)
-        return stats.truncnorm(low, high, loc=first, scale=last)
     if sorted(numbers) != numbers or first == last:
         raise DistributionError(f"{', '.join(given)} do not rise from LOW to HIGH", shape)
     _refuse(field.read(field.text(last)).faults)
@@ -263,32 +225,6 @@ def _continuous(field: Field, name: str, given: Sequence[str]) -> Any:
     if first <= 0.0:
         raise DistributionError(f"{given[0]} of a loguniform is not more than 0", shape)
     return stats.loguniform(first, last)
-
-
-def _discrete(field: Field, given: Sequence[str]) -> tuple[Any, tuple[str, ...]]:
-    """Distribution over the places of texts with their probabilities, and the texts."""
-    from scipy import stats
-
-    texts, shares = list[str](), list[float]()
-    for part in given:
-        text, _, share = part.rpartition(":")
-        try:
-            shares.append(units.parse(share.strip(), units.SHARE))
-        except QuantityError:
-            shares.append(0.0)
-        texts.append(text.strip())
-        if not (text and 0.0 < shares[-1] <= 1.0):
-            message = f"'{clip(part, 40)}' is no value with its probability"
-            raise DistributionError(message, f"such as {DISCRETE}")
-        _refuse(field.read(texts[-1]).faults)
-    if len(texts) < 2 or len(set(texts)) < len(texts):
-        message = "a discrete distribution has at least two values, each once"
-        raise DistributionError(message, f"such as {DISCRETE}")
-    if abs(sum(shares) - 1.0) > 1e-6:
-        message = f"the probabilities add up to {sum(shares):.6g}"
-        raise DistributionError(message, "they must add up to 1")
-    whole = np.array(shares) / sum(shares)
-    return stats.rv_discrete(values=(range(len(texts)), whole)), tuple(texts)
 
 
 def _value(field: Field, text: str) -> float:
@@ -324,20 +260,12 @@ def _refuse(faults: Sequence[Finding]) -> None:
 # Inputs that are usually uncertain
 
 _PRICES: dict[Confidence, tuple[str, str]] = {
-    "low": (
-        "triangular(x0.6, x1, x1.4)",
-        "estimates of low confidence; published prices of one GPU rack are 0.6 to 1.4 times the "
-        "one in the shipped price book",
-    ),
+    "low": ("triangular(x0.6, x1, x1.4)", "published prices of one GPU rack, low confidence"),
     "medium": ("triangular(x0.8, x1, x1.2)", "prices of medium confidence, from third parties"),
     "high": ("uniform(x0.95, x1.05)", "prices of high confidence, until the order is signed"),
 }
 """By confidence, the least known first."""
-_POWER = (
-    "triangular(x0.8, x1, x1.1)",
-    "typical draw is 0.74 to 0.95 of the maximum where the shipped catalogs have both, and sources "
-    "of one GPU rack go from 0.85 to 1.09 of the figure there",
-)
+_POWER = "triangular(x0.8, x1, x1.1)", "typical to maximum draw of the shipped catalogs"
 _OWN_RATE = "loguniform(x0.5, x2)", "a rate of one's own, of as few failures as one cluster has"
 _WRITTEN = 0.16, 0.40
 """Write bandwidth of production systems as shares of nameplate: arXiv 2605.09370, 2104.04473."""
@@ -368,13 +296,11 @@ def _usual(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, str]]:
     if sized and job.parameters is not None and "bytes_per_parameter" in job.model_fields_set:
         return  # size and bytes have to agree
     (low, high), middle = _BYTES, sum(_BYTES) / 2.0
-    reason = f"recipes write {low:g} to {high:g} bytes per parameter"
     path = job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
     each = None if sized else Field(inputs, path).base
-    if each is not None and low <= each <= high:
-        yield path, f"uniform({low:g}, {high:g})", reason
-    else:
-        yield path, f"uniform(x{low / middle:.2f}, x{high / middle:.2f})", reason
+    factors = f"uniform(x{low / middle:.2f}, x{high / middle:.2f})"
+    text = f"uniform({low:g}, {high:g})" if each and low <= each <= high else factors
+    yield path, text, f"recipes write {low:g} to {high:g} bytes per parameter"
 
 
 def _failures(inputs: Inputs) -> tuple[str, str, str]:
@@ -385,7 +311,6 @@ def _failures(inputs: Inputs) -> tuple[str, str, str]:
     if isinstance(job.failure_rate, float):
         return path, *_OWN_RATE
     rates = [preset.value for preset in FAILURES_PER_GPU_DAY.values()]
-    reason = f"failures per GPU and day in published clusters: {min(rates):.3g} to {max(rates):.3g}"
-    if job.failure_rate in (None, "llama3"):
-        return path, "loguniform(x0.6, x6)", reason
-    return path, f"loguniform({min(rates)}, {max(rates)})", reason
+    usual = job.failure_rate in (None, "llama3")
+    text = "loguniform(x0.6, x6)" if usual else f"loguniform({min(rates)}, {max(rates)})"
+    return path, text, f"published clusters: {min(rates):.3g} to {max(rates):.3g} per GPU and day"

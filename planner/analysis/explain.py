@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request
-from planner.analysis.variants import FOR_THE_PLAN, Best, Variants, no_worse, value_of
-from planner.analysis.why_not import check_items
-from planner.analysis.why_not import why_not as items_not_bought
+from planner.analysis.variants import FOR_THE_PLAN, Best, no_worse, value_of
+from planner.analysis.why_not import SAME, Prober, check_items, why_not_of
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.case import resolve
 from planner.errors import Finding, InputError, did_you_mean
-from planner.infeasible.oracle import Oracle, UndecidedError, threshold
-from planner.inputs import Change, Inputs, applied
+from planner.infeasible import Oracle, UndecidedError, threshold
+from planner.inputs import Change, Inputs
 from planner.levers import Lever, levers, one_of, read
-from planner.optimizer.operate import Run
 from planner.optimizer.optimise import fitted
 from planner.optimizer.search import NEXT_WORK
 from planner.paths import job_path
@@ -26,7 +22,6 @@ from planner.schema.explanation import Explanation, Known, Marginal, Moved, Next
 from planner.schema.plan import Plan
 from planner.units import QuantityError
 
-SAME = 1e-9
 PAYS = 1e-3
 """Least gain of the objective that counts as a next step, as a share."""
 
@@ -57,12 +52,12 @@ def explain(
     check_items(inputs, asked)
     for lever in limits:
         step_of(lever, steps)
-    plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
+    plan = plan or solve_with(inputs, options, search=FOR_THE_PLAN)
     if not plan.jobs:
         return Explanation(plan=plan)
     prober = Prober(inputs, options.searching(FOR_THE_SEARCH), plan)
     base = prober.base
-    worths: dict[str, object] = {}
+    found = Explanation(plan=plan)
     if base.run is None:
         prober.undecided.append("the worth of each limit")
     else:
@@ -70,12 +65,12 @@ def explain(
             "value": base.value,
             "bound": base.bound,
             "gpus_used": base.run.gpus,
-            "without": tuple(_fix_levers(prober, plan)),
-            "marginals": marginals(prober, plan, steps, progress),
+            "without": tuple(_fix_levers(prober)),
+            "marginals": marginals(prober, steps, progress),
         }
-    items = items_not_bought(inputs, plan, prober.options, asked=asked)
-    why = {"undecided": tuple(prober.undecided), "why_not": items}
-    return Explanation(plan=plan).model_copy(update={**worths, **why})
+        found = found.model_copy(update=worths)
+    items = why_not_of(prober, asked)
+    return found.model_copy(update={"undecided": tuple(prober.undecided), "why_not": items})
 
 
 def run(
@@ -103,45 +98,6 @@ def run(
     check_names(list(options.keep), levers(inputs), "--keep")
     steps = dict(_pairs("--step", step))
     return explain(inputs, options, steps=steps, asked=why_not, progress=request.progress)
-
-
-@dataclass
-class Prober:
-    """Variants of a problem, its plan and its best plan; ``undecided`` collects open questions."""
-
-    inputs: Inputs
-    options: Options
-    plan: Plan
-    undecided: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.variants = Variants(self.inputs, self.options)
-        self.base = self.variants.best()  # without near-optimal tolerance
-
-    @property
-    def value(self) -> float:
-        """Objective of the best plan."""
-        assert self.base.value is not None
-        return self.base.value
-
-    def better(self, value: float | None) -> bool:
-        """True if a value is better than the best by more than its gap."""
-        if value is None:
-            return False
-        assert self.base.case is not None
-        width = max(2.0 * self.options.gap, SAME) * abs(self.value)
-        return value > self.value + width if self.base.case.maximise else value < self.value - width
-
-    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
-        """Value of a plan in the changed problem; None where it is none."""
-        if run is None:
-            return None
-        try:
-            case = resolve(applied(self.inputs, changes))
-        except InputError:
-            return None
-        again = fitted(case, run)
-        return None if again is None else value_of(case, again)
 
 
 # Steps of limits
@@ -235,81 +191,77 @@ def _weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
 
 # Worth of a limit: the best plan with it a step looser or tighter
 
-_PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
+_PAUSES = (".stall", ".stall_overhead", ".restart")
 """Times that the job stands still: each second counts, so that none is without worth."""
 
 
 def marginals(
-    prober: Prober, plan: Plan, steps: Mapping[str, str], progress: Progress = ignore
+    prober: Prober, steps: Mapping[str, str], progress: Progress = ignore
 ) -> tuple[Marginal, ...]:
-    """Worth of a step of each limit, the binding ones first.
-
-    Raises:
-        InputError: a step is none of its limit.
-    """
-    base = prober.base
-    assert base.case is not None and base.run is not None
-    tight = {limit.name for limit in plan.limits if limit.binding} | binding(base.case, base.run)
+    """Worth of a step of each limit, the binding ones first."""
+    assert prober.base.run is not None
+    tight = {limit.name for limit in prober.plan.limits if limit.binding}
+    tight |= binding(prober.case, prober.base.run)
     limits = sorted(movable(prober.inputs), key=lambda lever: lever.limit not in tight)
     slack = [one for one in limits if one.limit not in tight and not one.path.endswith(_PAUSES)]
-    idle = {lever.path for lever in _idle(prober, slack, base.run)}
+    idle = {lever.path for lever in _idle(prober, slack)}
     rows = []
     for done, lever in enumerate(limits):
         progress(done, len(limits))
-        step, binds = step_of(lever, steps), lever.limit in tight
-        assert lever.value is not None
+        step, value = step_of(lever, steps) * lever.looser, lever.value or 0.0
         looser, tighter = (
-            min(max(lever.value + side * lever.looser * step, lever.least), lever.most)
-            for side in (1, -1)
+            min(max(value + side * step, lever.least), lever.most) for side in (1, -1)
         )
         row = Marginal(
             path=lever.path,
             label=lever.label,
             source=lever.place,
             unit=lever.unit,
-            value=lever.value,
-            text=lever.text(lever.value),
-            binding=binds,
+            value=value,
+            text=lever.text(value),
+            binding=lever.limit in tight,
             looser=_looser(prober, lever, looser, idle=lever.path in idle),
             tighter=_tighter(prober, lever, tighter),
-            next_step=_next_step(prober, lever) if binds else None,
+            next_step=_next_step(prober, lever) if lever.limit in tight else None,
         )
         rows.append(row)
     return tuple(rows)
 
 
-def _idle(prober: Prober, slack: Sequence[Lever], run: Run | None) -> list[Lever]:
-    """Levers without which no plan is better: all at once, else in halves; ``run`` rules out some
-    first."""
-    slack = [each for each in slack if not prober.better(prober.value_of(run, each.off))]
+def _idle(prober: Prober, slack: Sequence[Lever]) -> list[Lever]:
+    """Levers without which no plan is better: all at once, else without those that a better plan
+    shows to matter, else in halves."""
     if not slack:
         return []
     free = prober.variants.best(tuple(change for lever in slack for change in lever.off))
     if free.bound is not None and not prober.better(free.bound):
-        return slack
+        return [*slack]
     if len(slack) == 1:
         return []
-    if any(prober.better(prober.value_of(free.run, each.off)) for each in slack):
-        return _idle(prober, slack, free.run)
+    rest = [each for each in slack if not prober.better(prober.value_of(free.run, each.off))]
+    if len(rest) < len(slack):
+        return _idle(prober, rest)
     half = len(slack) // 2
-    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part, None)]
+    return [each for part in (slack[:half], slack[half:]) for each in _idle(prober, part)]
 
 
 def _looser(prober: Prober, lever: Lever, place: float, *, idle: bool) -> Moved:
     if place == lever.value:
         return _moved(lever, place, "at_its_end")
-    if idle:
-        return _to(prober, lever, place, "no_limit_helps", prober.base)
-    return _solved(prober, lever, place)
+    found = prober.base if idle else prober.variants.best(lever.to(place))
+    return _best_at(prober, lever, place, found)
 
 
 def _tighter(prober: Prober, lever: Lever, place: float) -> Moved:
     if place == lever.value or place < 0 or (place == 0 and not lever.whole):
         return _moved(lever, max(place, 0.0), "at_its_end")
-    value = prober.value_of(prober.base.run, lever.to(place))
-    if value is not None and abs(value - prober.value) <= SAME * abs(prober.value):
-        return _to(prober, lever, place, "plan_fits", prober.base)
-    return _solved(prober, lever, place)
+    case, run, found = prober.changed(lever.to(place)), prober.base.run, Best(None, None)
+    if case is not None and run is not None:
+        again = fitted(case, run)
+        apart = math.inf if again is None else abs(value_of(case, again) - prober.value)
+        fits = apart <= SAME * abs(prober.value)
+        found = prober.base if fits else prober.variants.best_of(case)
+    return _best_at(prober, lever, place, found)
 
 
 def _moved(lever: Lever, place: float, known: Known, **figures: float | int | None) -> Moved:
@@ -318,25 +270,18 @@ def _moved(lever: Lever, place: float, known: Known, **figures: float | int | No
     return Moved.model_validate(row | figures)
 
 
-def _solved(prober: Prober, lever: Lever, place: float) -> Moved:
-    found = prober.variants.best(lever.to(place))
-    if found.value is None:
+def _best_at(prober: Prober, lever: Lever, place: float, found: Best) -> Moved:
+    """A move of a lever with its best plan."""
+    if found.value is None or found.run is None:
         return _moved(lever, place, "no_plan" if found.impossible else "not_decided")
-    return _to(prober, lever, place, "solved", found)
-
-
-def _to(prober: Prober, lever: Lever, place: float, known: Known, found: Best) -> Moved:
-    """A move to a best plan."""
-    assert found.value is not None and found.run is not None
     figures = {"value": found.value, "change": found.value - prober.value}
-    return _moved(lever, place, known, **figures, gpus_used=found.run.gpus)
+    return _moved(lever, place, "solved", **figures, gpus_used=found.run.gpus)
 
 
 def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
     """Where loosening a limit that binds begins to pay; None where it never does."""
-    assert prober.base.case is not None
-    name, value = prober.base.case.objective, prober.value
-    share = PAYS if prober.base.case.maximise else -PAYS
+    name, value = prober.case.objective, prober.value
+    share = PAYS if prober.case.maximise else -PAYS
     wanted = value + 1.0 if name == "gpus" else value * (1.0 + share)
     floor = no_worse(prober.inputs, name, wanted)
     if lever.path == floor.path:
@@ -344,11 +289,10 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
     oracle = Oracle(prober.inputs, prober.options.effort.part(NEXT_WORK))
     try:
         found = threshold(oracle, lever, (floor,))
-    except UndecidedError:
-        found = None
-    else:
         if found is None:
             return None
+    except UndecidedError:
+        found = None
     if found is None or found.short is None:
         prober.undecided.append(f"where more room for {lever.label} begins to pay")
         return None
@@ -364,9 +308,9 @@ def _next_step(prober: Prober, lever: Lever) -> NextStep | None:
 # Open levers fixed another way
 
 
-def _fix_levers(prober: Prober, plan: Plan) -> Iterator[Without]:
+def _fix_levers(prober: Prober) -> Iterator[Without]:
     """Yield the best plan with each open lever fixed another way."""
-    for label, path, value, text in _open_levers(prober.inputs, plan):
+    for label, path, value, text in _open_levers(prober.inputs, prober.plan):
         change = Change(path, value, text)
         end = prober.variants.best((change,))
         if end.value is None and not end.impossible:

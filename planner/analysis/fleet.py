@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from planner import api, units
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.schema.job import Job
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Plan
 from planner.schema.problem import Problem
 from planner.schema.telemetry import (
     CONFIDENCE,
@@ -85,15 +86,12 @@ def read_jobs(path: Path) -> list[ListedJob]:
 
 def _number(cell: Any, name: str, path: Path, line: int) -> float:
     """A number above 0; of parameters also with a letter."""
-    try:
+    value = math.nan
+    with suppress(ValueError, units.QuantityError):
         if name == "parameters" and isinstance(cell, str):
             return units.parse(cell, units.PARAMETERS)
-    except units.QuantityError:
-        pass
-    try:
+    with suppress(ValueError):
         value = float(str(cell).replace(",", ""))
-    except ValueError:
-        value = math.nan
     if not 0 < value < math.inf:
         message = f"'{str(cell)[:40]}' is no number above 0"
         raise InputError(Finding("jobs", message, str(path), line, name))
@@ -341,24 +339,21 @@ def add_storage(
 def _with_storage(cluster: ClusterStorage, limit: float, inputs: Inputs) -> ClusterStorage:
     rates = (cluster.demand_gb_per_s, max(cluster.seen_gb_per_s, cluster.demand_gb_per_s))
     enough, seen = (_least_power(cluster.gpus, rate, limit, inputs) for rate in rates)
-    known: dict[str, object] = {"seen_kw": None if seen is None else _power_kw(seen, "Storage")}
+    seen_kw = None if seen is None else _power_kw(seen, "Storage")
+    known: dict[str, object] = {"seen_kw": seen_kw}
     if enough is not None:
-        stores, systems = _lines(enough, "Storage"), _lines(enough, "Compute")
-        enough_kw = _power_kw(enough, "Storage")
+        stores = [line for line in enough.lines if line.section == "Storage"]
         names = ", ".join(f"{line.working:,} x {line.model}" for line in stores)
-        known |= {"enough": names or None, "enough_kw": enough_kw}
-        if seen is not None:
-            each_kw = _power_kw(enough, "Compute") / sum(line.gpus or 0 for line in systems)
-            known["gpus_more"] = (_power_kw(seen, "Storage") - enough_kw) / each_kw
+        known |= {"enough": names or None, "enough_kw": _power_kw(enough, "Storage")}
+        if seen_kw is not None:
+            gpus = sum(line.gpus or 0 for line in enough.lines if line.section == "Compute")
+            more_kw = seen_kw - _power_kw(enough, "Storage")
+            known["gpus_more"] = more_kw * gpus / _power_kw(enough, "Compute")
     return cluster.model_copy(update=known)
 
 
-def _lines(plan: Plan, section: str) -> list[Line]:
-    return [line for line in plan.lines if line.section == section]
-
-
 def _power_kw(plan: Plan, section: str) -> float:
-    return sum(line.it_power_kw or 0.0 for line in _lines(plan, section))
+    return sum(line.it_power_kw or 0.0 for line in plan.lines if line.section == section)
 
 
 def _least_power(gpus: int, write_gb_per_s: float, limit: float, inputs: Inputs) -> Plan | None:

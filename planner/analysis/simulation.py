@@ -33,25 +33,14 @@ from planner.simulation.job import (
     Array,
     JobRun,
     Law,
-    LocalCopies,
     empirical,
     full_mtti_s,
     job_of,
-    storage_gb_per_s,
 )
 from planner.simulation.run import simulate
-from planner.sizing import two_levels
-from planner.sizing.availability import (
-    Restarts,
-    Shrunk,
-    in_rack_waiting,
-    shrunk,
-    swap_factor,
-    waiting,
-)
-from planner.sizing.goodput import GoodputLoss, goodput_loss
 from planner.telemetry.tables import names_line, read_table, read_times
 from planner.untrusted_files import regular
+from planner.verifier.physics import States, Times, goodput, losses, running_odds, with_fewer
 
 YEAR_S = 365 * 86_400.0
 POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0)
@@ -150,9 +139,6 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 
 
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
-    if not all(storage_gb_per_s(plan)):
-        fix = "give a plan whose storage is bought or installed"
-        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
         job = job_of(plan, failures=failures, interval_s=options.interval_s)
@@ -204,88 +190,35 @@ def _failures(options: SimulationOptions, mean_s: float) -> Law:
 # Prediction by the formula
 
 
-def predict_goodput(job: JobRun) -> float:
-    """Goodput by the formula."""
-    return (1.0 - _loss(job).total) * job.progress
+def _times(job: JobRun) -> Times:
+    """Times that the formula predicts goodput from."""
+    local, units, load = job.local, job.units, job.repair_load
+    slowed_s = job.drain_slowdown * job.drain_s / (1 if local is None else local.every)
+    restarts = job.restart_s, job.restore_s, job.failures.mean_s
+    times = Times(job.interval_s, job.stall_s + slowed_s, job.drain_s, *restarts)
+    times = replace(times, idle=job.lost_time)
+    if local is not None:
+        near: dict[str, Any] = {"every": local.every, "far": job.remote_share}
+        near |= {"near_drain_s": local.settle_s, "near_restart_s": local.restart_s}
+        times = replace(times, **near)
+    if units is None or job.repair is None:
+        return times
+    times = replace(times, swapped=job.hardware_share, swap_s=units.swap_s)
+    if units.shrinks:
+        states = States.of(units.running, load, job.repair.mean_s)
+        return with_fewer(times, states, job.hardware_share)
+    odds = units.racks / running_odds(units.spares, load / units.racks)
+    return replace(times, waits=odds / (1.0 + odds))
 
 
 def _predict_loss(job: JobRun) -> LossBudget:
     """Loss by the formula; slowdown is split from the stall by its share."""
-    parts, slowed = _loss(job), job.drain_slowdown * job.drain_s
-    slowed /= 1 if job.local is None else job.local.every
-    share = slowed / (slowed + job.stall_s) if slowed else 0.0
+    times = _times(job)
+    parts, slowed = losses(times), 1.0 - job.stall_s / times.stopped_s if times.stopped_s else 0.0
+    stopped, waits = parts.pop("stall"), parts.pop("waiting")
     shrinks = job.units is not None and job.units.shrinks
-    return LossBudget(
-        stall=parts.stall * (1.0 - share),
-        slowdown=parts.stall * share,
-        rework=parts.rework,
-        drain=parts.drain,
-        restart=parts.restart,
-        restore=parts.restore,
-        waiting=0.0 if shrinks else parts.waiting,
-        shrunk=parts.waiting if shrinks else 0.0,
-        other=(1.0 - parts.total) * job.lost_time,
-    )
-
-
-def _loss(job: JobRun) -> GoodputLoss:
-    """Loss by the formula, waits for repairs included."""
-    units, load, swaps, waits = job.units, job.repair_load, 1.0, 0.0
-    mtti_s, fewer, levels = job.failures.mean_s, None, None
-    if units is not None and units.shrinks:
-        running = units.running
-        fewer = shrunk(lambda out: running[out] if out < len(running) else 0.0, load)
-        mtti_s /= fewer.failing
-    if job.local is not None:
-        levels = _levels(job, job.local, mtti_s)
-    if units is not None:
-        swaps = swap_factor(job.hardware_share, units.swap_s, mtti_s)
-        if fewer is not None:
-            waits = _short_of_units(job, fewer, mtti_s, levels)
-        elif units.racks > 1:
-            waits = in_rack_waiting(units.racks, units.spares, load / units.racks)
-        else:
-            waits = waiting(units.spares, load)
-    if levels is not None:
-        return two_levels.loss(levels, waits)
-    times = job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s
-    return goodput_loss(*times, mtti_s, job.drain_slowdown, swaps, waits)
-
-
-def _short_of_units(
-    job: JobRun, fewer: Shrunk, mtti_s: float, levels: two_levels.TwoLevels | None
-) -> float:
-    """Share of work lost with fewer replicas, less the restarts of missing replicas."""
-    out = job.hardware_share, job.repair_load * job.failures.mean_s / job.hardware_share
-    how = Restarts(*out, ((1.0, job.restart_s),), job.restart_s, job.restore_s + job.drain_s)
-    if levels is not None:
-        far = levels.remote_share
-        both = ((1.0 - far, levels.local_restart_s), (far, job.restart_s))
-        how = Restarts(*out, both, levels.local_restart_s, levels.local_drain_s)
-    fewer_per_s = fewer.spared(how) / fewer.failing / mtti_s
-    spared = (job.restart_s + job.restore_s) * fewer_per_s
-    if levels is not None:
-        spared = two_levels.log_spared(levels, fewer_per_s)
-    lost = fewer.lost(how, job.interval_s, mtti_s)
-    return max(0.0, lost - (1.0 - lost) * math.expm1(spared))
-
-
-def _levels(job: JobRun, local: LocalCopies, mtti_s: float) -> two_levels.TwoLevels:
-    return two_levels.TwoLevels(
-        interval_s=job.interval_s,
-        every=local.every,
-        stall_s=job.stall_s,
-        local_drain_s=local.settle_s,
-        drain_s=job.drain_s,
-        local_restart_s=local.restart_s,
-        restart_s=job.restart_s,
-        restore_s=job.restore_s,
-        mtti_s=mtti_s,
-        remote_share=job.remote_share,
-        drain_slowdown=job.drain_slowdown,
-        hardware_share=job.hardware_share,
-        swap_s=0.0 if job.units is None else job.units.swap_s,
-    )
+    parts |= {"stall": stopped * (1.0 - slowed), "slowdown": stopped * slowed}
+    return LossBudget(**parts, **{"shrunk" if shrinks else "waiting": waits})
 
 
 # Intervals
@@ -309,7 +242,7 @@ def _compare(plan: Plan, kept: Array, tried: Sequence[JobRun]) -> tuple[Interval
         one = IntervalTried(
             factor=variant.interval_s / tried[0].interval_s,
             interval_s=variant.interval_s,
-            predicted=predict_goodput(variant),
+            predicted=float(goodput(_times(variant))),
             goodput=float(values.mean()),
             difference=mean,
             low=mean - room,
@@ -382,7 +315,7 @@ def _simulated(
             scaled=options.scaled,
         ),
         planned_goodput=planned_goodput,
-        predicted=predict_goodput(job),
+        predicted=float(goodput(_times(job))),
         predicted_loss=_predict_loss(job),
         goodput=_estimate(found["kept"][0] / options.length_s),
         loss=LossBudget(

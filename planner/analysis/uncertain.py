@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from planner.analysis.distributions import Numbers, Unknown, unknowns
-from planner.analysis.pool import Progress, all_results, ignore
+from planner.analysis.distributions import Unknown, unknowns
+from planner.analysis.pool import Progress, ignore
 from planner.analysis.request import Request, SweepOptions, head_of
-from planner.analysis.variants import (
-    Answer,
-    Scenario,
-    answers,
-    figures_of,
-    operation_of,
-    value_of,
-)
+from planner.analysis.variants import Answer, Numbers, Scenario, answers, operation_of, value_of
 from planner.api import Options, solve_with
 from planner.case import Case, resolve
 from planner.figures import FIGURES, OBJECTIVES
 from planner.inputs import Inputs, applied
+from planner.optimizer import bill as bills
 from planner.optimizer.operate import Run
 from planner.optimizer.optimise import Question
 from planner.optimizer.search import Effort
@@ -46,8 +39,6 @@ BROKEN = 1.0
 """Regret of a purchase that breaks a limit, and the largest regret."""
 SAMPLES_ALONE = 1_000
 """Below this number of draws other processes cost more than they save."""
-TOGETHER = 16
-"""Scenarios evaluated in one task."""
 EDGE = 1e-9
 """Least distance of points to 0 and 1, where some distributions have no end."""
 
@@ -99,18 +90,18 @@ def study(
     scenarios = drawn_scenarios(unsure, drawn)
     found = ask(inputs, scenarios, options, lambda done, _: progress(done, whole))
     runs = candidates(planned, [a.operation for a in found if a.operation is not None])
-    parts: dict[Hashable, Sequence[Answer]] = {
-        n: found[n : n + TOGETHER] for n in range(0, len(found), TOGETHER)
-    }
-    evaluate = partial(_evaluated, inputs, runs)
-    evaluated = all_results(evaluate, parts, jobs=options.jobs, dask=options.dask)
-    seen = [each for n in parts for each in evaluated[n]]
+    seen = []
+    for answer in found:
+        if answer.operation is not None and answer.status in PLANNED:
+            there = resolve(applied(inputs, answer.scenario.changes))
+            outcomes = outcomes_of(there, answer.operation)
+            seen.append(Evaluated(outcomes, tuple(values_of(there, runs))))
     known: dict[str, Any] = {}
     if draw.indices:
         more = drawn_scenarios(unsure, drawn_values(unsure, design))
         solved = ask(inputs, more, options, lambda done, _: progress(len(found) + done, whole))
         values = [math.nan if each.value is None else each.value for each in solved]
-        made, note = indices(unsure, np.array(values), draw.seed)
+        made, note = indices(unsure, np.array(values))
         known = {"indices": made, "indices_note": note}
     if seen:
         known |= _compared(runs, seen, planned is not None, options.gap, case.maximise)
@@ -157,11 +148,13 @@ def _status(found: Sequence[Answer]) -> Status:
 
 
 def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
-    low, median, high = (each.recorded(float(f(drawn))) for f in (np.min, np.median, np.max))
+    whole = each.field.slot.whole and not each.field.several
+    ends = (float(f(drawn)) for f in (np.min, np.median, np.max))
+    low, median, high = (float(round(end)) if whole else end for end in ends)
     return UncertainInput(
-        path=each.path,
+        path=each.field.path,
         label=each.label,
-        unit=each.unit,
+        unit=each.field.unit,
         distribution=each.words,
         low=low,
         median=median,
@@ -230,14 +223,24 @@ OUTCOMES: Mapping[str, str] = {
 
 def outcomes_of(case: Case, run: Run) -> Figures:
     """Known outcomes of an operation under a case, the objective included."""
-    found = figures_of(case, run) | {
+    job, bill = case.job, bills.bill(case, run.units, run.ways)
+    known = job.mfu is not None and run.tflops_per_gpu > 0
+    pflops = run.useful_pflops(job.mfu or 0.0) if known else None
+    trains = pflops and job.tokens is not None and job.active_parameters is not None
+    found = {
         "objective": value_of(case, run),
+        "useful_gpus": run.useful_gpus,
+        "useful_pflops": pflops,
+        "goodput": run.goodput,
+        "capex_usd": bill["capex_usd"],
+        "tco_usd": bill["tco_usd"] if case.rates.years else None,
+        "facility_power_kw": bill["facility_power_kw"],
         "gpus_in_use": float(run.gpus),
         "write_gb_per_s": run.delivered_write_gb_per_s,
         "interval_s": run.interval_s,
+        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
     }
-    wanted = ("objective", *OUTCOMES)
-    return {name: v for name, v in found.items() if v is not None and name in wanted}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
@@ -275,16 +278,6 @@ class Evaluated(NamedTuple):
 
     outcomes: Figures
     values: tuple[float, ...]
-
-
-def _evaluated(inputs: Inputs, runs: Sequence[Run], some: Sequence[Answer]) -> list[Evaluated]:
-    found = []
-    for answer in some:
-        if answer.operation is not None and answer.status in PLANNED:
-            case = resolve(applied(inputs, answer.scenario.changes))
-            outcomes = outcomes_of(case, answer.operation)
-            found.append(Evaluated(outcomes, tuple(values_of(case, runs))))
-    return found
 
 
 def values_of(case: Case, runs: Sequence[Run]) -> list[float]:
@@ -377,7 +370,6 @@ MOST_WITHOUT = 0.05
 """Largest share of scenarios without a plan with which indices are computed."""
 STILL = 1e-9
 """Relative spread of the objective below which there is nothing to explain."""
-RESAMPLES = 200
 
 
 def index_points(inputs: int, samples: int, seed: int) -> Numbers:
@@ -394,12 +386,11 @@ def index_points(inputs: int, samples: int, seed: int) -> Numbers:
     return np.vstack([a, b, *mixed])
 
 
-def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tuple[Index, ...], str]:
+def indices(unsure: Sequence[Unknown], values: Numbers) -> tuple[tuple[Index, ...], str]:
     """Sobol indices of each input (`scipy.stats.sobol_indices`), and a note.
 
     Args:
         values: the objective at each point of ``index_points``; nan where there is no plan.
-        seed: of the resampling for the confidence.
     """
     from scipy.stats import sobol_indices
 
@@ -414,30 +405,13 @@ def indices(unsure: Sequence[Unknown], values: Numbers, seed: int) -> tuple[tupl
     if filled.std() <= STILL * max(abs(mean), STILL):
         return (), "No indices: the objective is the same in every scenario."
     n = len(values) // (len(unsure) + 2)
-    blocks = filled.reshape(len(unsure) + 2, 1, n)
-
-    def at(places: Any) -> Numbers:
-        some = blocks[:, :, places]
-        found = sobol_indices(func={"f_A": some[0], "f_B": some[1], "f_AB": some[2:]}, n=n)
-        return np.array([np.ravel(found.first_order), np.ravel(found.total_order)])
-
-    draw = np.random.default_rng(seed)
-    (first, total), again = (
-        at(slice(None)),
-        [at(draw.integers(n, size=n)) for _ in range(RESAMPLES)],
-    )
-    first_room, total_room = 1.96 * np.array(again).std(axis=0, ddof=1)
+    a, b, *mixed = filled.reshape(len(unsure) + 2, 1, n)
+    found = sobol_indices(func={"f_A": a, "f_B": b, "f_AB": np.array(mixed)}, n=n)
     note = f"From {len(values):,} scenarios of their own (Saltelli's design)."
     if without.any():
         note += f" {of}; their objective counts as the mean."
+    orders = zip(unsure, np.ravel(found.first_order), np.ravel(found.total_order), strict=True)
     return tuple(
-        Index(
-            path=unknown.path,
-            label=unknown.label,
-            first=float(first[place]),
-            first_confidence=float(first_room[place]),
-            total=float(total[place]),
-            total_confidence=float(total_room[place]),
-        )
-        for place, unknown in enumerate(unsure)
+        Index(path=each.field.path, label=each.label, first=float(first), total=float(total))
+        for each, first, total in orders
     ), note

@@ -30,7 +30,7 @@ from planner.loader.overrides import Cell, checked
 from planner.optimizer import bill as bills
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run, run_at
-from planner.optimizer.optimise import Certificate, optimise, share, share_given_away
+from planner.optimizer.optimise import Certificate, optimise, share
 from planner.optimizer.search import QUESTION_WORK
 from planner.optimizer.sweep import Sweep, SweepAnswer
 from planner.plan import assemble
@@ -217,23 +217,6 @@ def operation_of(case: Case, plan: Plan) -> Run | None:
 def value_of(case: Case, run: Run) -> float:
     """Value of an operation in the problem's objective, in its own unit."""
     return natural(case.objective, measure(case, case.objective)(run))
-
-
-def figures_of(case: Case, run: Run) -> dict[str, float | None]:
-    """Figures of an operation; None where the problem lacks an input of one."""
-    job, bill = case.job, bills.bill(case, run.units, run.ways)
-    pflops = run.useful_pflops(job.mfu) if job.mfu is not None and run.tflops_per_gpu > 0 else None
-    trains = pflops and job.tokens is not None and job.active_parameters is not None
-    return {
-        "useful_gpus": run.useful_gpus,
-        "useful_pflops": pflops,
-        "goodput": run.goodput,
-        "capex_usd": bill["capex_usd"],
-        "tco_usd": bill["tco_usd"] if case.rates.years else None,
-        "it_power_kw": bill["it_power_kw"],
-        "facility_power_kw": bill["facility_power_kw"],
-        "days_to_train": case.days_at_one_pflops() / pflops if pflops and trains else None,
-    }
 
 
 def confirmed(inputs: Inputs, case: Case, proven: Certificate, gap: float) -> Plan:
@@ -436,7 +419,7 @@ def _answer(case: Case, gap_asked: float, scenario: Scenario, found: SweepAnswer
         seconds=0.0,
         late=False,
         best=best,
-        near_optimal_loss=share_given_away(case, score, best),
+        near_optimal_loss=share(case, best, score, -1.0),
     )
     return Answer(
         scenario,

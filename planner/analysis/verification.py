@@ -23,8 +23,7 @@ from planner.errors import Finding, InputError, PlannerError, SolverError
 from planner.inputs import Inputs, inputs_from_text, inputs_to_text
 from planner.loader import load, renewed
 from planner.optimizer.optimise import Certificate
-from planner.optimizer.proof import needed_products
-from planner.optimizer.second_proof import prove_again
+from planner.optimizer.proof import needed_products, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
 from planner.report import plan_json
@@ -40,7 +39,6 @@ from planner.verifier import (
     unproven_faults,
 )
 from planner.version import __version__
-from planner.workbook.audit import audit
 
 _AGAIN = "solve the problem again"
 _TAKES = "give the PROBLEM.plan.json that planner solve writes"
@@ -282,6 +280,8 @@ def run(request: Request, *, solve_again: bool) -> Verification | Audit:
     """
     path = request.path
     if path.suffix.lower() == ".xlsx":
+        from planner.workbook.audit import audit  # openpyxl takes long to load
+
         return audit(path, request.options(), solve_again=solve_again)
     given, limit_s = request.models.get(path), request.time_limit_s
     model = given if isinstance(given, Plan) else None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from planner import api
 from planner.analysis.variants import (
     NO_PLAN,
     Best,
@@ -19,46 +18,122 @@ from planner.analysis.variants import (
     others,
     value_of,
 )
+from planner.api import Options
 from planner.case import Case, Storage, System, resolve
 from planner.case.figures import discount, support_usd_per_year, unit_net_usd
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import OBJECTIVES
-from planner.inputs import Inputs
+from planner.inputs import Change, Inputs, applied
 from planner.limits import BY_NAME
 from planner.optimizer.bill import bill
-from planner.optimizer.objective import floors, measure, natural
+from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
-from planner.optimizer.optimise import bounds_with
-from planner.optimizer.stores import broken_limits
+from planner.optimizer.optimise import bounds_with, fitted
 from planner.schema.explanation import BreakEven, Forced, Item, ItemKind, WhyNot
 from planner.schema.plan import Plan
 
-CATEGORIES = ("gpu_system", "storage")
+SAME = 1e-9
 TIE_TOLERANCE, FLOOR_NOISE, VALUE_NOISE = 1e-6, 1e-7, 2e-7
 """Shares within which plans tie, and by which they may miss a floor."""
+CATEGORIES = ("gpu_system", "storage")
 ENOUGH, BOUNDED = 1e-4, 1e-3
 """Gap of the best plan with an item, and of the bounds on the loss of every item."""
 LATE = "not computed, as it takes too long"
 
-OfferT = TypeVar("OfferT", System, Storage)
-Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
-MONEY: frozenset[Money] = frozenset(get_args(Money))
-MONEY_LIMITS = (
-    "capex_usd",
-    "opex_usd_per_year",
-    "tco_usd",
-    "per_useful_gpu_hour",
-    "per_million_tokens",
-)
+
+@dataclass
+class Prober:
+    """A solved problem and questions about changes of it; ``undecided`` collects open ones."""
+
+    inputs: Inputs
+    options: Options
+    plan: Plan
+    undecided: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.case = resolve(self.inputs)
+        self.run = operation_of(self.case, self.plan)
+        self.variants = Variants(self.inputs, self.options)
+
+    @cached_property
+    def base(self) -> Best:
+        """The best plan, without near-optimal tolerance."""
+        return self.variants.best()
+
+    @property
+    def value(self) -> float:
+        """Objective of the best plan."""
+        assert self.base.value is not None
+        return self.base.value
+
+    def better(self, value: float | None) -> bool:
+        """True if a value is better than the best by more than its gap."""
+        width = max(2.0 * self.options.gap, SAME) * abs(self.value)
+        sign = 1.0 if self.case.maximise else -1.0
+        return value is not None and sign * (value - self.value) > width
+
+    def changed(self, changes: Sequence[Change]) -> Case | None:
+        """Case of the changed problem; None where the changes contradict."""
+        try:
+            return resolve(applied(self.inputs, changes))
+        except InputError:
+            return None
+
+    def value_of(self, run: Run | None, changes: Sequence[Change]) -> float | None:
+        """Value of a plan in the changed problem; None where it is none."""
+        case = None if run is None else self.changed(changes)
+        again = None if case is None or run is None else fitted(case, run)
+        return None if case is None or again is None else value_of(case, again)
+
+    # Plans that tie with the plan, whose values are in the objective's own unit
+
+    @property
+    def planned(self) -> float:
+        """The plan's objective."""
+        assert self.plan.objective.value is not None
+        return self.plan.objective.value
+
+    @property
+    def bound(self) -> float:
+        """Bound of the objective; the plan's value where nothing is proven."""
+        bound = self.plan.objective.bound
+        return self.planned if bound is None else bound
+
+    @property
+    def tie(self) -> float:
+        """Share of the objective within which plans count as equally good."""
+        return max(min(TIE_TOLERANCE, self.options.gap / 2.0), self.case.indifference)
+
+    @property
+    def tied(self) -> float:
+        """The worst value that still ties with the best; the plan's own does in any case."""
+        share = self.tie - FLOOR_NOISE
+        if self.case.maximise:
+            return min(self.planned, self.bound * (1.0 - share))
+        return max(self.planned, self.bound * (1.0 + share))
+
+    @property
+    def beyond(self) -> float:
+        """The worst value that is better than the plan by more than ties allow."""
+        if self.case.objective == "gpus":
+            return math.floor(self.bound * (1.0 + self.tie)) + 1.0
+        return self.bound * (1.0 + (self.tie if self.case.maximise else -self.tie))
+
+    def loss(self, value: float) -> float:
+        """Excess of the plan's value over a worse one, as a share of it."""
+        worse = self.planned - value if self.case.maximise else value - self.planned
+        return worse / max(abs(self.planned), 1e-12)
+
+    def extra_usd(self, case: Case, run: Run) -> float:
+        """Excess of the capex of an operation over the plan's."""
+        assert self.plan.totals is not None
+        return bill(case, run.units, run.ways)["capex_usd"] - (self.plan.totals.capex_usd or 0.0)
 
 
-def why_not(
-    inputs: Inputs,
-    plan: Plan,
-    options: api.Options,
-    *,
-    asked: Sequence[str] = (),
-) -> WhyNot:
+# Other vendors and types, and items that the plan does not hold
+
+
+def why_not(inputs: Inputs, plan: Plan, options: Options, *, asked: Sequence[str] = ()) -> WhyNot:
     """Plans beside the best one, and why each item is not in it.
 
     Args:
@@ -68,25 +143,7 @@ def why_not(
         InputError: an asked name is no item, or is in the plan.
     """
     check_items(inputs, asked)
-    for line in plan.lines:
-        if line.sku in asked and line.parent is None and line.working:
-            fix = "ask about an item that is not"
-            message = f"'{line.sku}' is in the plan"
-            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
-    goal, case = plan.objective, resolve(inputs)
-    planned = operation_of(case, plan)
-    base = WhyNot(objective=goal.name, sense=goal.sense, tie=case.indifference)
-    if goal.value is None or planned is None:
-        return base.model_copy(update={"message": "there is no plan to compare with"})
-    solved = Solved(inputs, plan, Variants(inputs, options), case, planned)
-    rivals = [_rival_plan(solved, other) for other in others(inputs, case, planned.units)]
-    return base.model_copy(
-        update={
-            "tie": solved.tie,
-            "forced": tuple(row for row, _ in rivals),
-            "items": tuple(_items(solved, rivals, asked)),
-        }
-    )
+    return why_not_of(Prober(inputs, options, plan), asked)
 
 
 def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
@@ -107,143 +164,96 @@ def check_items(inputs: Inputs, asked: Sequence[str]) -> None:
         raise InputError(Finding("why-not", message, "--why-not", fix=fix))
 
 
-@dataclass(frozen=True)
-class Solved:
-    """A solved problem: its plan and operation, the values that tie with it, losses against it."""
-
-    inputs: Inputs
-    plan: Plan
-    variants: Variants
-    case: Case
-    run: Run
-
-    @property
-    def value(self) -> float:
-        """The plan's objective in its own unit."""
-        assert self.plan.objective.value is not None
-        return self.plan.objective.value
-
-    @property
-    def bound(self) -> float:
-        """Bound of the objective; the value where nothing is proven."""
-        bound = self.plan.objective.bound
-        return self.value if bound is None else bound
-
-    @property
-    def tie(self) -> float:
-        """Share of the objective within which plans count as equally good."""
-        return max(min(TIE_TOLERANCE, self.variants.options.gap / 2.0), self.case.indifference)
-
-    @property
-    def tied(self) -> float:
-        """The worst value that still ties with the best; the plan's own does in any case."""
-        share = self.tie - FLOOR_NOISE
-        if self.case.maximise:
-            return min(self.value, self.bound * (1.0 - share))
-        return max(self.value, self.bound * (1.0 + share))
-
-    @property
-    def beyond(self) -> float:
-        """The worst value that is better than the plan by more than ties allow."""
-        if self.case.objective == "gpus":
-            return math.floor(self.bound * (1.0 + self.tie)) + 1.0
-        return self.bound * (1.0 + (self.tie if self.case.maximise else -self.tie))
-
-    @property
-    def tied_loss(self) -> float:
-        """The largest loss that still ties with the best."""
-        return self.loss(self.tied)
-
-    def loss(self, value: float) -> float:
-        """Excess of the plan's value over a worse one, as a share of it."""
-        worse = self.value - value if self.case.maximise else value - self.value
-        return worse / max(abs(self.value), 1e-12)
-
-    def extra_usd(self, capex_usd: float) -> float:
-        """Excess of a capex over the plan's."""
-        assert self.plan.totals is not None
-        return capex_usd - (self.plan.totals.capex_usd or 0.0)
-
-
-# Other storage vendors and GPU types, and items that the plan does not hold
+def why_not_of(prober: Prober, asked: Sequence[str]) -> WhyNot:
+    """Plans beside that of a solved problem, and items that are not in it."""
+    goal, case = prober.plan.objective, prober.case
+    for line in prober.plan.lines:
+        if line.sku in asked and line.parent is None and line.working:
+            message, fix = f"'{line.sku}' is in the plan", "ask about an item that is not"
+            raise InputError(Finding("why-not", message, "--why-not", fix=fix))
+    base = WhyNot(objective=goal.name, sense=goal.sense, tie=case.indifference)
+    run = prober.run
+    if goal.value is None or run is None:
+        return base.model_copy(update={"message": "there is no plan to compare with"})
+    rivals = [_rival_plan(prober, other) for other in others(prober.inputs, case, run.units)]
+    names = [offer.id for offer in case.offers() if not run.units[offer.id]]
+    items = sorted(_items(prober, names, rivals, asked), key=lambda item: (item.category, item.sku))
+    forced = tuple(row for row, _ in rivals)
+    return base.model_copy(update={"tie": prober.tie, "forced": forced, "items": tuple(items)})
 
 
 class Rival(NamedTuple):
     """Units of the best plan with another vendor or type, its loss, and its excess capex."""
 
-    units: dict[str, int]
+    units: Mapping[str, int]
     loss: float
     extra_usd: float
 
 
-def _rival_plan(solved: Solved, other: Other) -> tuple[Forced, Rival | None]:
-    settings = tuple(change.setting for change in other.changes)
-    named = {"kind": other.kind, "key": other.key, "label": other.label, "setting": settings}
-    best = solved.variants.best(other.changes, ties=True)
+def _rival_plan(prober: Prober, other: Other) -> tuple[Forced, Rival | None]:
+    named: dict[str, Any] = other._asdict()
+    named["setting"] = tuple(change.setting for change in named.pop("changes"))
+    best = prober.variants.best(other.changes, ties=True)
     if best.case is None or best.impossible:
-        why = {"outcome": "no_plan", "reason": best.reason or NO_PLAN}
-        return Forced.model_validate(named | why), None
+        return Forced(**named, outcome="no_plan", reason=best.reason or NO_PLAN), None
     if best.run is None or best.value is None:
-        return Forced.model_validate(named | {"outcome": "not_found", "reason": LATE}), None
-    loss = solved.loss(best.value)
-    row = {"outcome": "plan", "value": best.value, "loss": loss}
-    extra_usd = solved.extra_usd(bill(best.case, best.run.units, best.run.ways)["capex_usd"])
-    return Forced.model_validate(named | row), Rival(dict(best.run.units), loss, extra_usd)
+        return Forced(**named, outcome="not_found", reason=LATE), None
+    loss = prober.loss(best.value)
+    rival = Rival(best.run.units, loss, prober.extra_usd(best.case, best.run))
+    return Forced(**named, outcome="plan", value=best.value, loss=loss), rival
 
 
 def _items(
-    solved: Solved, rivals: Sequence[tuple[Forced, Rival | None]], asked: Sequence[str]
+    prober: Prober,
+    names: Sequence[str],
+    rivals: Sequence[tuple[Forced, Rival | None]],
+    asked: Sequence[str],
 ) -> Iterator[Item]:
     """Yield why each GPU system and storage item that the plan does not hold is not in it."""
-    case, variants = solved.case, solved.variants
-    names = [offer.id for offer in case.offers() if not solved.run.units[offer.id]]
-    bounds = bounds_with(case, names, BOUNDED, variants.options.effort)
-    plans = [rival for _, rival in rivals if rival is not None]
-    found = []
+    case = prober.case
+    bounds = bounds_with(case, names, BOUNDED, prober.options.effort)
     for name in names:
+        bound, least = bounds[name], prober.loss(prober.bound)
         if name in asked:
-            found.append(_asked_item(solved, name))
+            yield _asked_item(prober, name)
             continue
-        bound, least = bounds[name], solved.loss(solved.bound)
         if isinstance(bound, str):
-            found.append(_item(solved, name, "no_plan", exact=True))
+            yield _item(prober, name, "no_plan", exact=True)
             continue
         if bound is not None:
-            least = max(least, solved.loss(natural(case.objective, bound)))
-        holding = [rival for rival in plans if rival.units.get(name)]
+            least = max(least, prober.loss(natural(case.objective, bound)))
+        holding = [rival for _, rival in rivals if rival is not None and rival.units.get(name)]
         best = min(holding, key=lambda rival: rival.loss, default=None)
-        most, extra_usd = (None, None) if best is None else (best.loss, best.extra_usd)
-        found.append(_placed(solved, name, least, most, extra_usd))
+        known = (None, None) if best is None else (best.loss, best.extra_usd)
+        yield _placed(prober, name, least, *known)
     for name, why in case.not_considered:
-        found.append(_item(solved, name, "left_out", reason=why, asked=name in asked))
-    yield from sorted(found, key=lambda item: (item.category, item.sku))
+        yield _item(prober, name, "left_out", reason=why, asked=name in asked)
 
 
-def _asked_item(solved: Solved, name: str) -> Item:
+def _asked_item(prober: Prober, name: str) -> Item:
     """An item by the best plan that holds it, with its break-even price."""
-    case, variants = solved.case, solved.variants
+    case, variants = prober.case, prober.variants
     best = variants.best_of(replace(case, must_use=(name,)))
     if best.impossible:
-        return _item(solved, name, "no_plan", exact=True, asked=True)
+        return _item(prober, name, "no_plan", exact=True, asked=True)
     if best.run is None or best.value is None or best.bound is None:
         price = BreakEven(outcome="not_computed", reason=LATE)
-        return _item(solved, name, "open", break_even=price, asked=True)
-    least, most = solved.loss(best.bound), solved.loss(best.value)
-    extra_usd = None
-    if least <= solved.tied_loss:
-        tied = case_no_worse(case, solved.tied, money_of(case))
+        return _item(prober, name, "open", break_even=price, asked=True)
+    least, most, extra_usd = prober.loss(best.bound), prober.loss(best.value), None
+    if least <= prober.loss(prober.tied):
+        tied = case_no_worse(case, prober.tied, money_of(case))
         cheapest = variants.best_of(replace(tied, must_use=(name,)))
         if cheapest.impossible:
-            least = max(least, solved.tied_loss)
+            least = max(least, prober.loss(prober.tied))
         elif cheapest.run is not None:
-            most = min(most, solved.loss(value_of(case, cheapest.run)))
-            extra_usd = solved.extra_usd(natural("cost", measure(case, "cost")(cheapest.run)))
-    price = break_even(solved, name, best)
-    return _placed(solved, name, least, most, extra_usd, break_even=price, asked=True)
+            most = min(most, prober.loss(value_of(case, cheapest.run)))
+            extra_usd = prober.extra_usd(case, cheapest.run)
+    price = break_even(prober, name)
+    return _placed(prober, name, least, most, extra_usd, break_even=price, asked=True)
 
 
 def _placed(
-    solved: Solved,
+    prober: Prober,
     name: str,
     least: float,
     most: float | None,
@@ -252,42 +262,45 @@ def _placed(
 ) -> Item:
     """An item whose best plan loses from ``least`` to ``most``."""
     kind: ItemKind = "open"
-    if least >= solved.tied_loss:
+    if least >= prober.loss(prober.tied):
         kind = "worse"
-    elif most is not None and most <= solved.tied_loss + VALUE_NOISE:
+    elif most is not None and most <= prober.loss(prober.tied) + VALUE_NOISE:
         kind = "as_good"
-    disliked = kind == "as_good" and name in solved.case.policy.disliked
-    return _item(
-        solved,
-        name,
-        kind,
-        reason="the problem prefers other vendors" if disliked else None,
-        at_least=least,
-        at_most=most,
-        exact=kind != "open" and most is not None and most - least <= ENOUGH,
-        extra_capex_usd=extra_usd if kind == "as_good" else None,
-        **more,
-    )
+        more["extra_capex_usd"] = extra_usd
+        if name in prober.case.policy.disliked:
+            more["reason"] = "the problem prefers other vendors"
+    exact = kind != "open" and most is not None and most - least <= ENOUGH
+    return _item(prober, name, kind, at_least=least, at_most=most, exact=exact, **more)
 
 
-def _item(solved: Solved, name: str, kind: ItemKind, **known: Any) -> Item:
+def _item(prober: Prober, name: str, kind: ItemKind, **known: Any) -> Item:
     """Item with its price."""
-    item, inputs = solved.inputs.item(name), solved.inputs
-    price, net_usd = inputs.prices.get(name), None
-    if price is not None:
-        net_usd = unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
+    item, price = prober.inputs.item(name), prober.inputs.prices.get(name)
     category = "gpu_system" if item.category == "gpu_system" else "storage"
     known |= {"sku": name, "model": item.model, "kind": kind, "category": category}
+    net_usd = None if price is None else _net_usd(prober.inputs, name, price.list_usd)
     return Item.model_validate(known | {"net_usd": net_usd})
+
+
+def _net_usd(inputs: Inputs, name: str, list_usd: float) -> float:
+    price = inputs.prices[name].model_copy(update={"list_usd": list_usd})
+    return unit_net_usd(inputs.item(name), price, inputs.discounts, inputs.problem.shown_in)
 
 
 # Break-even: the highest price at which an item is bought
 
-CENT_USD = 0.01
-MONEY_NOISE = 1e-9
-STEP, LEAST_STEP = 0.004, 1e-5
-"""Step above a price that is good enough, as a share of it, and at least of today's price."""
-MOST_SEARCHES = 16
+OfferT = TypeVar("OfferT", System, Storage)
+Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
+MONEY: frozenset[Money] = frozenset(get_args(Money))
+MONEY_LIMITS = (
+    "capex_usd",
+    "opex_usd_per_year",
+    "tco_usd",
+    "per_useful_gpu_hour",
+    "per_million_tokens",
+)
+FINE, COARSE = 0.004, 9e-4
+"""Distance of both ends of a break-even price: a share of it, and at least of today's price."""
 
 
 def money_of(case: Case) -> Money:
@@ -295,38 +308,42 @@ def money_of(case: Case) -> Money:
     return case.objective if case.objective in MONEY else "cost"
 
 
-def break_even(solved: Solved, name: str, best: Best) -> BreakEven:
-    """Highest price of an item at which it enters the plan: a plan there, no plan a step above.
+def break_even(prober: Prober, name: str) -> BreakEven:
+    """Highest list price of an item, up to today's, at which it enters the plan.
 
-    Args:
-        best: the best plan with the item at today's price.
+    A lower price never keeps it out, so bisection ends with a price at which a plan with the item
+    exists and one a little higher at which none does.
     """
-    reason = _no_price(solved, name)
+    reason = _no_price(prober, name)
     if reason is not None:
         return BreakEven(outcome="not_computed", reason=reason)
-    contest = Contest(solved, name)
-    found = (best.run and contest.highest_usd(best.run)) or contest.find(0.0)
-    if found == "no plan":
-        return BreakEven(outcome="no_price_helps")
-    step, today = STEP, contest.today_usd
-    for _ in range(MOST_SEARCHES):
-        if not isinstance(found, float):
-            break
-        if found >= today:
-            return contest.record(found, None)
-        price = max(found * (1.0 + step), found + today * LEAST_STEP)
-        price = min(today, round(price, 2) + CENT_USD)
-        above = contest.find(price)
-        if above == "no plan":
-            return contest.record(found, price)
-        found, step = (above, step) if isinstance(above, float) else (found, 2.0 * step)
-    return BreakEven(outcome="not_computed", reason="the search did not settle it")
+    today = prober.inputs.prices[name].list_usd
+    low, high = 0.0, today
+    enters = enters_at(prober, name, today)
+    if enters:
+        low = today
+    elif enters is not None:
+        enters = enters_at(prober, name, 0.0)
+        if enters is False:
+            return BreakEven(outcome="no_price_helps")
+    while enters is not None and high - low > max(FINE * low, COARSE * today):
+        middle = round((low + high) / 2.0, 2)
+        enters = enters_at(prober, name, middle)
+        low, high = (middle, high) if enters else (low, middle)
+    if enters is None:
+        return BreakEven(outcome="not_computed", reason="the search did not settle it")
+    return BreakEven(
+        outcome="found",
+        enters_at_usd=_net_usd(prober.inputs, name, low),
+        enters_at_list_usd=low,
+        not_at_list_usd=None if low == today else high,
+    )
 
 
-def _no_price(solved: Solved, name: str) -> str | None:
+def _no_price(prober: Prober, name: str) -> str | None:
     """Reason why there is no break-even price, or None."""
-    inputs = solved.inputs
-    if solved.plan.status != "optimal":
+    inputs = prober.inputs
+    if prober.plan.status != "optimal":
         return "the plan itself is not proven best"
     if name not in inputs.prices:
         return "it has no price"
@@ -337,104 +354,41 @@ def _no_price(solved: Solved, name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class Contest:
-    """One item against the plan, at any list price up to that of today."""
+def enters_at(prober: Prober, name: str, list_usd: float) -> bool | None:
+    """True if a plan with an item at a list price ties and costs no more than the plan, or is
+    better by more than ties allow; None where the search did not end."""
+    case = _with_price(prober, name, list_usd)
+    money = money_of(case)
+    tied, goal = case_no_worse(case, prober.tied, money), OBJECTIVES[money]
+    row = BY_NAME[goal.limit].field
+    own: float | None = tied.limits[row]
+    spent_usd: float = getattr(prober.plan.totals, goal.figure.name)
+    most: dict[str, Any] = {row: min(spent_usd, math.inf if own is None else own)}
+    asked = [replace(tied, limits=tied.limits.with_values(**most))]
+    limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
+    if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
+        asked.append(case_no_worse(case, prober.beyond, money))
+    left_open = False
+    for one in asked:
+        best = prober.variants.best_of(replace(one, must_use=(name,)), gap=ENOUGH)
+        if best.run is not None:
+            return True
+        left_open = left_open or not best.impossible
+    return None if left_open else False
 
-    solved: Solved
-    name: str
 
-    @property
-    def today_usd(self) -> float:
-        """List price in the price books."""
-        return self.solved.inputs.prices[self.name].list_usd
+def _with_price(prober: Prober, name: str, list_usd: float) -> Case:
+    """Case with an item at a list price."""
+    case, inputs = prober.case, prober.inputs
+    price = inputs.prices[name].model_copy(update={"list_usd": list_usd})
+    priced = (inputs.item(name), price, inputs.discounts, inputs.problem.shown_in)
+    money: dict[str, Any] = {
+        "unit_net_usd": unit_net_usd(*priced),
+        "support_usd_per_year": support_usd_per_year(*priced),
+    }
 
-    def case_at(self, list_usd: float) -> Case:
-        """Case with the item at a list price."""
-        case, inputs = self.solved.case, self.solved.inputs
-        item, shown_in = inputs.item(self.name), inputs.problem.shown_in
-        price = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
-        money: dict[str, Any] = {
-            "unit_net_usd": unit_net_usd(item, price, inputs.discounts, shown_in),
-            "support_usd_per_year": support_usd_per_year(item, price, inputs.discounts, shown_in),
-        }
+    def sold(offer: OfferT) -> OfferT:
+        return replace(offer, **money) if offer.id == name else offer
 
-        def sold(offer: OfferT) -> OfferT:
-            return replace(offer, **money) if offer.id == self.name else offer
-
-        systems, storage = map(sold, case.systems), map(sold, case.storage)
-        return replace(case, systems=tuple(systems), storage=tuple(storage))
-
-    @cached_property
-    def most_usd(self) -> float:
-        """Money of the plan: the most that a plan that ties may cost."""
-        figure = OBJECTIVES[money_of(self.solved.case)].figure.name
-        most: float | None = getattr(self.solved.plan.totals, figure)
-        assert most is not None
-        return most
-
-    def find(self, list_usd: float) -> float | Literal["no plan", "open"]:
-        """The highest list price, at least this, at which a plan found at this price is bought."""
-        solved, case = self.solved, self.case_at(list_usd)
-        money = money_of(case)
-        tied = case_no_worse(case, solved.tied, money)
-        row = BY_NAME[OBJECTIVES[money].limit].field
-        own: float | None = tied.limits[row]
-        most: dict[str, Any] = {row: min(self.most_usd, math.inf if own is None else own)}
-        asked = [replace(tied, limits=tied.limits.with_values(**most))]
-        limited = any(case.limits[each] is not None for each in MONEY_LIMITS)
-        if limited and case.objective not in MONEY:  # cheaper, a better plan keeps the budget
-            asked.append(case_no_worse(case, solved.beyond, money))
-        left_open = False
-        for one in asked:
-            best = solved.variants.best_of(replace(one, must_use=(self.name,)), gap=ENOUGH)
-            highest = None if best.run is None else self.highest_usd(best.run)
-            if highest is not None:
-                return max(highest, list_usd)
-            left_open = left_open or not best.impossible
-        return "open" if left_open else "no plan"
-
-    def highest_usd(self, run: Run) -> float | None:
-        """The highest list price at which a plan is no worse than the plan, None for none.
-
-        A plan's cost is linear in the price, so bisection finds it without another search.
-        """
-        if not run.units.get(self.name) or not self._wins(run, 0.0):
-            return None
-        if self._wins(run, self.today_usd):
-            return self.today_usd
-        low, high = 0.0, self.today_usd
-        while high - low > CENT_USD / 2.0:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if self._wins(run, middle) else (low, middle)
-        return math.floor(low * 100.0) / 100.0
-
-    def _wins(self, run: Run, list_usd: float) -> bool:
-        """True if a plan is as good as the plan, or better, at a list price."""
-        solved, case = self.solved, self.solved.case
-        at, money = self.case_at(list_usd), money_of(case)
-        if broken_limits(at, run.units, run.ways) or not floors(at)(run):
-            return False
-        spent_usd = natural(money, measure(at, money)(run))
-        affordable = spent_usd <= self.most_usd * (1.0 + MONEY_NOISE)
-        if case.objective in MONEY:
-            return affordable
-        loss = solved.loss(value_of(case, run))
-        better = loss <= solved.loss(solved.beyond) + VALUE_NOISE
-        return better or (affordable and loss <= solved.tied_loss + VALUE_NOISE)
-
-    def record(self, enters_usd: float, not_at_usd: float | None) -> BreakEven:
-        """Break-even by list prices; ``not_at_usd``: where the item is not bought."""
-        inputs, item = self.solved.inputs, self.solved.inputs.item(self.name)
-
-        def net_usd(list_usd: float) -> float:
-            price = inputs.prices[self.name].model_copy(update={"list_usd": list_usd})
-            return unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
-
-        return BreakEven(
-            outcome="found",
-            enters_at_usd=net_usd(enters_usd),
-            enters_at_list_usd=enters_usd,
-            not_at_usd=None if not_at_usd is None else net_usd(not_at_usd),
-            not_at_list_usd=not_at_usd,
-        )
+    systems, storage = map(sold, case.systems), map(sold, case.storage)
+    return replace(case, systems=tuple(systems), storage=tuple(storage))

@@ -152,10 +152,6 @@ class Packed:
     terms: Terms
     shares: Shares
 
-    def counts(self, values: Mapping[str, float]) -> tuple[int, ...]:
-        """Devices of each kind."""
-        return tuple(round(values[name]) for _, name in self.terms)
-
     @property
     def packing(self) -> Packing:
         """The packing of these kinds; it needs numpy, which the checks of a problem do without."""

@@ -423,13 +423,12 @@ def _levels(job: Job) -> Levels | None:
     local = job.levels
     if local is None:
         return None
-    assert job.restart.local_s is not None  # see planner/loader/checks.py
     return Levels(
         copies=local.copies,
         keep=local.keep,
         every=local.every,
         remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
-        local_restart_s=job.restart.local_s,
+        local_restart_s=local.restart_s,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import shipped
-from planner.analysis.bids.offers import parse_currency, parse_date, parse_rates, read_mapping
+from planner.analysis.offers import parse_currency, parse_date, parse_rates, read_mapping
 from planner.analysis.request import stem_of
 from planner.api import Options, solve_with
 from planner.atomic_files import write_all

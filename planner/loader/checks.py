@@ -185,9 +185,6 @@ def _levels(inputs: Inputs) -> Iterator[Fault]:
     if derived and checkpoint.mode == "sync":
         message = "a synchronous checkpoint stalls for as long as it is written: nothing is derived"
         yield "stall", stall, message, "leave out stall, or mode: sync"
-    if job.restart.remote_s is not None and "restart_s" in job.restore.model_fields_set:
-        message = "restart.remote is the same as restore.restart"
-        yield "restart", job_path("restart.remote"), message, "leave out the one or the other"
     total = math.fsum(job.failure_shares.values())
     if job.failure_shares and abs(total - 1.0) > 1e-6:
         message = f"the shares of the classes of failures add up to {100 * total:.6g} %"
@@ -201,9 +198,6 @@ def _local_level(job: Job, local: LocalLevel) -> Iterator[Fault]:
     if job.checkpoint.mode == "sync":
         message = "a local level is for checkpoints that drain while GPUs go on"
         yield "local", path, message, "write mode: async or open, or leave out local"
-    if job.restart.local_s is None:
-        message = "a local level needs the time of a restart from it, reading back included"
-        yield "local", path, message, "add to the job restart: {local: 2 min}"
     if not shares:
         message = "a local level needs the shares of the classes of failures that it recovers from"
         fix = "add to the job failures: {rate: llama3, shares: {software: 22 %, node: 78 %}}"

@@ -54,10 +54,13 @@ class Bills(NamedTuple):
 
 
 class Dependents(NamedTuple):
-    """Counts that may differ from 0: quantities, companions with their terms, items of the bill."""
+    """Counts that may differ from 0: quantities with their terms, rows of companions with the
+    factors of the rows that they count, items of the bill."""
 
     quantities: list[tuple[Quantity, PlacedTerms]]
-    companions: list[tuple[int, PlacedTerms]]
+    companions: Places
+    counted: Places
+    factors: Numbers
     items: Places
 
 
@@ -125,9 +128,16 @@ class Layout:
             (row, tuple(t for t in terms if t[1] in there)) for row, terms in self.companions
         ]
         companions = [(row, terms) for row, terms in companions if terms]
-        there.update(row for row, _ in companions)
+        rows = np.array([row for row, _ in companions], dtype=np.int64)
+        counted = sorted({place for _, terms in companions for _, place in terms})
+        factors = np.zeros((len(rows), len(counted)))
+        for number, (_, terms) in enumerate(companions):
+            for factor, place in terms:
+                factors[number, counted.index(place)] += factor
+        there.update(rows.tolist())
         items = [number for number, row in enumerate(self.places.tolist()) if row in there]
-        return Dependents(quantities, companions, np.array(items, dtype=np.int64))
+        places = (np.array(each, dtype=np.int64) for each in (counted, items))
+        return Dependents(quantities, rows, next(places), factors, next(places))
 
     def weights(self, figure: str) -> tuple[Numbers, Numbers]:
         """Share of a figure of one unit of each count in place, and of each item bought."""
@@ -212,8 +222,8 @@ class Kernel:
                 counts[self.index[quantity.name]] = _count_of_amount(
                     quantity, summed(terms, counts)
                 )
-        for place, terms in dependents.companions:
-            np.rint(summed(terms, counts), out=counts[place])
+        counted = counts[dependents.counted]
+        counts[dependents.companions] = np.rint(dependents.factors @ counted)
         if ways is not None:
             for number, system, way in self._capped:
                 here = (ways == number).any(axis=0) if ways.ndim > 1 else ways == number

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from planner.case import Way
 from planner.case.job import ROUNDING
-from planner.optimizer.bill import Counts, Numbers, Places
+from planner.optimizer.bill import Counts, Flags, Numbers, Places
 from planner.optimizer.goodput import MOST_EXPONENT
 from planner.optimizer.stores import Stores, staged
 from planner.optimizer.work import ANY_SYSTEMS, PRICED, TOLERANCE, Ports, Uses, Work, most_gpus
 from planner.units import DAY_S
 
 TRIED = 4
-"""Numbers of GPUs of a purchase that are tried first: two are hardly ever enough."""
+"""Numbers of GPUs of a purchase that are tried first."""
+PARTS = 8
+"""Parts of a range of fewer GPUs that are looked at together."""
 AROUND = 16
 """Numbers of GPUs that are tried together where several types share them."""
 
@@ -72,11 +73,8 @@ class BestUse(Work):
     ) -> tuple[Numbers, Counts]:
         """The best score of each purchase over the GPUs in use, and these GPUs.
 
-        Fewer GPUs are tried, twice as many uses each time, until the bound without waiting is
-        no better than the best so far, and falls: useful work without waiting has one peak, so no
-        fewer are better then. Where it rises at first they begin at the peak: with fewer GPUs less
-        is waited for, so no more are better than it; of a job that goes on with fewer replicas that
-        is not known, nor where a table of scale is not concave.
+        A few numbers are tried from the most on; where the bound of fewer is no better than the
+        best of these, as nearly always, that is all.
 
         Args:
             team: the team that runs each.
@@ -89,53 +87,79 @@ class BestUse(Work):
         step = self.step[team]
         least, most = self._served(team, most, stores)
         least = np.maximum(least, np.maximum(step, self.least[team]))
-        dips = self.concave != self.case.job.scale  # then no peak is known
-        dips |= self.case.job.repair is not None and self.case.job.repair.shrinks
-        open_, first = np.flatnonzero(most >= least), 0
-        while len(open_):
-            tried = np.arange(first, max(TRIED, 2 * first))
-            first = int(tried[-1]) + 1
-            gpus = most[open_, None] - tried * step[open_, None]
-            some = gpus > 0
-            rows = np.repeat(open_, len(tried))[some.ravel()]
-            score, patient = np.full((2, *gpus.shape), -np.inf)
+
+        def use(rows: Places, fewer: Counts) -> Uses:
             cost = None if tco_usd is None else tco_usd[rows]
-            use = Uses(team[rows], systems[rows], gpus[some], stores.at(rows), cost)
-            score[some], patient[some] = self.worth(use)
-            at, here = np.argmax(score, axis=1), np.arange(len(open_))
-            better = score[here, at] > best[open_]
-            best[open_[better]] = score[here, at][better]
-            chosen[open_[better]] = gpus[here, at][better]
-            falls = patient[:, -1] <= patient[:, -2]
-            poor = patient[:, -1] <= best[open_]
-            if tco_usd is not None:
-                most_usd = self.affordable(team[open_], patient[:, -1])
-                poor |= tco_usd[open_] * (1 - PRICED) > most_usd * (1 + ROUNDING)
-            done = (falls & poor) | (gpus[:, -1] <= least[open_])
-            up = open_[~done & ~falls & np.isfinite(patient[:, 0])]
-            if first == TRIED and not dips and len(up):
-                cost = None if tco_usd is None else tco_usd[up]
-                of = Uses(team[up], systems[up], most[up], stores.at(up), cost)
-                most[up] -= self._above_the_peak(of, least[up])
-            open_ = open_[~done]
+            gpus = most[rows] - fewer * step[rows]
+            return Uses(team[rows], systems[rows], gpus, stores.at(rows), cost)
+
+        open_ = np.flatnonzero(most >= least)
+        tried = np.tile(np.arange(TRIED), (len(open_), 1))
+        some = most[open_, None] > tried * step[open_, None]
+        score, patient = np.full((2, *tried.shape), -np.inf)
+        rows = np.repeat(open_, TRIED)[some.ravel()]
+        score[some], patient[some], _ = self.worth(use(rows, tried[some]))
+        at, here = np.argmax(score, axis=1), np.arange(len(open_))
+        best[open_] = score[here, at]
+        chosen[open_] = most[open_] - at * step[open_]
+        last = ((most[open_] - least[open_]) // step[open_]).astype(np.int64)
+        done = (last < TRIED) | (
+            ((patient[:, -1] <= patient[:, -2]) | self.shrinks)
+            & ~self._may_be_better(use(open_, tried[:, -1]), patient[:, -1], best[open_])
+        )
+        if not done.all():
+            self._try_fewer(use, open_[~done], last[~done], patient[~done], best, chosen)
         return best, chosen
 
-    def _above_the_peak(self, use: Uses, least: Numbers) -> Counts:
-        """Number of GPUs below those in use with the most useful work in the second tries.
+    def _may_be_better(self, use: Uses, bound: Numbers, best: Numbers) -> Flags:
+        """Mask of uses whose bound is better than the best so far, and may be paid for."""
+        fine = bound > best
+        if use.tco_usd is not None:
+            most_usd = self.affordable(use.team, bound) * (1 + ROUNDING)
+            fine &= use.tco_usd * (1 - PRICED) <= most_usd
+        return np.asarray(fine)
 
-        None where that may not be, nor where systems are used in part: their ports come in jumps.
+    def _try_fewer(
+        self,
+        use: Callable[[Places, Counts], Uses],
+        rows: Places,
+        last: Counts,
+        first: Numbers,
+        best: Numbers,
+        chosen: Counts,
+    ) -> None:
+        """Improve on the best of purchases with fewer GPUs in use.
+
+        Ranges of numbers are divided while they may hold a better one: with fewer GPUs less is
+        waited for, and work without waiting has one peak. So where the peak is not in a range none
+        of it does more than the better of its ends would, if it waited as little as the fewest.
+
+        Args:
+            use: uses of purchases by their rows, with so many steps fewer than the most.
+            last: the most steps fewer of each.
+            first: the bounds of the first tries, a row for each purchase.
         """
-        step = self.step[use.team]
-        low, high = np.ones_like(step), ((use.gpus - least) // step).astype(np.int64)
-        high = np.where(step % self.usable[use.team] == 0, np.maximum(high, low), low)
-        while (low < high).any():
-            middle = (low + high + 1) // 2
-            tried = use.gpus - middle * step
-            at, before = self.without_waiting(use.twice(tried, tried + step)).reshape(2, -1)
-            low, high = np.where(at > before, middle, low), np.where(at > before, high, middle - 1)
-        peak = use.gpus - low * step
-        at, _ = self.worth(replace(use, gpus=peak))
-        return np.where(np.isfinite(at), np.maximum(low - TRIED - 1, 0) * step, 0)
+        peak, top = np.argmax(first, axis=1), first.max(axis=1)
+        place, few, many = np.arange(len(rows)), np.full(len(rows), TRIED - 1), last
+        at_few, parts = first[:, -1], np.arange(PARTS + 1)
+        while len(place):
+            ends = few[:, None] + (many - few)[:, None] * parts // PARTS
+            place, few, many = np.repeat(place, PARTS), ends[:, :-1].ravel(), ends[:, 1:].ravel()
+            tried, of = use(rows[place], many), rows[place]
+            score, patient, waited = self.worth(tried)
+            order = np.argsort(score, kind="stable")  # of each purchase the best comes last
+            order = order[score[order] > best[of[order]]]
+            best[of[order]], chosen[of[order]] = score[order], tried.gpus[order]
+            order = np.argsort(patient, kind="stable")
+            order = order[patient[order] > top[place[order]]]
+            top[place[order]], peak[place[order]] = patient[order], many[order]
+            patient = patient.reshape(-1, PARTS)
+            at_few = np.column_stack([at_few, patient[:, :-1]]).ravel()
+            bound = np.maximum(at_few, patient.ravel())
+            bound[(few <= peak[place]) & (peak[place] <= many)] = np.inf
+            bound = at_few if self.shrinks else bound + waited
+            keep = (many - few > 1) & self._may_be_better(tried, bound, best[of])
+            place, few, many, at_few = place[keep], few[keep], many[keep], at_few[keep]
 
     def _served(self, team: Places, most: Counts, stores: Stores) -> tuple[Numbers, Counts]:
         """The fewest and the most GPUs between which all lie that are read for in time.

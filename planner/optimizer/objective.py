@@ -91,6 +91,17 @@ def work_of_ratio(case: Case, run: Run) -> float:
     return useful_hours(case, run) if hours else million_tokens(case, run)
 
 
+def totals_of(case: Case, run: Run) -> dict[str, float]:
+    """Sums over the bill of a run and its cost of useful work, named as a plan's totals."""
+    spent, hours = bill(case, run.units, run.ways), useful_hours(case, run)
+    found = {name: spent[name] for name in (*SUMS, "racks")}
+    if hours > 0:
+        found["usd_per_useful_gpu_hour"] = spent["tco_usd"] / hours
+    if hours > 0 and case.job.active_parameters and run.useful_pflops(case.job.mfu or 0.0):
+        found["usd_per_million_tokens"] = spent["tco_usd"] / million_tokens(case, run)
+    return found
+
+
 def _tco(case: Case, run: Run) -> float:
     return max(bill(case, run.units, run.ways)["tco_usd"], LEAST_TCO_MUSD * MILLION)
 

@@ -421,10 +421,6 @@ class Question:
 
     # The certificate.
 
-    def value(self, run: Run) -> float:
-        """The objective of an operation, as the search scales it."""
-        return measure(self.case, self.case.objective)(run)
-
     def run_of(self, point: Point | None) -> Run:
         """The operation of a purchase of the search.
 
@@ -441,7 +437,8 @@ class Question:
         if status not in ("optimal", "feasible"):
             return Certificate(status, None, None, None, None, self.boxes, 0.0, late)
         run, first = self.run_of(found.taken.point), self.run_of(found.first.point)
-        value, known = self.value(run), self.value(first)
+        of = measure(self.case, self.case.objective)
+        value, known = of(run), of(first)
         known = max(known, value) if self.case.maximise else min(known, value)
         sign = 1.0 if self.case.maximise else -1.0
         proven = known + sign * max(found.first.bound - found.first.value, 0.0)
@@ -457,7 +454,7 @@ class Question:
             seconds=0.0,
             late=late,
             best=known,
-            near_optimal_loss=share_given_away(self.case, value, known),
+            near_optimal_loss=share(self.case, known, value, -1.0),
             untouched=None if found.untouched is None else found.untouched.operated(),
             ties_cut=not found.complete,
         )
@@ -474,21 +471,12 @@ def _points_of(found: Iterable[Settled]) -> list[Point]:
     return [point for point in points.values() if point is not None]
 
 
-def share_given_away(case: Case, value: float, best: float) -> float:
-    """The distance of a plan from the best, as a share of the best."""
+def share(case: Case, value: float, bound: float, sign: float = 1.0) -> float:
+    """How much better a bound is than a value, as a share of it; with -1 how much worse."""
+    up = sign if case.maximise else -sign
     if case.objective in LOGARITHMIC:
-        more = math.expm1(value - best)
-        return max(0.0, -more if case.maximise else more)
-    return abs(best - value) / max(abs(best), 1e-12)
-
-
-def share(case: Case, value: float, bound: float) -> float:
-    """The distance from value to bound as a share of the objective."""
-    if case.objective in LOGARITHMIC:
-        beyond = math.expm1(bound - value)
-        return max(0.0, beyond if case.maximise else -beyond)
-    distance = bound - value if case.maximise else value - bound
-    return max(0.0, distance) / max(abs(value), 1e-12)
+        return max(0.0, up * math.expm1(bound - value))
+    return max(0.0, up * (bound - value)) / max(abs(value), 1e-12)
 
 
 # What no plan with some item passes, for many items at once.

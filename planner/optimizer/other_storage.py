@@ -2,14 +2,13 @@
 
 Nothing is solved: GPU systems, GPUs in use and way are those of the plan, so counts are compared by
 running them, all items at once. More units of an item never do less work, and take more of what is
-limited: the fewest are found by halving, or among all counts where a table has less for more.
+limited: the fewest are found by halving.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -118,21 +117,15 @@ class OtherStorage:
 
     def _fewest(self, items: Sequence[Storage], like: Run) -> Counts:
         """The fewest units of each item that serve the job, whatever they take; 0: none."""
-        low = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
-        high = np.array([_most_units(item) for item in items], dtype=np.int64)
+        few = np.array([max(least_order(item), item.low) for item in items], dtype=np.int64)
+        many = np.array([_most_units(item) for item in items], dtype=np.int64)
         found = np.zeros(len(items), dtype=np.int64)
-        for place, item in enumerate(items):
-            if _falls(item) and low[place] <= high[place]:
-                counts = np.arange(low[place], high[place] + 1)
-                enough = np.flatnonzero(self._serves([item] * len(counts), counts, like))
-                found[place] = counts[enough[0]] if len(enough) else 0
-                low[place] = high[place] + 1
-        open_ = np.flatnonzero(low <= high)
-        open_ = open_[self._serves([items[n] for n in open_.tolist()], high[open_], like)]
-        few, many = low[open_], high[open_]
+        open_ = np.flatnonzero(few <= many)
+        open_ = open_[self._serves([items[n] for n in open_.tolist()], many[open_], like)]
+        few, many, some = few[open_], many[open_], [items[n] for n in open_.tolist()]
         while (few < many).any():
             middle = (few + many) // 2
-            fine = self._serves([items[n] for n in open_.tolist()], middle, like)
+            fine = self._serves(some, middle, like)
             few, many = np.where(fine, few, middle + 1), np.where(fine, middle, many)
         found[open_] = few
         return found
@@ -157,19 +150,13 @@ class OtherStorage:
         """The least goodput with which the GPUs of a run do enough work, if that counts."""
         case, share = self.case, 1.0 - self.within - 1e-9
         if case.objective in RATIOS:
-            return share * self.chosen.useful_gpus / like.gpus * self._rate(like)
+            hours = case.objective == "usd_per_useful_gpu_hour"
+            rate = 1.0 if hours else self.chosen.tflops_per_gpu / like.tflops_per_gpu
+            return share * self.chosen.useful_gpus / like.gpus * rate
         if not case.maximise or self.bound is None or case.objective == "gpus":
             return None
-        each = 1.0
-        if case.objective == "goodput":
-            each = like.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0
-        return share * self.bound / like.gpus / each
-
-    def _rate(self, like: Run) -> float:
-        """The rate of the plan's GPUs over that of another number of them, where tokens are
-        paid for."""
-        hours = self.case.objective == "usd_per_useful_gpu_hour"
-        return 1.0 if hours else self.chosen.tflops_per_gpu / like.tflops_per_gpu
+        pflops = like.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0
+        return share * self.bound / like.gpus / (pflops if case.objective == "goodput" else 1.0)
 
     def _run(self, item: Storage, count: int, like: Run) -> Run | None:
         """The run on such a purchase if it serves the job and may be ordered."""
@@ -187,14 +174,3 @@ class OtherStorage:
 def _most_units(item: Storage) -> int:
     most = min(item.high or MOST_UNITS, MOST_UNITS)
     return min(most, item.segments[-1].high) if item.segments else most
-
-
-def _falls(item: Storage) -> bool:
-    """True if more units bring less bandwidth somewhere, by a table of sizes."""
-    reads, writes = [0.0], [0.0]
-    for piece in item.segments:
-        wide = piece.high - piece.low
-        reads += [piece.read_at_low, piece.read_at_low + piece.read_slope * wide]
-        writes += [piece.write_at_low, piece.write_at_low + piece.write_slope * wide]
-    pairs = [*pairwise(reads), *pairwise(writes)]
-    return any(after * (1.0 + 1e-12) < before for before, after in pairs)

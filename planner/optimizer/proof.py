@@ -7,18 +7,23 @@ Useful work is bounded by tangents where it is concave in the operating point (f
 elsewhere the program is asked for the plan's own operating point (form ``demands``) and proves the
 bill that provides it. Where program and search disagree there is no plan: an error says which
 figure. A solver's bound that a known plan passes is asked for again, without presolve.
+
+`prove_again` leaves GPU types, way, mode and spares free: a proof independent of the search.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from planner.case import Case
+from planner.case import Case, System, Way
+from planner.case.figures import cap
 from planner.errors import SolverError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import MILLION
@@ -26,11 +31,11 @@ from planner.optimizer import solvers
 from planner.optimizer.bill import bill
 from planner.optimizer.counts import value_of
 from planner.optimizer.dominance import without_dominated
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.program import Program
 from planner.optimizer.solvers import Solved, SolverName
-from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team
+from planner.optimizer.useful_work import MEASURES, Measure, Point, Tangent, Team, UsefulWork
 
 if TYPE_CHECKING:
     from planner.optimizer.optimise import Certificate
@@ -78,12 +83,15 @@ class Proof(NamedTuple):
     rows: int
 
 
-class DisagreementError(VerificationError):
-    """Program and search came to different answers: one of them is wrong."""
+def _refuse(better: float, value: float, known: float, label: str, unit: str) -> None:
+    """Refuse a plan where the program has one that is better by so much, clearly.
 
-    def __init__(self, label: str, program: float, search: float, unit: str) -> None:
-        text = f"{label}: the integer program says {program:,.9g} {unit}, the search {search:,.9g}"
-        super().__init__((text,))
+    Raises:
+        VerificationError: program and search came to different answers: one of them is wrong.
+    """
+    if better > AGREED * max(abs(known), NEAR):
+        text = f"{label}: the integer program says {value:,.9g} {unit}, the search {known:,.9g}"
+        raise VerificationError((text,))
 
 
 # A program solved until its solution overstates nothing: work below tangents, racks enough.
@@ -105,23 +113,18 @@ class Stage:
     deadline: float = math.inf
     form: Form = "linear"
     cut: bool = False
-    priced: set[str] = field(default_factory=set)
 
     def tangents_at(self, points: Sequence[Point]) -> list[tuple[Measure, Tangent]]:
         """Tangents of the measures of work at points, where there are any."""
-        useful, most = self.program.useful, self.program.most
-        each = [
-            (measure, useful.tangent(at, measure, most))
-            for measure in self.program.work
-            for at in points
-        ]
-        return [(measure, tangent) for measure, tangent in each if tangent is not None]
+        useful, pairs = self.program.useful, itertools.product(self.program.work, points)
+        each = [(counted, useful.tangent(at, counted, self.program.most)) for counted, at in pairs]
+        return [(counted, tangent) for counted, tangent in each if tangent is not None]
 
     def bound_work(self, tangents: Sequence[tuple[Measure, Tangent]]) -> None:
         """Hold useful work below tangents."""
         self.form = "tangents"
-        for measure, tangent in tangents:
-            self.program.below(measure, tangent)
+        for counted, tangent in tangents:
+            self.program.below(counted, tangent)
 
     def optimum(
         self, objective: Any, *, maximise: bool, known: float, label: str, unit: str = ""
@@ -183,27 +186,19 @@ class Stage:
             OverstatedError: no tangent holds useful work where the solution has it.
         """
         broken, program = whole and self._add_racks(values), self.program
-        for measure, work in program.work.items() if self.form == "tangents" else ():
+        for counted, work in program.work.items() if self.form == "tangents" else ():
             if work.name not in values:
                 continue
             at = program.delivered(values, whole=whole)
-            true = program.useful.value(at, measure)
+            true = program.useful.value(at, counted)
             if true is None or values[work.name] <= true * (1.0 + EXACT):
                 continue
-            tangent = program.useful.tangent(at, measure, program.most)
+            tangent = program.useful.tangent(at, counted, program.most)
             if tangent is None or tangent.of(at) > values[work.name] * (1.0 - NEAR):
                 raise OverstatedError
-            program.below(measure, tangent)
+            program.below(counted, tangent)
             broken = True
         return broken
-
-    def price_racks(self, counts: Mapping[str, float]) -> None:
-        """Add rows of racks that hold at the counts of a known plan, before any solution."""
-        for name, (quantity, _, _) in self.program.count.packed.items():
-            if name not in self.priced:
-                self.priced.add(name)
-                prices = quantity.packing.prices_of(quantity.counts(counts))
-                self.program.count.price(name, prices.each)
 
     def _add_racks(self, values: dict[str, float]) -> bool:
         """Add rows of racks that network devices share, where a solution has too few of them."""
@@ -276,9 +271,9 @@ def prove(
     case = needed_products(case, answer)
     deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
     try:
-        return _Prover(case, answer, solver, deadline, save_model, False).proof()
+        return _Prover(case, answer, solver, deadline, save_model).proof()
     except OverstatedError:
-        return _Prover(case, answer, solver, deadline, save_model, True).proof()
+        return _Prover(case, answer, solver, deadline, save_model, demands=True).proof()
 
 
 def needed_products(case: Case, answer: Certificate) -> Case:
@@ -295,7 +290,8 @@ def needed_products(case: Case, answer: Certificate) -> Case:
     return case if lost else few
 
 
-class _Prover(NamedTuple):
+@dataclass
+class _Prover:
     """Both stages of one proof.
 
     Attributes:
@@ -307,7 +303,7 @@ class _Prover(NamedTuple):
     solver: SolverName
     deadline: float
     save_model: Path | None
-    demands: bool
+    demands: bool = False
 
     def proof(self) -> Proof:
         """Both stages solved."""
@@ -315,7 +311,7 @@ class _Prover(NamedTuple):
         assert plan is not None
         best = self.answer.untouched or plan
         stage = self.stage_of(best)
-        value, bound = self.first_stage(stage, best)
+        value, bound = (None, None) if self.is_demanded(stage) else self.first_stage(stage, best)
         form, cut = stage.form, stage.cut
         if self.save_model is not None and value is not None:
             solvers.write_model(stage.program.problem, self.save_model)
@@ -358,10 +354,10 @@ class _Prover(NamedTuple):
         if case.bursts:
             stage.program.bursts(at, run.remote_interval_s)
         done = work_of(case, run)
-        for name, measure, each in stage.program.ratios():
+        for name, counted, each in stage.program.ratios():
             limit = case.limits[name]
             if limit is not None:  # at the operating point work is at least the plan's
-                most = limit * each * done[measure] * (1.0 + NEAR) / MILLION
+                most = limit * each * done[counted] * (1.0 + NEAR) / MILLION
                 stage.program.row(name, stage.program.sum("tco_usd", MILLION) <= most)
         return stage
 
@@ -377,58 +373,49 @@ class _Prover(NamedTuple):
     def first_stage(self, stage: Stage, best: Run) -> tuple[float | None, float | None]:
         """The best value of the objective that the program finds, and its bound.
 
-        Money per work: ``TCO - ratio c work`` is not below 0 at a ratio that no plan passes.
+        Money per work: ``TCO - ratio c work`` is not below 0 at a ratio that no plan passes. The
+        money of the plan is added, so that the solver's relative gap is one of it.
         """
         case, row = self.case, OBJECTIVES[self.case.objective]
-        if self.is_demanded(stage):
-            return None, None
-        known, ratio = worth_of(case, best), case.objective in RATIOS
-        below = known * (1.0 - TIES)
+        known, ratio, sign = worth_of(case, best), case.objective in RATIOS, -1.0
+        below, unit, asked, found_for = known * (1.0 - TIES), row.unit, known, known
         objective, scale = self.objective(stage, best, below if ratio else 0.0)
-        stage.price_racks(bill(case, best.units, best.ways).counts)
-        if not ratio:
-            named: dict[str, Any] = {
-                "maximise": case.maximise,
-                "label": row.label,
-                "unit": row.unit,
-            }
-            found = stage.optimum(objective, known=known / scale, **named)
-            bound = None if found.bound is None else found.bound * scale
-            if found.objective is None:
-                return None, bound
-            value = found.objective * scale
-            better = value - known if case.maximise else known - value
-            _refuse_better(better, value, known, row.label, row.unit)
-            return value, bound
-        # The money of the plan is added, so that the solver's relative gap is one of it.
-        spent = bill(case, best.units, best.ways)["tco_usd"] / scale
-        named = {"maximise": False, "label": row.label, "unit": "MUSD"}
-        found = stage.optimum(objective + spent, known=spent * (1.0 + TIES), **named)
-        if found.objective is not None:
-            _refuse_better(spent - found.objective, found.objective, spent, row.label, "MUSD")
-        loose = found.bound is None or found.bound < spent * (1.0 - GAP - NEAR)
-        return (None, None) if loose or stage.form == "demands" else (known, below)
+        if ratio:
+            found_for, unit = bill(case, best.units, best.ways)["tco_usd"], "USD"
+            objective, asked = objective + found_for / scale, found_for * (1.0 + TIES)
+        elif case.maximise:
+            sign = 1.0
+        found = stage.optimum(
+            objective, maximise=case.maximise, known=asked / scale, label=row.label, unit=unit
+        )
+        bound = None if found.bound is None else found.bound * scale
+        value = None if found.objective is None else found.objective * scale
+        if value is not None:
+            _refuse(sign * (value - found_for), value, found_for, row.label, unit)
+        if ratio:
+            loose = bound is None or bound < found_for * (1.0 - GAP - NEAR)
+            return (None, None) if loose or stage.form == "demands" else (known, below)
+        return value, bound
 
     def second_stage(self, stage: Stage, plan: Run) -> Solved:
         """The cheapest bill that is as good as the problem asks."""
         case, program = self.case, stage.program
         if not self.is_demanded(stage):
             self.hold_objective(stage, plan)
-        spent = bill(case, plan.units, plan.ways)
-        stage.price_racks(spent.counts)
         if case.policy.disliked:
             label, units = "units from other vendors", 0.0
             units += sum(plan.units[name] for name in case.policy.disliked)
             fewest = stage.optimum(program.disliked(), known=units, maximise=False, label=label)
             if fewest.objective is not None and fewest.objective < units - 0.5:
-                raise DisagreementError(label, fewest.objective, units, "units")
+                _refuse(math.inf, fewest.objective, units, label, "units")
             program.row("fewest_disliked", program.disliked() <= units)
-        known, capex = spent["capex_usd"], program.sum("capex_usd", MILLION)
+        known = bill(case, plan.units, plan.ways)["capex_usd"]
+        capex = program.sum("capex_usd", MILLION)
         named: dict[str, Any] = {"maximise": False, "label": "capex", "unit": "MUSD"}
         found = stage.optimum(capex, known=known / MILLION, **named)
         if found.objective is not None:
             value = found.objective * MILLION
-            _refuse_better(known - value, value, known, "capex", "USD")
+            _refuse(known - value, value, known, "capex", "USD")
         return found
 
     def hold_objective(self, stage: Stage, plan: Run) -> None:
@@ -451,38 +438,29 @@ class _Prover(NamedTuple):
 
 def first_tangents(stage: Stage, plans: Sequence[Point]) -> list[tuple[Measure, Tangent]] | None:
     """Tangents around plans; None where one cuts off a point that was worked out."""
-    program = stage.program
+    program, (low, high) = stage.program, stage.program.useful.gpus_range
     ceiling = math.inf if program.endured is None else float(program.endured.upBound)
     points: list[Point] = []
     for at in plans:
-        here = at._replace(
-            endured=math.inf if program.endured is None else min(at.endured, ceiling)
-        )
-        points.append(here)
+        endured = math.inf if program.endured is None else min(at.endured, ceiling)
+        points.append(here := at._replace(endured=endured))
         for name, factors in SPREAD.items():
-            if name in program.coordinates:
-                points += [_scaled(stage, here, name, factor) for factor in factors]
+            for factor in factors if name in program.coordinates else ():
+                changed = {name: getattr(here, name) * factor}
+                if name == "write":
+                    changed["safe_write"] = here.safe_write * factor
+                if name == "gpus":
+                    changed["gpus"] = min(max(changed["gpus"], low), high)
+                points.append(here._replace(**changed))
     tangents = stage.tangents_at(points)
-    for measure in program.work:
-        own = [tangent for other, tangent in tangents if other == measure]
+    for counted in program.work:
+        own = [tangent for other, tangent in tangents if other == counted]
         if not own:
             return None
-        for point in points:
-            true = program.useful.value(point, measure)
-            if true is not None and min(t.of(point) for t in own) < true * (1.0 - EXACT):
+        for point, true in zip(points, program.useful.values(points, counted), strict=True):
+            if min(t.of(point) for t in own) < true * (1.0 - EXACT):
                 return None
     return tangents
-
-
-def _scaled(stage: Stage, at: Point, name: str, factor: float) -> Point:
-    """A point with one of its figures changed, and with writes also safe writes."""
-    changed = {name: getattr(at, name) * factor}
-    if name == "write":
-        changed["safe_write"] = at.safe_write * factor
-    if name == "gpus":
-        low, high = stage.program.useful.gpus_range
-        changed["gpus"] = min(max(changed["gpus"], low), high)
-    return at._replace(**changed)
 
 
 def work_of(case: Case, run: Run) -> dict[Measure, float]:
@@ -492,20 +470,180 @@ def work_of(case: Case, run: Run) -> dict[Measure, float]:
 
 def worth_of(case: Case, run: Run) -> float:
     """Value of a plan, in the unit of the objective's figure."""
-    if case.objective == "gpus":
-        return float(run.gpus)
-    done, measure = work_of(case, run), MEASURES.get(case.objective)
-    if measure is not None and case.objective not in RATIOS:
-        return done[measure]
-    spent = bill(case, run.units, run.ways)
-    if measure is None:
-        return spent[OBJECTIVES[case.objective].figure.name]
-    hours = case.objective == "usd_per_useful_gpu_hour"
-    each = case.rates.hours if hours else case.million_tokens_per_pflops()
-    return spent["tco_usd"] / (each * done[measure])
+    return natural(case.objective, measure(case, case.objective)(run))
 
 
-def _refuse_better(better: float, value: float, known: float, label: str, unit: str) -> None:
-    """Raise where the program has a better plan than the search found."""
-    if better > AGREED * max(abs(known), NEAR):
-        raise DisagreementError(label, value, known, unit)
+# A second proof, with GPU types, way, mode and spares free.
+#
+# The problem is divided into parts: a set of GPU types with a way each, a mode, how often local
+# checkpoints go on to storage, from so many to so many spares. A part buys the fewest spares of its
+# range and counts the most, so its program is a bound. Each is asked for a plan that is better than
+# the best one known, by more than a gap. A part that has none is closed; another is divided until
+# its range is a single number.
+
+BETTER = 2e-6
+"""A plan has to be better by this share to count as better."""
+MOST_COUNTS = 4_000
+"""So many numbers of GPUs are worked out where useful work is not concave."""
+MOST_TEAMS = 400
+"""Sets of types and ways beyond which nothing is proven a second time."""
+SEEDS = tuple(itertools.product((0.25, 0.5, 0.9), (0.05, 0.3)))
+"""First tangents of a part stand at these shares of its most GPUs and of the most bandwidth."""
+
+
+class SecondProof(NamedTuple):
+    """Result of the proof: ``bound`` of every plan, None where parts are ``open``; ``better``
+    is the value of a plan that is better than the best known one."""
+
+    bound: float | None
+    better: float | None
+    open: tuple[str, ...]
+    parts: int
+
+
+def prove_again(
+    case: Case,
+    best: float | None,
+    *,
+    solver: SolverName = "cbc",
+    time_limit_s: float | None = None,
+) -> SecondProof:
+    """Prove that no plan is better than the best one known, or that there is none at all.
+
+    Args:
+        case: the problem in numbers.
+        best: its best value, in the unit of the objective; None for a problem without a plan.
+        solver: who is asked in the end; where tangents stand HiGHS finds out.
+        time_limit_s: how long it may take.
+
+    Raises:
+        SolverError: the solver is missing, or broke off.
+    """
+    deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
+    floor = None if best is None else best * (1.0 + BETTER if case.maximise else 1.0 - BETTER)
+    teams = list(itertools.islice(_teams(case), MOST_TEAMS + 1))
+    if len(teams) > MOST_TEAMS:
+        return SecondProof(None, None, (f"more than {MOST_TEAMS} sets of types and ways",), 0)
+    left, parts, opened = teams[::-1], 0, list[str]()
+    while left:
+        team, parts = left.pop(), parts + 1
+        closed, better = _search_part(case, team, floor, solver, deadline)
+        if better is not None:
+            return SecondProof(None, best if case.objective in RATIOS else better, (), parts)
+        if closed:
+            continue
+        if team.spares < team.spares_counted:
+            middle = (team.spares + team.spares_counted) // 2
+            left += [replace(team, spares_counted=middle), replace(team, spares=middle + 1)]
+        else:
+            opened.append(f"{' and '.join(way.id for way in team.ways)} ({team.mode})")
+    return SecondProof(None if opened else floor, None, tuple(dict.fromkeys(opened)), parts)
+
+
+def _search_part(
+    case: Case, team: Team, floor: float | None, solver: SolverName, deadline: float
+) -> tuple[bool, float | None]:
+    """Whether a part has no plan that reaches a floor, and the value of one that does.
+
+    Fractions are asked for first: a part of several numbers of spares is divided at once where
+    those reach the floor.
+    """
+    low, high = UsefulWork(case, team).gpus_range
+    program = Program(case, team)
+    if low > min(high, program.most_gpus) or math.isinf(low):
+        return True, None
+    stage = Stage(program, solver, deadline)
+    exact = not case.needs_goodput or _bound_work(stage)
+    objective, scale = program.objective(
+        floor if floor is not None and case.objective in RATIOS else 0.0
+    )
+    if floor is not None:
+        least = 0.0 if case.objective in RATIOS else floor / scale
+        program.row("better", objective >= least if case.maximise else objective <= least)
+    program.ask_for(objective, maximise=case.maximise)
+    try:
+        found = stage.settle(partial(solvers.solve, program.problem, relaxed=True), whole=False)
+        if found.status == "infeasible":
+            return stage.ask().status == "infeasible", None
+    except OverstatedError:
+        pass
+    if team.spares < team.spares_counted:
+        return False, None
+    try:
+        found = stage.settle(stage.ask)
+    except OverstatedError:
+        return False, None
+    better = exact and found.status == "optimal" and found.objective is not None
+    return found.status == "infeasible", (found.objective or 0.0) * scale if better else None
+
+
+def _bound_work(stage: Stage) -> bool:
+    """Bound useful work by tangents; where it is not concave by N GPUs that never stop, and by the
+    most that any number of GPUs does with all the bandwidth and endurance there can be. True if
+    these are exact."""
+    program, useful = stage.program, stage.program.useful
+    program.measure_work()
+    low = max(useful.gpus_range[0], 1.0)
+    if useful.concave:
+        most = program.most
+        seeds = ((max(low, gpus * most.gpus), each) for gpus, each in SEEDS)
+        points = [
+            Point(gpus, each * most.write, each * most.read, each * most.write, most.endured)
+            for gpus, each in seeds
+        ]
+        stage.bound_work(stage.tangents_at(points))
+        return True
+    step, repair = math.gcd(*(way.step_gpus for way in program.ways)), program.job.repair
+    counts = range(math.ceil(low / step) * step, int(program.most_gpus) + 1, step)
+    delivered: Point | None = None
+    if len(counts) <= MOST_COUNTS and not (repair is not None and repair.shrinks):
+        delivered = _most_delivered(program)
+    for counted, work in program.work.items():
+        rate = 1.0 if counted == "gpus" else useful.pflops_per_gpu(low)
+        program.row(f"all_{counted}", work - rate * program.gpus <= 0.0)
+        if delivered is not None:
+            each = useful.values([delivered._replace(gpus=float(n)) for n in counts], counted)
+            top = max((value for value in each.tolist() if not math.isnan(value)), default=0.0)
+            program.row(f"peak_{counted}", work <= top * (1.0 + BETTER / 2.0))
+    return False
+
+
+def _most_delivered(program: Program) -> Point | None:
+    """The most of everything that work depends on, of fractions of units; None without any
+    purchase."""
+    found = {"gpus": 1.0}
+    for name, variable in program.coordinates.items():
+        if name != "gpus":
+            program.ask_for(variable, maximise=True)
+            solved = solvers.solve(program.problem, "highs", relaxed=True)
+            if solved.bound is None:
+                return None
+            found[name] = max(solved.bound, 1e-9)
+    found.setdefault("safe_write", found["write"])
+    return Point(**found)
+
+
+def _teams(case: Case) -> Iterator[Team]:
+    """Yield the sets of types with a way each, in every mode, with all their ranges of spares."""
+    job, systems = case.job, [system for system in case.systems if cap(case, system) > 0]
+    fixed = job.repair is not None and job.repair.spares is not None
+    for size in range(1, job.max_types + 1):
+        for types in itertools.combinations(systems, size):
+            for ways in itertools.product(*(system.ways for system in types)):
+                if len({way.fabric for way in ways} - {None}) > 1:
+                    continue
+                spares = _most_spares(case, types[0], ways[0])
+                running = tuple(zip(types, ways, strict=True))
+                for mode in job.modes:
+                    two = mode == "local" and job.levels is not None
+                    for k in job.levels.every if two and job.levels is not None else (1,):
+                        yield Team(running, mode, k, spares if fixed else 0, spares)
+
+
+def _most_spares(case: Case, system: System, way: Way) -> int:
+    """The most spare units that are of any use."""
+    repair, units = case.job.repair, cap(case, system)
+    if repair is None or way.spare_unit.in_rack:
+        return 0
+    useful = repair.most_useful(way.failures_per_gpu_day, max(1, way.most_gpus(units)))
+    return min(units * way.spare_unit.per_system, useful)

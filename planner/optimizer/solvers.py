@@ -7,14 +7,17 @@ known are not handed over as a start: a solver that then finds nothing better wo
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import highspy
 import numpy as np
@@ -146,21 +149,47 @@ class _QuietHighs(highspy.Highs):
         super().enableCallbacks()  # type: ignore[no-untyped-call]
 
 
+class Silence:
+    """Standard output of C code sent to nowhere, as long as any thread is inside.
+
+    HiGHS prints a line of its own once in about 10,000 problems, whatever its options.
+    """
+
+    lock: ClassVar = threading.Lock()
+    c_library: ClassVar = ctypes.CDLL(None if os.name == "posix" else "ucrtbase")
+    inside: ClassVar[int] = 0
+    kept: ClassVar[int | None] = None
+    """The file that was standard output before; None where there was none."""
+
+    def __enter__(self) -> None:
+        with self.lock:
+            Silence.inside += 1
+            if self.inside == 1:
+                self.c_library.fflush(None)
+                try:
+                    Silence.kept = os.dup(1)
+                except OSError:
+                    Silence.kept = None
+                else:
+                    nowhere = os.open(os.devnull, os.O_WRONLY)
+                    os.dup2(nowhere, 1)
+                    os.close(nowhere)
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            Silence.inside -= 1
+            if self.inside == 0 and self.kept is not None:
+                self.c_library.fflush(None)
+                os.dup2(self.kept, 1)
+                os.close(self.kept)
+
+
 STOPPED = (
     highspy.HighsModelStatus.kTimeLimit,
     highspy.HighsModelStatus.kIterationLimit,
     highspy.HighsModelStatus.kInterrupt,
     highspy.HighsModelStatus.kSolutionLimit,
 )
-
-
-def _stop_when(highs: Any, stop: Callable[[], bool]) -> None:
-    def look(event: Any) -> None:
-        if stop():
-            event.interrupt()
-
-    highs.cbMipInterrupt.subscribe(look)
-    highs.cbSimplexInterrupt.subscribe(look)
 
 
 def _highs(problem: Any, asked: _Asked) -> Solved:
@@ -186,9 +215,11 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         solution = highspy.HighsSolution()
         solution.col_value = [asked.start.get(variable.name, 0.0) for variable in variables]
         highs.setSolution(solution)
-    if asked.stop is not None:
-        _stop_when(highs, asked.stop)
-    highs.run()
+    if (stop := asked.stop) is not None:
+        for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt):
+            event.subscribe(lambda now: now.interrupt() if stop() else None)
+    with Silence():
+        highs.run()
     kinds, status = highspy.HighsModelStatus, highs.getModelStatus()
     if status == kinds.kInfeasible:
         return Solved("infeasible")
@@ -198,10 +229,7 @@ def _highs(problem: Any, asked: _Asked) -> Solved:
         return _infeasible_or_unbounded(highs, arrays)
     if status != kinds.kOptimal and status not in STOPPED:
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    solved = _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, scale)
-    if solved.values:
-        solved.values.update({name: solved.values[other] for name, other in asked.same.items()})
-    return solved
+    return _read(highs, "optimal" if status == kinds.kOptimal else "limit", variables, asked, scale)
 
 
 def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, float]:
@@ -254,27 +282,25 @@ def _arrays(problem: Any, variables: list[Any], asked: _Asked) -> tuple[Any, flo
     return lp, scale
 
 
-def _read(highs: Any, status: Status, variables: list[Any], scale: float) -> Solved:
-    info = highs.getInfo()
-    whole = len(highs.getLp().integrality_) > 0 and _has_whole(variables)
+def _read(highs: Any, status: Status, variables: list[Any], asked: _Asked, scale: float) -> Solved:
+    info, whole = highs.getInfo(), not asked.relaxed
+    whole = whole and any(variable.cat == pulp.LpInteger for variable in variables)
     bound = info.mip_dual_bound if whole else info.objective_function_value
     proven = bound / scale if abs(bound) < 1e300 else None
     if info.primal_solution_status != int(highspy.SolutionStatus.kSolutionStatusFeasible):
         return Solved(status, bound=proven)
     found: NDArray[np.float64] = np.array(highs.getSolution().col_value)
     values = {v.name: value for v, value in zip(variables, found.tolist(), strict=True)}
+    values |= {name: values[other] for name, other in asked.same.items()}
     return Solved(status, info.objective_function_value / scale, proven, values)
-
-
-def _has_whole(variables: list[Any]) -> bool:
-    return any(variable.cat == pulp.LpInteger for variable in variables)
 
 
 def _infeasible_or_unbounded(highs: Any, arrays: Any) -> Solved:
     """Solve with no objective: an infeasible program stays so, the rest was unbounded."""
     arrays.col_cost_ = np.zeros(arrays.num_col_)
     _accepted(highs.passModel(arrays), "the model")
-    highs.run()
+    with Silence():
+        highs.run()
     infeasible = highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
     return Solved("infeasible" if infeasible else "unbounded")
 
@@ -304,8 +330,9 @@ class CbcError(SolverError):
 
 def _cbc(problem: Any, asked: _Asked) -> Solved:
     variables = problem.variables()
-    if any(_is_empty(variable) for variable in variables):  # CBC refuses to read such a file
-        return Solved("infeasible")
+    ends = ((v.lowBound, v.upBound) for v in variables)
+    if any(low is not None and high is not None and low > high for low, high in ends):
+        return Solved("infeasible")  # CBC refuses to read such a file
     try:
         with tempfile.TemporaryDirectory(prefix="planner-") as folder:
             log = Path(folder) / "cbc.log"
@@ -329,11 +356,6 @@ def _cbc(problem: Any, asked: _Asked) -> Solved:
     except Exception as error:  # on a full disk PuLP reads files that were cut short
         raise CbcError(error) from error
     return _read_log(problem, text, variables)
-
-
-def _is_empty(variable: Any) -> bool:
-    low, high = variable.lowBound, variable.upBound
-    return low is not None and high is not None and low > high
 
 
 def _read_log(problem: Any, log: str, variables: list[Any]) -> Solved:

@@ -171,8 +171,25 @@ class Space:
         self.tco = columns.place(TCO) if priced else None
         self._know_storage()
         self.vendors = Vendors(case)
-        numbers = {item.id: number for number, item in enumerate(self.kernel.items)}
-        self.rounding = [(o, numbers[o.id]) for o in self.offers if _rounds_up(o)]
+        self._know_roundings()
+
+    def _know_roundings(self) -> None:
+        """Take down the offers of which more may take less than so much each: of begun racks and
+        packs; the consumption of a unit bought, and of a rack's place."""
+        columns, numbers = self.columns, {i.id: n for n, i in enumerate(self.kernel.items)}
+        self.rounding = [offer for offer in self.offers if _rounds_up(offer)]
+        self.rounding_rows = [numbers[offer.id] for offer in self.rounding]
+        uses = [offer.rack_use for offer in self.rounding]
+        each = [(o.spare_share, o.installed, o.rack_use.per_rack if o.rack_use else 1.0)
+                for o in self.rounding]  # fmt: skip
+        self.roundings = np.array(each, dtype=float).reshape(-1, 3).T[:, :, None]
+        self.packed, self.begun = np.zeros((2, len(uses), len(columns.figures)))
+        for column, name in enumerate(columns.figures):
+            if name == "racks":
+                self.begun[:, column] = [use.racks_each if use else 0.0 for use in uses]
+            else:
+                self.packed[:, column] = self.kernel.layout.weights(name)[1][self.rounding_rows]
+        self.packed /= columns.scale[: len(columns.figures)]
 
     def _takes_each(self) -> Numbers:
         """The least consumption of one more unit of each column, beside any others."""
@@ -357,20 +374,16 @@ class Space:
     def rounded_up(self, bills: Bills, counts: Counts) -> Numbers:
         """Consumption of purchases by rounding up alone: more may take so much less than each by
         itself does. What is owned and not in the cluster is in place already."""
-        columns, found = self.columns, np.zeros((len(self.columns.names), counts.shape[1]))
-        for offer, row in self.rounding:
-            has = np.rint(bills.counts[self.kernel.index[offer.place]])
-            need = has + np.ceil(offer.spare_share * has - ROUNDING) - offer.installed
-            over = np.maximum(bills.purchased[row] - np.maximum(need, 0.0), 0.0)
-            for column, name in enumerate(columns.figures):
-                if name != "racks":
-                    found[column] += self.kernel.layout.weights(name)[1][row] * over
-                elif offer.rack_use is not None:
-                    use = offer.rack_use
-                    began = np.ceil(has / use.per_rack) - has / use.per_rack
-                    found[column] += use.racks_each * began
+        has = np.rint(bills.counts[[self.kernel.index[offer.place] for offer in self.rounding]])
+        share, owned, shelf = self.roundings
+        need = has + np.ceil(share * has - ROUNDING) - owned
+        over = np.maximum(bills.purchased[self.rounding_rows] - np.maximum(need, 0.0), 0.0)
+        begun = np.ceil(has / shelf) - has / shelf
         idle = np.maximum(self.installed[:, None] - counts, 0.0)
-        return np.asarray(found / columns.scale[:, None] + self.takes.T @ idle)
+        found = self.takes.T @ idle
+        split = len(self.columns.figures)
+        found[:split] += self.packed.T @ over + self.begun.T @ begun
+        return np.asarray(found)
 
     def cut(self, boxes: Boxes, room: Numbers) -> Boxes:
         """Boxes with no more of anything than there is room for.
@@ -398,7 +411,7 @@ class Space:
         goods = self._top_goods(boxes, room)
         stores = self._stores_of(boxes, goods)
         count, most = self.work.of_systems(boxes.team, boxes.high[: self.first_store])
-        most = self._gpus_by_rule(boxes.team, self._together(boxes, room, most), stores)
+        most = self._gpus_by_rule(boxes.team, most, stores)
         fine = self.serves(boxes.low, stores)
         score, gpus = self._best(boxes.team, count, most, stores, taken, fine)
         return Corner(score, gpus, taken, goods)
@@ -420,23 +433,6 @@ class Space:
             write, worn = with_bursts(self.case, plate, burst, buffer_gb, worn)
         sides = (write, read, write, read, worn, factors[:, 0], factors[:, 1])
         return Stores(*sides, plate, bulk_read, usable, bulk_tb)
-
-    def _together(self, boxes: Boxes, room: Numbers, most: Counts) -> Counts:
-        """The most GPUs of teams where several types share the room."""
-        found = most.copy()
-        for place in np.unique(boxes.team[self.work.several[boxes.team]]).tolist():
-            here, rows = np.flatnonzero(boxes.team == place), self.work.rows_of[place]
-            usable = np.array([self.work.gpus_of_system[way] for way in self.work.teams[place]])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rate = np.where(self.takes[rows] > 0, usable[:, None] / self.takes[rows], np.inf)
-                more = rate.max(axis=0)[:, None] * room[:, here]
-            more = np.nan_to_num(more, nan=np.inf).min(axis=0, initial=np.inf)
-            more = np.minimum(more, float(MOST)) * (1 + NOISE)
-            limit = usable @ boxes.low[rows][:, here] + more
-            step = int(self.work.step[place])
-            steps = np.floor(limit / step + NOISE).astype(np.int64) * step
-            found[here] = np.minimum(most[here], steps)
-        return found
 
     def _gpus_by_rule(self, team: Places, most: Counts, stores: Stores) -> Counts:
         """The most GPUs in use where a rule asks for bandwidth for all in the cluster."""
@@ -486,14 +482,20 @@ class Space:
             useful: says which are worth a bill in full, by what they do and take at least.
         """
         boxes = boxes.at(self.orderly(boxes.low, boxes.group) & self.pleases(boxes.low, boxes.low))
-        for least in (True, False):
-            taken, bills = self.taken(boxes, boxes.low, least=least)
-            most = limits[:, boxes.owner] * (1 + TOLERANCE)
-            fits = self.kernel.available(bills) & (taken <= most).all(axis=0)
-            boxes, taken = boxes.at(fits), taken[:, fits]
-            corner = self._exactly(boxes, taken)
+        corner = self._exactly(boxes, np.zeros((len(self.columns.names), boxes.size)))
+        for least in (None, True, False):  # first as if nothing were taken
+            if least is not None:
+                taken, bills = self.taken(boxes, boxes.low, least=least)
+                most = limits[:, boxes.owner] * (1 + TOLERANCE)
+                fits = self.kernel.available(bills) & (taken <= most).all(axis=0)
+                boxes, taken = boxes.at(fits), taken[:, fits]
+                corner = corner.at(fits)._replace(taken=taken)
+                if self.tco is not None:
+                    corner = self._exactly(boxes, taken)
             fits = useful(boxes, corner)
             boxes, corner = boxes.at(fits), corner.at(fits)
+            if not boxes.size:
+                break
         return boxes, corner
 
     def _exactly(self, boxes: Boxes, taken: Numbers) -> Corner:

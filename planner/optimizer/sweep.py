@@ -10,7 +10,7 @@ purchase fits that it follows from.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -90,45 +90,48 @@ class Sweep:
         self.score, self.bound = np.full((2, len(most)), np.inf)
         self.score *= -1.0
         self.best = np.full(len(most), -1, dtype=np.int64)
+        self.worked = np.zeros(len(most), dtype=bool)
         for point in self.question.points(self.known):
             self._take(point, self._value_of(point))
-        self._settle()
+        for some in self._rounds(lambda: self._open() & ~self.worked):
+            self._search(some)
         return self._answers()
 
-    def _loosest_first(self) -> Places:
-        loosest = self.most.max(axis=0)
+    def _rounds(self, is_open: Callable[[], Flags]) -> Iterator[Places]:
+        """Yield scenarios to search together: spread over all that are open, the loosest first."""
+        loosest, count = self.most.max(axis=0), FIRST
         limited = np.isfinite(loosest) & (loosest > 0)
         share = self.most[:, limited] / loosest[limited]
-        return np.argsort(-share.sum(axis=1), kind="stable")
-
-    def _answers_with_ties(self) -> list[SweepAnswer]:
-        """The answers with the plan that each scenario has by itself."""
-        order, count = self._loosest_first(), FIRST
-        found: list[SweepAnswer | None] = [None] * len(order)
-        known: list[Point] = []
-        while True:
-            left = order[[found[place] is None for place in order.tolist()]]
-            if not len(left):
-                return [one for one in found if one is not None]
+        order = np.argsort(-share.sum(axis=1), kind="stable")
+        while len(left := order[is_open()[order]]):
             spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
             some = left[np.unique(spread)]
             limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
             self.question.effort = Effort.within(limit)
+            yield some
+            count = min(2 * count, TOGETHER)
+
+    def _answers_with_ties(self) -> list[SweepAnswer]:
+        """The answers with the plan that each scenario has by itself."""
+        found: list[SweepAnswer | None] = [None] * len(self.most)
+        known: list[Point] = []
+        for some in self._rounds(lambda: np.array([one is None for one in found])):
             settled = self.question.answers(self.most[some].T, known)
             for place, one in zip(some.tolist(), settled, strict=True):
                 found[place] = self._answer_of(one)
                 self._reuse(place, one, found)
                 known += [one.first.point] if one.first.point else []
             known = known[-KNOWN:]
-            count = min(2 * count, TOGETHER)
+        return [one for one in found if one is not None]
 
     def _answer_of(self, settled: Settled) -> SweepAnswer:
         first = settled.first
         if first.point is None:
             return SweepAnswer(None, -math.inf, first.bound, "search")
         ask, sign = self.question, 1.0 if self.case.maximise else -1.0
+        of = measure(self.case, self.case.objective)
         runs = [of_whole(self.case, ask.run_of(a.point)) for a in (settled.taken, first)]
-        score, best = [sign * ask.value(run) for run in runs if run is not None]
+        score, best = [sign * of(run) for run in runs if run is not None]
         bound = max(score, best) + max(first.bound - first.value, 0.0)
         return SweepAnswer(runs[0], score, bound, "search", settled.endless, max(score, best))
 
@@ -144,19 +147,6 @@ class Sweep:
             if found[other] is None:
                 found[other] = answer._replace(certificate="reused")
 
-    def _settle(self) -> None:
-        order = self._loosest_first()
-        self.worked = np.zeros(len(order), dtype=bool)
-        count = FIRST
-        while True:
-            open_ = self._open()[order] & ~self.worked[order]
-            left = order[open_]
-            if not len(left):
-                return
-            spread = np.linspace(0, len(left) - 1, min(count, len(left))).astype(np.int64)
-            self._search(left[np.unique(spread)])
-            count = min(2 * count, TOGETHER)
-
     def _width(self) -> Numbers:
         if self.question.logarithmic:
             return np.full(len(self.score), math.log1p(self.gap) * (1 - 1e-9))
@@ -171,12 +161,8 @@ class Sweep:
     def _search(self, some: Places) -> None:
         """Search scenarios; reuse incumbents and bounds for all the others."""
         self.worked[some] = True
-        limit = None if self.time_limit_s is None else self.time_limit_s * len(some)
-        ask, effort = self.question, Effort.within(limit)
-        gap = self.gap * NEAR
-        search = Search(
-            ask.spaces, ask.worth, self.most[some].T.copy(), gap, not ask.logarithmic, effort=effort
-        )
+        ask, gap, limits = self.question, self.gap * NEAR, self.most[some].T.copy()
+        search = Search(ask.spaces, ask.worth, limits, gap, not ask.logarithmic, effort=ask.effort)
         known = {int(place) for place in self.best[some] if place >= 0}
         for place, answer in zip(
             some.tolist(), search.run(self.points[n] for n in sorted(known)), strict=True
@@ -203,7 +189,7 @@ class Sweep:
             run = of_whole(self.case, self.points[place].operated())
             assert run is not None
             runs[place] = run, sign * of(run)
-            value = self._value(place)
+            value = self._value_of(self.points[place])
             answer = Answer(self.points[place], value, value, ended=True)
             if self.question.endless(answer, self.question.columns.limits(self.question.case)):
                 endless.add(place)
@@ -216,12 +202,11 @@ class Sweep:
                 continue
             run, score = runs[place]
             # Ratios are scaled by what the term holds: bounds are as far from the best as they are.
-            proven = score + (max(bound, self._value(place)) - self._value(place))
+            proven = score + (
+                max(bound, self._value_of(self.points[place])) - self._value_of(self.points[place])
+            )
             found.append(SweepAnswer(run, score, proven, how, place in endless, score))
         return found
-
-    def _value(self, place: int) -> float:
-        return self._value_of(self.points[place])
 
     def _value_of(self, point: Point) -> float:
         return float(self.question.worth.of(point.corner)[0])
@@ -232,7 +217,7 @@ class Sweep:
         if not self.points:
             return self.best
         taken = np.column_stack([point.corner.taken[:, 0] for point in self.points])
-        value = np.array([self._value(place) for place in range(len(self.points))])
+        value = np.array([self._value_of(point) for point in self.points])
         fits = np.ones((len(self.points), len(self.most)), dtype=bool)
         for of, most in zip(taken, self.most.T, strict=True):
             fits &= of[:, None] <= most * (1 + TOLERANCE)

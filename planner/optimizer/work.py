@@ -79,11 +79,13 @@ class Uses:
     spares: Places | None = None
     every: Places | None = None
 
-    def twice(self, some: Counts, others: Counts) -> Uses:
-        """The purchases with some GPUs in use, and after these with others."""
-        places, gpus = np.tile(np.arange(len(self.team)), 2), np.concatenate([some, others])
-        cost = None if self.tco_usd is None else self.tco_usd[places]
-        return Uses(self.team[places], self.systems[places], gpus, self.stores.at(places), cost)
+    def at(self, places: Places) -> Uses:
+        """Some of them."""
+        tco_usd = None if self.tco_usd is None else self.tco_usd[places]
+        spares, every = (None if e is None else e[places] for e in (self.spares, self.every))
+        ports = None if self.ports is None else Ports(*(each[places] for each in self.ports))
+        some = self.team[places], self.systems[places], self.gpus[places], self.stores.at(places)
+        return Uses(*some, tco_usd, ports, spares, every)
 
 
 class Flow(NamedTuple):
@@ -199,6 +201,8 @@ class Work:
         self.usd_per_gpu = None if per_hour is None else per_hour * case.rates.hours
         tokens = 0.0 if per_tokens is None else case.million_tokens_per_pflops()
         self.usd_per_pflops = None if per_tokens is None else per_tokens * tokens
+        repair = job.repair
+        self.shrinks = repair is not None and repair.shrinks
         self.teams = teams_of(case)
         places = [row for row, system in enumerate(case.systems) for _ in system.ways]
         self.rows_of = [[places[way] for way in team] for team in self.teams]
@@ -206,6 +210,7 @@ class Work:
         self.ways_of = _padded(self.teams)
         if self.several.any():
             self._join_types()
+        self.jumps = (self.step % self.usable != 0) & ~self.several & (not self.shrinks)
 
     def _join_types(self) -> None:
         usable, clients = self.usable, (self.client_write, self.client_read)
@@ -226,9 +231,9 @@ class Work:
 
     # Bandwidth.
 
-    def flow(self, use: Uses) -> Flow:
-        """The bandwidth that reaches the jobs."""
-        case, stores, ports = self.case, use.stores, self.ports(use)
+    def flow(self, use: Uses, *, whole: bool = True) -> Flow:
+        """The bandwidth that reaches the jobs; see `ports`."""
+        case, stores, ports = self.case, use.stores, self.ports(use, whole=whole)
         most = ports.write * stores.write_factor, ports.read * stores.read_factor
         write = np.minimum(case.delivered_write * stores.write, most[0])
         read = np.minimum(case.delivered_read * stores.read, most[1])
@@ -243,15 +248,16 @@ class Work:
         write, read, safe_write, safe_read = (np.where(moves, side, 1.0) for side in sides)
         return Flow(write, read, safe_write, safe_read, moves)
 
-    def ports(self, use: Uses) -> Ports:
-        """Bandwidth of the clients in use, before the factors of storage families."""
+    def ports(self, use: Uses, *, whole: bool = True) -> Ports:
+        """Bandwidth of the clients in use, before the factors of storage families; without
+        ``whole`` systems at most, and without jumps in the GPUs."""
         if use.ports is not None:
             return use.ports
         job, team = self.case.job, use.team
-        used, several = use.gpus / self.usable[team], self.several[team]
-        used = np.where(several, used, np.ceil(used - ROUNDING))
+        used, parted = use.gpus / self.usable[team], self.several[team] | (not whole)
+        used = np.where(parted, used, np.ceil(used - ROUNDING))
         write, read = (
-            ports[team] * used + np.where(several, more[team], 0.0)
+            ports[team] * used + np.where(parted, more[team], 0.0)
             for ports, more in (
                 (self.client_write, self.more_write),
                 (self.client_read, self.more_read),
@@ -346,7 +352,7 @@ class Work:
         waiting, mends = np.zeros_like(mtti), np.ones(len(mtti), bool)
         if waits:
             waiting, mends = self.waiting(use, mtti)
-        flow = self.flow(use)
+        flow = self.flow(use, whole=waits)
         t = self.times(team, gpus, flow, use.stores.worn_s, use.every)
         allowed = self._gpus_allowed(use) & mends
         if job.ingest_per_gpu_gb_per_s:
@@ -445,14 +451,7 @@ class Work:
 
     def restarts(self) -> Restarts:
         """The restarts of a job that goes on with fewer replicas, without reading back."""
-        job, repair = self.case.job, self.case.job.repair
-        assert repair is not None
-        grow_s = job.restart_s
-        after: tuple[tuple[float, float], ...] = ((1.0, grow_s),)
-        if self.drives is not None:
-            far, grow_s = self.drives.levels.remote_share, self.drives.levels.local_restart_s
-            after = ((1.0 - far, grow_s), (far, job.restart_s))
-        return Restarts(repair.hardware_share, repair.repair_s, after, grow_s, 0.0)
+        return restarts_of(self.case.job, self.mode, 0.0)
 
     def _shrunk(self, use: Uses) -> Shrunk:
         """The averages over the units out of jobs that go on with fewer replicas."""
@@ -542,8 +541,9 @@ class Work:
 
     # Scores.
 
-    def worth(self, use: Uses) -> tuple[Numbers, Numbers]:
-        """The score of each use, -inf where it is not allowed, and its bound for any spares.
+    def worth(self, use: Uses) -> tuple[Numbers, Numbers, Numbers]:
+        """The score of each use, -inf where it is not allowed; its bound without waiting for
+        repairs, and what waiting adds to that.
 
         Scores are logarithms of useful work, or GPUs in use.
         """
@@ -561,13 +561,17 @@ class Work:
         if use.tco_usd is not None:
             allowed &= use.tco_usd * (1 - PRICED) <= self._may_cost(useful, pflops)
         score = self._score(use, ran.goodput, ran.pflops_per_gpu)
-        return np.where(allowed, score, -np.inf), self._patient(use, ran)
+        patient = self._score(use, ran.patient, ran.most_pflops_per_gpu)
+        if len(some := np.flatnonzero(self.jumps[use.team])):
+            patient[some] = self.without_waiting(use.at(some))
+        waited = np.zeros_like(score)
+        if self.case.objective != "gpus":
+            waited = np.log1p(-np.minimum(ran.waiting, 1.0 - 1e-16))
+        return np.where(allowed, score, -np.inf), patient, waited
 
     def without_waiting(self, use: Uses) -> Numbers:
         """The bound of `worth` for any spares."""
-        return self._patient(use, self.run(use, waits=False))
-
-    def _patient(self, use: Uses, ran: JobRun) -> Numbers:
+        ran = self.run(use, waits=False)
         return self._score(use, ran.patient, ran.most_pflops_per_gpu)
 
     def _score(self, use: Uses, goodput: Numbers, pflops_per_gpu: Numbers) -> Numbers:
@@ -623,6 +627,17 @@ MOST_SPARED = 0.75
 a third or more of what ran goes on, or the job waits."""
 RISING = 1e-4
 """The share of more GPUs that is looked at to see whether they would do more."""
+
+
+def restarts_of(job: Job, mode: Mode, more_s: float) -> Restarts:
+    """The restarts of a job that goes on with fewer replicas; one with more takes so much more."""
+    repair, levels = job.repair, job.levels
+    assert repair is not None
+    share, repair_s, restart_s = repair.hardware_share, repair.repair_s, job.restart_s
+    if mode != "local" or levels is None:
+        return Restarts(share, repair_s, ((1.0, restart_s),), restart_s, more_s)
+    far, near_s = levels.remote_share, levels.local_restart_s
+    return Restarts(share, repair_s, ((1.0 - far, near_s), (far, restart_s)), near_s, more_s)
 
 
 def systems_in_use(job: Job, systems: Counts) -> Counts:

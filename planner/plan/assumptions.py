@@ -80,7 +80,7 @@ def _job(inputs: Inputs, case: Case, run: Run) -> Iterator[Assumption]:
         label, path = f"{label}, beside the copy to the hosts", "checkpoint.stall_overhead"
     note = "reported: 0.3 to 7 s; see docs/sizing.md"
     yield _input_assumption(inputs, "stall", label, job.stall_s, "s", job_path(path), note)
-    path = "restart.remote" if stated.restart.remote_s is not None else "restore.restart"
+    path = "restore.restart"
     label, note = FIGURES["restart_s"].label, "reported: 120 to 1200 s"
     yield _input_assumption(inputs, "restart", label, job.restart_s, "s", job_path(path), note)
     if job.lost_time:
@@ -134,7 +134,7 @@ def _local_level(inputs: Inputs, case: Case) -> Iterator[Assumption]:
         "restart from the local level, with the read",
         "no times by level are published; try half and twice of it",
     )
-    path, restart_s = job_path("restart.local"), levels.local_restart_s
+    path, restart_s = job_path("checkpoint.local.restart"), levels.local_restart_s
     yield _input_assumption(inputs, "local_restart", label, restart_s, "s", path, note)
     label, note = (
         "interruptions that no local copy survives",

@@ -20,7 +20,7 @@ from planner.figures import OBJECTIVES, RATIOS, objective_label, objective_unit
 from planner.schema.plan import Line, ObjectiveReport
 
 if TYPE_CHECKING:
-    from planner.schema.analysis import RulesTable, Study
+    from planner.schema.analysis import Study
     from planner.schema.explanation import Breach
     from planner.schema.telemetry import Measured
 
@@ -349,7 +349,7 @@ def proof(goal: ObjectiveReport) -> str:
 # Studies.
 
 
-def named(study: Study | RulesTable) -> str:
+def named(study: Study) -> str:
     """The problem's name with its scenario."""
     return study.problem + ("" if study.scenario is None else f", scenario {study.scenario}")
 

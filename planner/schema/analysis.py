@@ -14,7 +14,6 @@ from planner.schema.prices import InCurrency
 
 COMPARISON_SCHEMA_VERSION = 1
 SideKind = Literal["plan", "problem", "workbook"]
-ALTERNATIVES_SCHEMA_VERSION = 1
 InMeasure = Annotated[float, InUnit("measure.unit")]
 
 
@@ -25,36 +24,6 @@ class Measure(Record):
     label: str
     unit: str
     sense: Literal["maximize", "minimize"]
-
-
-class RuleRow(Record):
-    """One way to size the storage (``own``: the problem's), and the best plan that it allows."""
-
-    group: Literal["demand", "rule", "mode"]
-    name: str
-    label: str
-    own: bool
-    settings: tuple[str, ...]
-    status: Status | None = None
-    reason: str | None = None
-    plan: Plan | None = None
-    measured: InMeasure | None = None
-    difference: float | None = None
-
-
-class RulesTable(Shown, InCurrency):
-    """The demand law (first), vendors' rules and the other checkpoint mode on one problem."""
-
-    schema_version: int = COMPARISON_SCHEMA_VERSION
-    kind: Literal["rules"] = "rules"
-    problem: str
-    problem_file: str
-    scenario: str | None
-    overrides: tuple[str, ...]
-    objective: str
-    measure: Measure
-    rows: tuple[RuleRow, ...]
-    input_sha256: str | None = None
 
 
 class Side(Record):
@@ -90,14 +59,13 @@ class FigureRow(Record):
 
 
 class LineRow(Record):
-    """A product in every bill: units in place, capital cost, IT power."""
+    """A product in every bill: units in place and capital cost."""
 
     sku: str
     section: str
     product: str
     quantity: Series
     capex_usd: Series
-    it_power_kw: Series
     equal: bool
 
 
@@ -129,44 +97,6 @@ class Comparison(Shown, InCurrency):
     lines: tuple[LineRow, ...]
     figures: tuple[FigureRow, ...]
     limits: tuple[LimitRow, ...]
-
-
-class Way(Record):
-    """A direction in which a plan is extreme, and the settings that ask for it."""
-
-    name: str
-    label: str
-    detail: str = ""
-    setting: tuple[str, ...] = ()
-
-
-class Alternative(Record):
-    """A verified plan, ``shortfall`` behind the bound, ``distance`` from the plans before it."""
-
-    ways: tuple[Way, ...]
-    plan: Plan
-    value: InItsUnit
-    shortfall: float
-
-
-class Alternatives(Shown, InCurrency):
-    """Plans within a share of the best; directions whose search was cut short are ``undecided``."""
-
-    schema_version: int = ALTERNATIVES_SCHEMA_VERSION
-    problem: str
-    problem_file: str
-    scenario: str | None
-    overrides: tuple[str, ...]
-    status: Status
-    objective: str
-    sense: Literal["maximize", "minimize"]
-    unit: str
-    within: float
-    bound: InItsUnit | None = None
-    worst: InItsUnit | None = None
-    alternatives: tuple[Alternative, ...] = ()
-    undecided: tuple[str, ...] = ()
-    message: str | None = None
 
 
 InUnitOfGoal = Annotated[float, InUnit(of="Study")]
@@ -212,6 +142,59 @@ class Study(Shown, InCurrency):
     base_bound: InUnitOfGoal | None = None
     input_sha256: str | None = None
     products: dict[str, str] = {}
+
+
+class RuleRow(Record):
+    """One way to size the storage (``own``: the problem's), and the best plan that it allows."""
+
+    name: str
+    label: str
+    own: bool
+    settings: tuple[str, ...]
+    status: Status | None = None
+    reason: str | None = None
+    plan: Plan | None = None
+    measured: InMeasure | None = None
+    difference: float | None = None
+
+
+class RulesTable(Study):
+    """The demand law (first), vendors' rules and the other checkpoint mode on one problem."""
+
+    kind: Literal["rules"] = "rules"
+    measure: Measure
+    rows: tuple[RuleRow, ...]
+
+
+class Way(Record):
+    """A direction in which a plan is extreme, and the settings that ask for it."""
+
+    name: str
+    label: str
+    detail: str = ""
+    setting: tuple[str, ...] = ()
+
+
+class Alternative(Record):
+    """A verified plan, ``shortfall`` behind the bound."""
+
+    ways: tuple[Way, ...]
+    plan: Plan
+    value: InItsUnit
+    shortfall: float
+
+
+class Alternatives(Study):
+    """Plans within a share of the best; directions whose search was cut short are ``undecided``."""
+
+    kind: Literal["alternatives"] = "alternatives"
+    status: Status
+    within: float
+    bound: InItsUnit | None = None
+    worst: InItsUnit | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    undecided: tuple[str, ...] = ()
+    message: str | None = None
 
 
 EXACT_GAP = 2e-6
@@ -326,7 +309,7 @@ class Tornado(Study):
 
 
 class UncertainInput(Record):
-    """An uncertain input; unit "x": factors, "choice": places in the distribution, from 1 on."""
+    """An uncertain input; unit "x": factors."""
 
     path: str
     label: str
@@ -369,14 +352,12 @@ class CandidatePlan(Record):
 
 
 class Index(Record):
-    """Shares of the objective's variance explained by an input alone and in all (Sobol, 95 %)."""
+    """Shares of the objective's variance explained by an input alone and in all (Sobol)."""
 
     path: str
     label: str
     first: float
-    first_confidence: float
     total: float
-    total_confidence: float
 
 
 class Uncertain(Study):

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from planner.schema.analysis import InMeasure, Measure, Study
 from planner.schema.base import Day, Identifier, Model, PositiveWhole, Record, Text
-from planner.schema.explanation import Breach
 from planner.schema.plan import Section
 
 QUOTE_SCHEMA_VERSION = 1
@@ -259,17 +258,6 @@ class Lack(Record):
     kind: LackKind
     units: float
     usd: float
-    low_usd: float
-    high_usd: float
-
-
-class BreakEven(Record):
-    """Share of its quote at which a bid ranks first, and USD; at ``not_at`` it does not."""
-
-    share: float | None
-    usd: float | None
-    not_at: float | None
-    reason: str = ""
 
 
 class Bid(Record):
@@ -288,13 +276,11 @@ class Bid(Record):
     rank: int | None = None
     measured: InMeasure | None = None
     figures: BidFigures | None = None
-    breaches: tuple[Breach, ...] = ()
     against: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     charges: tuple[BidCharge, ...] = ()
     lacks: tuple[Lack, ...] = ()
     lacks_usd: float = 0.0
-    break_even: BreakEven | None = None
     unread: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
 

@@ -119,7 +119,7 @@ class Audit(Shown, Record):
 ForcedKind = Literal["storage_vendor", "gpu_type"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 EXPLANATION_SCHEMA_VERSION = 1
-Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
+Known = Literal["solved", "no_plan", "at_its_end", "not_decided"]
 InUnitOfGoal = Annotated[float, InUnit("plan.objective.unit")]
 
 
@@ -142,7 +142,6 @@ class BreakEven(Record):
     outcome: Literal["found", "no_price_helps", "not_computed"]
     enters_at_usd: float | None = None
     enters_at_list_usd: float | None = None
-    not_at_usd: float | None = None
     not_at_list_usd: float | None = None
     reason: str | None = None
 

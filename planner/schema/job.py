@@ -73,7 +73,7 @@ class LocalLevel(Model):
     """Checkpoints on drives of the GPU systems; each ``k``-th of them goes on to storage.
 
     ``recovers``, by class of ``failures.shares``: any local copy survives (yes), only one on a peer
-    (peer; needs ``copies`` of 2 or more), or none (no).
+    (peer; needs ``copies`` of 2 or more), or none (no). ``restart`` from a local copy has its read.
     """
 
     use: Literal["open", "yes", "no"] = "open"
@@ -82,6 +82,7 @@ class LocalLevel(Model):
     keep: Annotated[int, Field(ge=2, le=100)] = 2
     recovers: dict[Identifier, Literal["yes", "peer", "no"]]
     k: Every = "open"
+    restart_s: Seconds = Field(alias="restart")
 
     @property
     def every(self) -> tuple[int, ...]:
@@ -89,13 +90,6 @@ class LocalLevel(Model):
         if self.k == "open":
             return OPEN_EVERY
         return (self.k,) if isinstance(self.k, int) else tuple(sorted(set(self.k)))
-
-
-class Restart(Model):
-    """Seconds from a failure until computing goes on, by level."""
-
-    remote_s: SecondsOrZero | None = Field(default=None, alias="remote")
-    local_s: Seconds | None = Field(default=None, alias="local")
 
 
 FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
@@ -446,7 +440,6 @@ class Job(Model):
     parallelisms: Options | None = Field(default=None, alias="parallelism")
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
-    restart: Restart = Restart.model_construct()
     failures: FailurePreset | FailureRate = DEFAULT_FAILURES
     repair: Repair | None = None
     lost_time: LostTime = DEFAULT_LOST_TIME
@@ -512,9 +505,8 @@ class Job(Model):
 
     @property
     def restart_s(self) -> float:
-        """Seconds of a restart from the remote level, without the restore read."""
-        given = self.restart.remote_s
-        return self.restore.restart_s if given is None else given
+        """Seconds of a restart from storage, without the restore read."""
+        return self.restore.restart_s
 
     @property
     def levels(self) -> LocalLevel | None:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 FULL = 1e200
-"""Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
+"""Sums beyond this are scaled down."""
 
 
 def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
@@ -33,44 +33,27 @@ def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float
     return failures_per_gpu_day / 86_400.0 * gpus * out_s
 
 
-def erlang_b(places: int, load: float) -> float:
-    """Share of time in which all places of a loss system are taken.
+def waiting(spares: int, load: float) -> float:
+    """Share of time in which the job waits: more units are out than stood by.
 
-    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
+    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)), with a place
+    more than there are spares.
     """
     blocked = 1.0
-    for place in range(1, places + 1):
+    for place in range(1, spares + 2):
         blocked = load * blocked / (place + load * blocked)
     return blocked
 
 
-def waiting(spares: int, load: float) -> float:
-    """Share of time in which the job waits: more units are out than stood by."""
-    return erlang_b(spares + 1, load)
-
-
-def availability(spares: int, load: float) -> float:
-    """Share of time in which the job does not wait for a repair."""
-    inverse, before = _inverse(spares, load)
-    return min(1.0, (spares + 1) / load * before / inverse)
-
-
-def _inverse(spares: int, load: float) -> tuple[float, float]:
-    """1/B at one place more than the spares, and 1/B at the spares.
-
-    Source: Erlang's recursion, 1/B(c) = 1 + c/load/B(c - 1). All terms are positive.
-    """
-    before, inverse = 1.0, 1.0
-    for place in range(1, spares + 2):
-        before, inverse = inverse, 1.0 + place / load * inverse
-        if inverse > FULL:  # never waits: what is left of the formula is 1
-            return FULL, FULL * load / (spares + 1)
-    return inverse, before
+def waiting_odds(spares: int, load: float) -> float:
+    """Time a job waits for repairs over the time it does not."""
+    blocked = waiting(spares, load)
+    return blocked / (1.0 - blocked)
 
 
 def units_out(spares: int, load: float) -> float:
     """Units in repair on average."""
-    return load * availability(spares, load)
+    return load * (1.0 - waiting(spares, load))
 
 
 @lru_cache(maxsize=256)
@@ -96,12 +79,6 @@ def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
     """
     odds = racks * waiting_odds(spares_each, load_each)
     return odds / (1.0 + odds)
-
-
-def waiting_odds(spares: int, load: float) -> float:
-    """Time a job waits for repairs over the time it does not."""
-    inverse, before = _inverse(spares, load)
-    return load / (spares + 1) / before if inverse < FULL else 0.0
 
 
 class Shrinking(NamedTuple):
@@ -144,48 +121,11 @@ class Restarts(NamedTuple):
         return -math.expm1(-longest) / longest if longest > 0.0 else 1.0
 
 
-class Return(NamedTuple):
-    """State of the job when a repaired unit is back that lets more replicas run.
-
-    With the probability ``alone`` the job computes, after restarts that ``began_per_s``: so much
-    more likely it is early in an interval. Failures come at ``fails_per_s`` until the unit is used,
-    other units at ``others_per_s``. A planned restart takes ``stands_s``, what failures repeat of
-    it included, a second more of it ``longer``; another unit back meanwhile needs none:
-    ``meanwhile`` for each that a failure had put out.
-    """
-
-    alone: float
-    began_per_s: float
-    fails_per_s: float
-    others_per_s: float
-    stands_s: float
-    longer: float
-    meanwhile: float
-
-    def planned(self, interval_s: float) -> float:
-        """Chance of a restart of its own at the next capture."""
-        passes = self.alone * self._passes(self.fails_per_s + self.others_per_s, interval_s)
-        return passes / (1.0 + self.meanwhile * passes)
-
-    def waits_s(self, interval_s: float) -> float:
-        """Wait for the next capture or a failure, whichever is first, s."""
-        return self.alone * (1.0 - self._passes(self.fails_per_s, interval_s)) / self.fails_per_s
-
-    def _passes(self, per_s: float, interval_s: float) -> float:
-        """Chance that the next capture comes before an event of a rate.
-
-        The time since an interval began has the density e^(-began t), cut off at its end.
-        """
-        began, comes = self.began_per_s * interval_s, per_s * interval_s
-        return math.exp(-min(began, comes)) * none_of(abs(began - comes)) / none_of(began)
-
-
 class Shrunk(NamedTuple):
     """Averages of a job that shrinks.
 
     ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
-    its failures that kept work sees: of replicas that run, weighted by what they do; ``resized``
-    that of failures after which fewer run, each with the share of those running that no longer do.
+    its failures that kept work sees: of replicas that run, weighted by what they do.
     ``restarts`` are the units back that let more replicas run, per mean time of repair, ``met``
     those out before, each with itself, on average; ``grown`` is each counted with the share of the
     job that can run then, ``late`` with the share that it brings back. ``eased`` is the share of
@@ -195,7 +135,6 @@ class Shrunk(NamedTuple):
 
     idle: float
     failing: float
-    resized: float
     grown: float
     restarts: float
     met: float
@@ -205,11 +144,24 @@ class Shrunk(NamedTuple):
     stopped: float
     units_out: float
 
-    def back(self, how: Restarts, mtti_s: float) -> Return:
-        """State of the job when a repaired unit is back; some let more replicas run.
+    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Planned restarts to grow per mean time of repair."""
+        return self.restarts and self.restarts * self._growth(how, interval_s, mtti_s)[0]
+
+    def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
+        """Share of the work of all replicas that repaired units do not do before a capture.
+
+        They wait for it, or for a failure, whichever is first.
+        """
+        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
+        return self.restarts and late * self._growth(how, interval_s, mtti_s)[1]
+
+    def _growth(self, how: Restarts, interval_s: float, mtti_s: float) -> tuple[float, float]:
+        """Chance that a unit back has a restart of its own at the next capture; its wait, s.
 
         Backwards in time the units out are the same loss system with repairs for failures: so the
-        failures before are those of software, and of the units that are out.
+        failures before are those of software, and of the units that are out. The job computes with
+        the probability ``alone``; another unit back during a planned restart needs none.
 
         ``mtti_s``: mean time between the interruptions that kept work sees.
         """
@@ -217,43 +169,20 @@ class Shrunk(NamedTuple):
         fails, after = (self.grown - self.late) * each_per_s, self.grown * each_per_s
         rate = self.met / how.repair_s + (1.0 - how.hardware_share) * fails
         alone = math.fsum(share * math.exp(-rate * each_s) for share, each_s in how.after_failures)
-        again = min(after * how.grow_s, 700.0)
-        stands_s = math.expm1(again) / after
+        stands_s = math.expm1(min(after * how.grow_s, 700.0)) / after
         others_per_s = (self.met - 1.0) / how.repair_s
-        meanwhile = how.hardware_share * fails * stands_s
-        return Return(alone, rate, fails, others_per_s, stands_s, math.exp(again), meanwhile)
+        passes = alone * _captured(rate * interval_s, (fails + others_per_s) * interval_s)
+        chance = passes / (1.0 + how.hardware_share * fails * stands_s * passes)
+        return chance, alone * (1.0 - _captured(rate * interval_s, fails * interval_s)) / fails
 
-    def planned(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Planned restarts to grow per mean time of repair."""
-        if not self.restarts:
-            return 0.0
-        return self.restarts * self.back(how, mtti_s).planned(interval_s)
 
-    def waiting(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Share of the work of all replicas that repaired units do not do before a capture.
+def _captured(began: float, comes: float) -> float:
+    """Chance that the next capture comes before an event of a rate.
 
-        They wait for it, or for a failure, whichever is first.
-        """
-        if not self.restarts:
-            return 0.0
-        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
-        return late * self.back(how, mtti_s).waits_s(interval_s)
-
-    def lost(self, how: Restarts, interval_s: float, mtti_s: float) -> float:
-        """Loss of the work of all replicas, restarts to grow included."""
-        if not self.restarts:
-            return self.idle
-        back = self.back(how, mtti_s)
-        stands = self.grown / how.repair_s * (back.stands_s + back.longer * how.more_s)
-        late = max(0.0, 1.0 - self.eased) * self.late / how.repair_s
-        return self.idle + stands * back.planned(interval_s) + late * back.waits_s(interval_s)
-
-    def spared(self, how: Restarts) -> float:
-        """Share of the failures of all replicas that restarts see less than work does.
-
-        Those that a failure has put out make none, until they are back.
-        """
-        return how.hardware_share * self.resized * how.left_out()
+    The time since an interval began has the density e^(-began t), cut off at its end; both are
+    numbers of events in an interval.
+    """
+    return math.exp(-min(began, comes)) * none_of(abs(began - comes)) / none_of(began)
 
 
 def none_of(expected: float) -> float:
@@ -297,7 +226,6 @@ def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
     return Shrunk(
         idle=idle / total / whole,
         failing=squared / doing / whole,
-        resized=late / doing / load,
         grown=grown / total / whole,
         restarts=restarts / total,
         met=met / restarts if restarts else 0.0,

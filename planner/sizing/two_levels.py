@@ -7,7 +7,7 @@ level survives decides its value.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,7 +16,6 @@ from planner.sizing.goodput import STOPPED, GoodputLoss
 Recovers = Literal["yes", "peer", "no"]
 """Local copy left by a class of failures: any, only one on a peer, or none."""
 
-_SECTIONS = 80
 _LARGE = 30.0
 
 
@@ -116,14 +115,6 @@ class TwoLevels:
         slowed_s = self.drain_slowdown * self.drain_s
         return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
 
-    def spared(self, rate: float, fewer_per_s: float) -> tuple[float, float]:
-        """Decrease of `restarts` where failures fall from ``rate`` by ``fewer_per_s``."""
-        swapped = self.hardware_share * math.exp(-rate * self.swap_s)
-        none = 1.0 - self.hardware_share + swapped
-        swaps = math.log1p(swapped * math.expm1(self.swap_s * fewer_per_s) / none)
-        far_s = self.restart_s + self.restore_s
-        return self.local_restart_s * fewer_per_s + swaps, far_s * fewer_per_s + swaps
-
     def restarts(self, rate: float) -> tuple[float, float]:
         """-log of the chance of no failure during a restart from either level, swaps included.
 
@@ -136,12 +127,12 @@ class TwoLevels:
         return rate * self.local_restart_s + swaps, rate * far_s + swaps
 
 
-def goodput(levels: TwoLevels) -> float:
-    """Share of wall-clock time kept as progress with two levels of checkpoints.
+def _log_goodput(levels: TwoLevels) -> float:
+    """Logarithm of the share of wall-clock time kept as progress.
 
     Exact for memoryless failures of both kinds, which may strike during either restart, where a
     local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
-    slowdown is an approximation. 0 where stalls fill the interval.
+    slowdown is an approximation.
 
     Source: renewals at failures that need the remote level. Between them the time until n local
     checkpoints are safe has the Laplace transform C0 (1 + y)^-n at the rate q2/M of those failures:
@@ -156,14 +147,8 @@ def goodput(levels: TwoLevels) -> float:
     times 1 - p + p e^(-w/M), because all that counts is how likely a restart ends before a failure.
 
     q2 is `remote_share`, q1 the rest; each local restart begins a drain to storage anew. With
-    q2 = 1 and k = 1 this is `goodput.goodput` with the two drains added up.
+    q2 = 1 and k = 1 this is that of `goodput.goodput` with the two drains added up.
     """
-    if levels.stopped_share >= 1:
-        return 0.0
-    return math.exp(_log_goodput(levels))
-
-
-def _log_goodput(levels: TwoLevels) -> float:
     rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
     (restart, far), lag = levels.restarts(rate), rate * levels.local_drain_s
     return math.fsum(
@@ -174,30 +159,6 @@ def _log_goodput(levels: TwoLevels) -> float:
             restarted(far, q2),
         )
     )
-
-
-def log_spared(levels: TwoLevels, fewer_per_s: float) -> float:
-    """Increase of the logarithm of `goodput` if restarts see ``fewer_per_s`` fewer failures.
-
-    Factor by factor, so that nothing cancels.
-    """
-    rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
-    restart, far = levels.restarts(rate)
-    near_less, far_less = levels.spared(rate, fewer_per_s)
-    lag, drain = levels.local_drain_s * rate, levels.drain_s * rate
-    more = (1.0 - q2) * math.exp(-restart) * math.expm1(near_less)
-    mixed = math.exp(_log_mix(restart, q2))
-    settled, safe = math.exp(_log_mix(restart + lag, q2)), more * math.exp(-lag)
-    y = _grown(rate * levels.interval_s, math.log(q2 / settled))
-    steps = levels.every * math.log1p(y)
-    fewer = levels.every * math.log1p(-y / (1.0 + y) * safe / (settled + safe))
-    parts = [math.log1p(more / mixed), -math.log1p(safe / settled)]
-    parts.append(-math.log1p(math.expm1(fewer) / -math.expm1(-steps)))
-    again = math.expm1(min(drain, 700.0)) * q2
-    parts.append(-math.log1p(-again / (mixed + again) * more / (mixed + more)))
-    back = math.exp(-restarted(far, q2))
-    left = q2 * math.exp(min(far, 700.0)) * math.expm1(-far_less)
-    return math.fsum((*parts, -math.log1p(left / back)))
 
 
 def loss(levels: TwoLevels, waiting: float = 0.0) -> GoodputLoss:
@@ -263,52 +224,3 @@ def _grown(interval: float, log_share: float) -> float:
 def _log_expm1(x: float) -> float:
     """log(e^x - 1) without overflow."""
     return x + math.log1p(-math.exp(-x)) if x > _LARGE else math.log(math.expm1(x))
-
-
-def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
-    """The local interval within bounds that has the highest goodput, s.
-
-    The logarithm of goodput is concave in that of the interval: golden sections find its peak. The
-    interval of ``levels`` itself does not matter.
-
-    Raises:
-        ValueError: the bounds cross.
-    """
-    if low_s > high_s:
-        raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
-
-    rate, every, q2 = 1.0 / levels.mtti_s, levels.every, levels.remote_share
-    restart, lag = levels.restarts(rate)[0], rate * levels.local_drain_s
-    stopped_s = levels.stopped_share * levels.interval_s
-
-    def worth(log_interval: float) -> float:
-        interval_s = math.exp(log_interval)
-        if stopped_s >= interval_s:
-            return -math.inf
-        return math.log1p(-stopped_s / interval_s) + kept(
-            rate * interval_s, restart, lag, every, q2
-        )
-
-    return peak_s(worth, low_s, high_s)
-
-
-def peak_s(worth: Callable[[float], float], low_s: float, high_s: float) -> float:
-    """The time within bounds, s, at which a concave function of its logarithm is highest."""
-    golden = (math.sqrt(5.0) - 1.0) / 2.0
-    left, right = math.log(low_s), math.log(high_s)
-    inner, outer = right - golden * (right - left), left + golden * (right - left)
-    inner_worth, outer_worth = worth(inner), worth(outer)
-    for _ in range(_SECTIONS):
-        if right - left < 1e-9:
-            break
-        # Where stalls fill both intervals the longer one is nearer to the peak.
-        if inner_worth > outer_worth:
-            right, outer, outer_worth = outer, inner, inner_worth
-            inner = right - golden * (right - left)
-            inner_worth = worth(inner)
-        else:
-            left, inner, inner_worth = inner, outer, outer_worth
-            outer = left + golden * (right - left)
-            outer_worth = worth(outer)
-    ends = (low_s, high_s, math.exp((left + right) / 2.0))
-    return max(ends, key=lambda every_s: worth(math.log(every_s)))

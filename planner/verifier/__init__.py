@@ -35,16 +35,20 @@ if TYPE_CHECKING:
 __all__ = [
     "Recheck",
     "confirms",
+    "excluded",
     "faults",
     "origin_faults",
     "passed",
     "program_faults",
     "recheck",
+    "total_faults",
     "unit_faults",
     "unproven_faults",
     "verify",
 ]
 
+SUMMED = 1e-7
+"""Relative difference of a sum over lines and one over units."""
 MISSING = (AssertionError, TypeError, AttributeError)
 """Raised by parts of a plan that are not there."""
 
@@ -89,6 +93,22 @@ def passed(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     supplies = given(inputs.problem, "supply")
     reached = (Reached(row.name, values.get(row.name), limit) for row, limit in supplies)
     return tuple(f"{each.name}: broken limit: {each.text}" for each in reached if not each.holds)
+
+
+def total_faults(plan: Plan, searched: Mapping[str, float]) -> tuple[str, ...]:
+    """Totals of a plan that are not the sums that the search compared plans by.
+
+    Args:
+        plan: the plan, whose figures are confirmed.
+        searched: the sums by the name of the total; a total that is not known is left out.
+    """
+    stated = {name: getattr(plan.totals, name, None) for name in searched}
+    pairs = {name: (own, searched[name]) for name, own in stated.items() if own is not None}
+    return tuple(
+        f"totals.{name}: plan says {own:.12g}, the search counted {sum_:.12g}"
+        for name, (own, sum_) in pairs.items()
+        if not math.isclose(own, sum_, rel_tol=SUMMED, abs_tol=SUMMED)
+    )
 
 
 def unproven_faults(plan: Plan) -> tuple[str, ...]:
@@ -280,7 +300,7 @@ def _check_allowed(found: Findings, basis: Basis, plan: Plan, counts: Mapping[st
     left_out = {entry.sku for entry in plan.not_considered}
     for sku, count in counts.items():
         item = basis.items[sku]
-        reason = _excluded(basis, item, basis.bought(item, count)) if count else None
+        reason = excluded(basis, item, basis.bought(item, count)) if count else None
         if reason is None and count and item.sizes is not None:
             low, high = item.sizes.rows[0].units, item.sizes.rows[-1].units
             reason = None if low <= count <= high else f"sizes go from {low} to {high} units"
@@ -294,7 +314,7 @@ def _check_searched(found: Findings, basis: Basis, plan: Plan) -> None:
     searched = {*plan.searched}
     for sku, item in basis.items.items():
         if item.category in DECIDED:
-            reason = _excluded(basis, item, 0 if basis.sale(item).owned else 1)
+            reason = excluded(basis, item, 0 if basis.sale(item).owned else 1)
             real = reason is not None or _can_be_left_out(basis, item, left_out.get(sku, ""))
             once = (sku in searched) != (sku in left_out) and (real or sku in searched)
             found.require(once, f"searched: {sku} was not, and nothing excludes it")
@@ -323,7 +343,7 @@ def _can_be_left_out(basis: Basis, item: Item, reason: str) -> bool:
     return None in facts
 
 
-def _excluded(basis: Basis, item: Item, bought: int) -> str | None:
+def excluded(basis: Basis, item: Item, bought: int) -> str | None:
     """Why the problem or the price book keeps an item out of the cluster; None if neither does."""
     problem, consider = basis.problem, basis.problem.consider
     system, decided = item.category == "gpu_system", item.category in DECIDED

@@ -209,8 +209,7 @@ class Run:
         times = replace(times, swapped=share, swap_s=j.repair.swap_s)
         if self.states is None:
             return replace(times, waits=1.0 - j.repair.availability)
-        waits = self.states.lost(times, share, mtti_s)[0]
-        return replace(times, waits=waits, mtti_s=mtti_s / self.states.seen)
+        return physics.with_fewer(times, self.states, share)
 
     @cached_property
     def states(self) -> States | None:
@@ -225,9 +224,10 @@ class Run:
         assert repair is not None
         holds = repair.unit_gpus if repair.unit == "tray" else usable_gpus(job, item)
         units, replica = math.ceil(j.gpus_used / holds) + spares, whole_replica(job)
-        load = j.failures_per_gpu_day / DAY_S * repair.hardware_share * repair.repair_s * replica
-        least, most = least_replicas(item, job) or 1, j.gpus_used // replica
-        return States.of(units, holds / replica, (least, most), load, repair.repair_s)
+        limits = least_replicas(item, job) or 1, j.gpus_used // replica
+        running = physics.replicas_running(units, holds / replica, limits)
+        load = j.failures_per_gpu_day / DAY_S * repair.hardware_share * repair.repair_s
+        return States.of(running, load * replica * running[0], repair.repair_s)
 
 
 def check_job(found: Findings, run: Run) -> None:
@@ -497,7 +497,7 @@ def _check_local(found: Findings, run: Run) -> None:
     own = {
         "remote_interval_s": j.interval_s * local.every,
         "drain_s": max(gb / value(item.local.write) for gb, item in drives),
-        "restart_s": job.restart.local_s,
+        "restart_s": asked.restart_s,
         "remote_share": sum(c["share"] for c in classes if c["level"] == "remote"),
         "copies": asked.copies,
         "keep": asked.keep,

@@ -7,7 +7,7 @@ each of many plans.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -240,37 +240,54 @@ def waiting_share(spares: int, load: float) -> float:
     return 1.0 / (1.0 + running_odds(spares, load))
 
 
+def replicas_running(units: int, each: float, replicas: tuple[int, int]) -> list[int]:
+    """Replicas that run with 0, 1, 2, ... units out.
+
+    Args:
+        units: that carry the job or stand by.
+        each: replicas that a unit holds.
+        replicas: the fewest that run, and the most.
+    """
+    held = [math.floor((units - out) * each + 1e-9) for out in range(1, units + 1)]
+    return [replicas[1], *(min(replicas[1], n) for n in held if n >= replicas[0])]
+
+
+def with_fewer(times: Times, states: States, share: float) -> Times:
+    """Times of a job that goes on with fewer replicas.
+
+    Args:
+        times: of all replicas.
+        states: of the job.
+        share: of interruptions, that take a unit out.
+    """
+    lost = states.lost(times, share, times.mtti_s)[0]
+    return replace(times, waits=lost, mtti_s=times.mtti_s / states.seen)
+
+
 @dataclass(frozen=True)
 class States:
     """A job that goes on with fewer replicas: share of time and replicas by units out."""
 
     shares: tuple[float, ...]
-    replicas: tuple[int, ...]
+    replicas: tuple[float, ...]
     repair_s: float
 
     @classmethod
-    def of(
-        cls, units: int, each: float, replicas: tuple[int, int], load: float, repair_s: float
-    ) -> States:
+    def of(cls, running: Sequence[float], load: float, repair_s: float) -> States:
         """Flow of failures out of each state equals flow of repairs back.
 
         Args:
-            units: that carry the job or stand by.
-            each: replicas that a unit holds.
-            replicas: the fewest that run, and the most.
-            load: units of one replica that fail during one repair time.
+            running: replicas that run with 0, 1, 2, ... units out; none with more out.
+            load: units that fail during one repair time if all replicas ran.
             repair_s: of a unit.
         """
-        running, logs = [replicas[1]], [0.0]
-        while running[-1] > 0:
-            logs.append(logs[-1] + math.log(load * running[-1] / len(running)))
-            left = math.floor((units - len(running)) * each + 1e-9)
-            running.append(min(replicas[1], left) if left >= replicas[0] else 0)
-        weights = [math.exp(log - max(logs)) for log in logs]
-        shares = tuple(weight / math.fsum(weights) for weight in weights)
-        return cls(shares, tuple(running), repair_s)
+        at = [*(each for each in running if each > 0), 0.0]
+        steps = enumerate(at[:-1], 1)
+        logs = np.cumsum([0.0, *(math.log(load * now / at[0] / out) for out, now in steps)])
+        weights = np.exp(logs - logs.max())
+        return cls(tuple((weights / weights.sum()).tolist()), tuple(at), repair_s)
 
-    def mean(self, of: Callable[[int, int], float]) -> float:
+    def mean(self, of: Callable[[int, float], float]) -> float:
         """Mean over time of a function of (units out, replicas running)."""
         each = enumerate(zip(self.shares, self.replicas, strict=True))
         return math.fsum(p * of(out, running) for out, (p, running) in each)
@@ -307,7 +324,7 @@ class States:
         return np.maximum(0.0, lost - (1.0 - lost) * np.expm1(spared)), late, grows_per_s
 
     @cached_property
-    def _rises(self) -> list[tuple[float, int, int, int]]:
+    def _rises(self) -> list[tuple[float, int, float, float]]:
         """(per second, units out, replicas then, replicas before) of each rise."""
         steps = zip(self.shares[1:], pairwise(self.replicas), strict=True)
         return [

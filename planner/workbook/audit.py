@@ -394,8 +394,6 @@ def _set_path(draft: Draft, key: str, value: float) -> None:
     problem, planned = draft.inputs.problem, draft.plan.jobs[0]
     job = problem.job
     path = _PATHS[key]
-    if key == "restart_s" and job.restart.remote_s is not None:
-        path = job_path("restart.remote")
     if key == "mfu" and job.training.model is not None:  # rates by type, measured
         path = job_path("training.rate_factor")
         value *= job.training.rate_factor / (planned.mfu or 1.0)

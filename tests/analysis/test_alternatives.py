@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 
 from planner import api
-from planner.analysis.alternatives import alternatives
+from planner.analysis.compare import alternatives
 from planner.inputs import Inputs, changed, value_at
 from planner.loader import load
 from planner.schema.analysis import Alternatives

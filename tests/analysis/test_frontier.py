@@ -199,13 +199,6 @@ def test_an_end_that_is_cut_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.message is not None and "not proven" in answer.message
 
 
-def test_too_little_time_proves_nothing() -> None:
-    hurried = SweepOptions(gap=1e-6, time_limit_s=1e-9, jobs=1)
-    answer = study(asked(0), hurried, against="cost")
-    assert answer.status == "no_solution"
-    assert not answer.points
-
-
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     words = ("sweep", "--mode", "frontier", small, "--gap", "1 %", "--points", "3",
              "--workers", "1", "--against", "cost")  # fmt: skip

@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from planner.analysis.explain import Best, Prober, marginals, step_of
+from planner.analysis.explain import Prober, marginals, step_of
+from planner.analysis.variants import Best
 from planner.api import Options
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers, read
@@ -26,7 +27,7 @@ def worths(seed: int) -> tuple[Inputs, Best, tuple[Marginal, ...]]:
     inputs = drawn(seed)
     plan = solve(inputs)
     prober = Prober(inputs, Options(), plan)
-    return inputs, prober.base, marginals(prober, plan, {})
+    return inputs, prober.base, marginals(prober, {})
 
 
 def truth(inputs: Inputs) -> float | None:

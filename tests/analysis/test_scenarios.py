@@ -173,14 +173,6 @@ def test_prices_of_the_named_scenario_are_the_ones_that_are_scaled(
     assert [found[index].cells[-1] for index in range(2)] == [450_000.0, 150_000.0]
 
 
-def test_settings_are_laid_over_every_named_scenario(problem: Path) -> None:
-    inputs = load(problem, settings=("site.pue=1.5",))
-    found = scenarios(inputs, named=["hourly"], problem=problem)
-    own = found.bases["hourly"]
-    assert own.problem.site.pue == 1.5
-    assert own.overrides == ("site.pue=1.5",)
-
-
 def test_a_wrong_named_scenario_is_refused_with_its_line(problem: Path, inputs: Inputs) -> None:
     wrong = problem.with_name("wrong.yaml")
     wrong.write_text(problem.read_text("utf-8") + "  broken: {site: {facility_power: 1 GB}}\n")

@@ -11,7 +11,7 @@ import pytest
 
 from planner import api, shipped
 from planner.analysis import frontier, tornado, uncertain
-from planner.analysis.alternatives import rules_table
+from planner.analysis.compare import rules_table
 from planner.analysis.explain import explain
 from planner.analysis.request import EXACT_ROWS, Request, SweepOptions
 from planner.analysis.sweep import COUNT_PREFIX, Row, rows_of

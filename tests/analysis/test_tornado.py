@@ -181,9 +181,3 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert len(Tornado.model_validate_json(record).swings) == 2
     assert ran(*words, *ends, "--json").out == record
     assert ran(*words, "--set", "targets.min_gpus=100000").code == 3
-
-
-def test_ends_by_a_share_have_five_digits() -> None:
-    found = swings(study(hall(), ("budget.capex=+-12.34567%",), EXACT))["budget.capex"]
-    assert (found.low.text, found.high.text) == ("1.7531 MUSD", "2.2469 MUSD")
-    assert found.low.value == 1_753_100.0

@@ -91,19 +91,14 @@ WRONG = [
     ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "do not rise from LOW to HIGH"),
     ("site.facility_power=uniform(8 GB, 9 GB)", "'GB' in '8 GB' is not a unit of power"),
     ("site.facility_power=8..12 MW", "'8' has no unit"),
-    ("site.facility_power=normal(8 MW, 0 MW)", "SD 0 MW is not more than 0"),
     ("site.facility_power=uniform(0 MW, 8 MW)", "0 kW is out of range: expected more than 0 kW"),
     ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "0 USD/kWh of a loguniform is not more"),
     ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected at"),
     ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
     ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
     ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price for 'gpu_bx'"),
-    ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; write discrete("),
-    ("jobs.0.failures=discrete(llama3: 0.5, rsc9: 0.5)", "'rsc9' is not known here; did you mean"),
-    ("jobs.0.failures=discrete(llama3: 0.5, rsc1: 0.6)", "the probabilities add up to 1.1; they"),
-    ("jobs.0.failures=discrete(llama3, rsc1)", "'llama3' is no value with its probability"),
-    ("jobs.0.failures=discrete(llama3: 1)", "at least two values, each once"),
-    ("site.racks=discrete(0.5: 0.5, x: 0.5)", "[dist]"),
+    ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; --mode grid takes"),
+    ("site.facility_power=normal(8 MW, 1 MW)", "no distribution 'normal'"),
 ]
 
 
@@ -125,18 +120,10 @@ def test_every_distribution_can_be_asked_for(small: str) -> None:
         "1 MW .. 2 MW": stats.uniform(1000.0, 1000.0),
         "loguniform(1 MW, x2)": stats.loguniform(1000.0, 4000.0),
         "triangular(1 MW, x1, 4 MW)": stats.triang(1 / 3, 1000.0, 3000.0),
-        "normal(x1, x0.1)": stats.norm(2000.0, 200.0),
     }
     for text, known in found.items():
         (one,) = unknowns(read(small)[0], [power + text])
         assert one.distribution.ppf(SHARES) == pytest.approx(known.ppf(SHARES))
-    (one,) = unknowns(read(small)[0], [power + "discrete(1 MW: 25 %, x1: 0.75)"])
-    drawn = one.distribution.ppf((np.arange(100) + 0.5) / 100).tolist()
-    assert (drawn.count(0), drawn.count(1)) == (25, 75)
-    assert [one.draw(at)[0][0].value for at in (0, 1)] == [1000.0, 2000.0]
-    (share,) = unknowns(read(small)[0], ["storage.fill_limit=normal(0.8, 0.1)"])
-    known = stats.truncnorm(-8.0, 2.0, 0.8, 0.1)
-    assert share.distribution.ppf(SHARES) == pytest.approx(known.ppf(SHARES), rel=1e-4)
 
 
 PROBLEMS = {
@@ -276,7 +263,7 @@ def test_no_plan_as_it_stands(small: str) -> None:
 LINEAR = (
     "site.facility_power=uniform(1 MW, 2 MW)",
     "budget.capex=uniform(10 MUSD, 20 MUSD)",
-    "term.electricity=normal(0.1 USD/kWh, 0.01 USD/kWh)",
+    "term.electricity=uniform(0.0826795 USD/kWh, 0.1173205 USD/kWh)",
 )
 
 
@@ -296,5 +283,4 @@ def test_indices_of_a_sum_are_shares_of_its_variance(small: str) -> None:
     for index, part in zip(found.indices, (1, 4, 9), strict=True):
         assert index.first == pytest.approx(part / 14, abs=0.03)
         assert index.total == pytest.approx(part / 14, abs=0.03)
-        assert 0 < index.total_confidence < 0.2
     assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."

@@ -26,7 +26,7 @@ from planner.errors import InputError
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.second_proof import SecondProof
+from planner.optimizer.proof import SecondProof
 from planner.plan import assemble
 from planner.report import plan_json
 from planner.report.plan_json import carrying

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner import shipped
 from planner.currency import USD
-from planner.infeasible.oracle import Oracle, off
+from planner.infeasible import Oracle, off
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.levers import DIGITS, FINEST, Lever, grid, levers, read, written
 from planner.limits import SUPPLIES
@@ -188,8 +188,8 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
         "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
         "jobs.*.checkpoint.stall_overhead", "jobs.*.checkpoint.local.keep",
-        "jobs.*.checkpoint.local.use", "jobs.*.checkpoint.local.k", "jobs.*.restart.remote",
-        "jobs.*.restart.local",
+        "jobs.*.checkpoint.local.use", "jobs.*.checkpoint.local.k",
+        "jobs.*.checkpoint.local.restart",
         "jobs.*.repair.time", "jobs.*.repair.swap", "jobs.*.repair.spares",
         "jobs.*.checkpoint.writers", "jobs.*.restore.restart",
         "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",

@@ -1,8 +1,7 @@
-"""Purchases as arrays: counts of `planner.case.model`, goodput of `planner.sizing`."""
+"""Purchases as arrays: counts of `planner.case.model`, goodput of `planner.verifier`."""
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -17,17 +16,17 @@ from numpy.typing import NDArray
 from planner.case import Case, resolve
 from planner.case.figures import weights
 from planner.case.items import nameplate
-from planner.case.job import Mode
+from planner.case.job import Mode, SpareUnit
 from planner.case.model import AtLeast, Ceil, Companions, Size, Steps, Sum
 from planner.errors import InputError
 from planner.limits import SUPPLIES
 from planner.optimizer.bill import Kernel, bill
 from planner.optimizer.gpus_in_use import BestUse
-from planner.optimizer.operate import Run, on_two_levels, operate, restarts, run_at, shrunk_of
+from planner.optimizer.operate import Run, operate, run_at
 from planner.optimizer.stores import stored
-from planner.optimizer.work import Uses, modes_of, most_gpus
-from planner.sizing import two_levels
-from planner.sizing.goodput import goodput
+from planner.optimizer.work import Uses, modes_of, most_gpus, systems_in_use
+from planner.units import DAY_S
+from planner.verifier.physics import States, Times, goodput, replicas_running, with_fewer
 from tests.optimizer.counted import companion_counts, counted
 from tests.test_all_levers import together
 from tests.test_ways import with_levers
@@ -42,7 +41,7 @@ NOTHING_RUNS = (2, 35, 36)
 FIGURES = tuple(dict.fromkeys(limit.figure for limit in SUPPLIES))
 
 
-def with_fewer(seed: int) -> Drawn:
+def going_on_with_fewer(seed: int) -> Drawn:
     return shrinking(random_case(seed), seed)
 
 
@@ -50,7 +49,7 @@ def cases(seed: int) -> Iterator[Case]:
     """Yield cases of a seed: a plain one, one with repairs, one whose job may run in many ways, one
     that goes on with fewer replicas, and one with all of it that saves on two levels."""
     repaired = partial(repaired_case, wide=False)
-    for make in (random_case, repaired, with_levers, with_fewer, together):
+    for make in (random_case, repaired, with_levers, going_on_with_fewer, together):
         try:
             yield resolve(inputs_of(make(seed)))
         except InputError:  # what is drawn does not always go together
@@ -128,7 +127,7 @@ def test_bill_lies_between_its_monotone_bounds(seed: int) -> None:
 
 @pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_goodput_is_that_of_the_sizing_model(seed: int) -> None:
+def test_goodput_is_that_of_the_verifier(seed: int) -> None:
     compared = 0
     for case in cases(seed):
         for mode in case.job.modes:
@@ -150,43 +149,63 @@ def goodput_agrees(case: Case, mode: Mode, seed: int) -> int:
         if run is None:
             continue
         found += 1
-        here = by_sizing(case, run, run.interval_s)
+        here = by_verifier(case, run, run.interval_s)
         assert run.goodput == pytest.approx(here, rel=1e-12)
         plates = nameplate(item, count)
         assert run.delivered_read_gb_per_s <= case.delivered_read * plates[0] * (1 + 1e-12)
         if case.job.interval.policy == "optimal":
             longer = min(run.interval_s * 1.01, case.job.interval.high_s)
-            assert by_sizing(case, run, longer) <= here * (1 + 1e-12)
+            assert by_verifier(case, run, longer) <= here * (1 + 1e-12)
         again = run_at(case, mode, units, run.used, gpus, run.interval_s, run.ways, run.every)
         assert again is not None and again.goodput == pytest.approx(run.goodput, rel=1e-14)
     return found
 
 
-def by_sizing(case: Case, run: Run, interval_s: float) -> float:
-    """Return the goodput of a run at an interval by the formulas for one job."""
-    job, repair, run = case.job, case.job.repair, replace(run, interval_s=interval_s)
-    slowdown = 0.0 if run.mode == "sync" else job.drain_slowdown
-    if run.mode == "local":
-        kept = two_levels.goodput(on_two_levels(job, run))
-    else:
-        times = interval_s, run.stall_s, run.drain_s, job.restart_s + run.restore_s, run.mtti_s
-        kept = goodput(*times, slowdown) * (
-            1.0 if repair is None else repair.swap_factor(run.mtti_s)
-        )
+def by_verifier(case: Case, run: Run, interval_s: float) -> float:
+    """Return the goodput of a run at an interval by the verifier's formulas."""
+    job, repair, levels = case.job, case.job.repair, case.job.levels
+    slowed_s = 0.0 if run.mode == "sync" else job.drain_slowdown * run.drain_s / max(1, run.every)
+    full_s = DAY_S / (run.failures_per_gpu_day * run.gpus)
+    restarts = job.restart_s, run.restore_s, full_s
+    times = Times(interval_s, run.stall_s + slowed_s, run.drain_s, *restarts)
+    times = replace(times, idle=1.0 - job.progress)
+    if run.mode == "local" and levels is not None:
+        times = replace(times, every=run.every, far=levels.remote_share)
+        near = {"near_drain_s": run.local_drain_s, "near_restart_s": levels.local_restart_s}
+        times = replace(times, **near)
     if repair is None:
-        return kept * job.progress
+        return float(goodput(times))
+    times = replace(times, swapped=repair.hardware_share, swap_s=repair.swap_s)
     ((_, way),) = case.in_use(run.used, run.ways)
-    shrunk, rate = shrunk_of(case, run), run.failures_per_gpu_day
-    if shrunk is None:
-        waits = repair.waiting(way.spare_unit, run.spares, run.gpus, rate)
-        return kept * (1.0 - waits) * job.progress
-    how = restarts(job, run)
-    fewer_per_s = shrunk.spared(how) / shrunk.failing / run.mtti_s
-    spared = (job.restart_s + run.restore_s) * fewer_per_s
-    if run.mode == "local":
-        spared = two_levels.log_spared(on_two_levels(job, run), fewer_per_s)
-    left = (1.0 - shrunk.lost(how, interval_s, run.mtti_s)) * math.exp(spared)
-    return kept * min(1.0, max(0.0, left)) * job.progress
+    unit, rate = way.spare_unit, run.failures_per_gpu_day
+    if not repair.shrinks:
+        waits = repair.waiting(unit, run.spares, run.gpus, rate)
+        return float(goodput(replace(times, waits=waits)))
+    each, units = unit.holding_gpus / way.step_gpus, unit.in_use(run.gpus) + run.spares
+    running = replicas_running(units, each, (way.least_running, run.gpus // way.step_gpus))
+    states = States.of(running, repair.load(rate, run.gpus), repair.repair_s)
+    return float(goodput(with_fewer(times, states, repair.hardware_share)))
+
+
+@pytest.mark.parametrize(("spares", "share"), [(0, 0.03), (0, 0.25), (0, 1.0), (3, 0.0)])
+def test_hot_spares_are_a_share_of_the_systems_in_use(spares: int, share: float) -> None:
+    job = next(cases(3)).job
+    job = replace(job, hot_spares=spares, hot_share=share)
+    systems = np.arange(200)
+    hot = np.maximum(spares, np.ceil(share * systems - 1e-9))
+    most = [int(np.flatnonzero(systems + hot <= bought).max(initial=0)) for bought in systems]
+    assert systems_in_use(job, systems).tolist() == most
+
+
+def test_spare_trays_stand_by_in_part_of_a_system() -> None:
+    case = resolve(inputs_of(repaired_case(1, wide=False)))
+    assert case.job.repair is not None
+    job = replace(case.job, repair=case.job.repair._replace(spares=5, shrinks=False))
+    trays = SpareUnit(gpus=4, per_system=18, usable_gpus=72, in_rack=False)
+    way = replace(case.ways[0], spare_unit=trays, usable_gpus=72, step_gpus=8)
+    systems = np.arange(40)
+    left = np.minimum(72 * systems, 4 * np.maximum(0, 18 * systems - 5)) // 8 * 8
+    assert most_gpus(job, way, systems).tolist() == left.tolist()
 
 
 def expect_the_best_of_all(
@@ -224,7 +243,7 @@ def expect_the_best_of_all(
         use = Uses(way[each], systems[each], np.concatenate(gpus), stores.at(each))
         worth = np.array(operation.worth(use))
         for place, step in enumerate(steps):
-            scores, patient = worth[:, each == place]
+            scores, patient, waited = worth[:, each == place]
             if failures > 1.0 and not np.isfinite(patient[-1:]).all():
                 continue  # less is left of the goodput than floats can tell
             best = scores.max(initial=-np.inf)
@@ -232,6 +251,11 @@ def expect_the_best_of_all(
             # What no fewer GPUs pass, where that is said of them.
             if case.job.repair is not None and case.job.repair.shrinks:
                 assert (np.maximum.accumulate(scores) <= patient + 1e-12).all()
+            else:  # one peak, and less is waited for with fewer GPUs
+                peak = int(np.argmax(patient)) if len(patient) else 0
+                steps_up = np.diff(np.where(np.isfinite(patient), patient, -1e9))
+                assert (steps_up[:peak] >= -1e-9).all() and (steps_up[peak:] <= 1e-9).all()
+                assert (np.diff(waited) <= 1e-12).all()
             yield float(best), int((most[place] - chosen[place]) // step)
 
 

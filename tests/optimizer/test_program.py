@@ -17,8 +17,7 @@ from planner.loader import load
 from planner.optimizer import proof, solvers
 from planner.optimizer.objective import natural
 from planner.optimizer.optimise import Certificate, optimise
-from planner.optimizer.proof import GAP, Proof, prove, team_of
-from planner.optimizer.second_proof import prove_again
+from planner.optimizer.proof import GAP, Proof, prove, prove_again, team_of
 from planner.optimizer.solvers import Solved
 from planner.optimizer.useful_work import Point, Team, UsefulWork
 from tests.oracle.enumerate import best as enumerated_best

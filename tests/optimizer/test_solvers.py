@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
+import os
+import threading
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +16,7 @@ import pytest
 
 from planner.errors import InputError, SolverError
 from planner.optimizer import solvers
-from planner.optimizer.solvers import SolverName, solve, write_model
+from planner.optimizer.solvers import Silence, SolverName, solve, write_model
 
 either = pytest.mark.parametrize("solver", ["highs", "cbc"])
 TOLERANCE = Path(__file__).parent / "trap" / "tolerance.mps"
@@ -159,3 +163,43 @@ def test_no_model_is_left_half_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"model\.mps: cannot write"):
         write_model(small(), tmp_path / "model.mps")
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
+
+
+def chatter() -> None:
+    """Print from C inside the guard, by stdio and by the descriptor, and a line after it."""
+    with Silence():
+        ctypes.CDLL(None).printf(b"HiGHS says more than it should\n")
+        os.write(1, b"and more\n")
+    print("the answer", flush=True)
+
+
+def test_what_c_prints_while_it_solves_stays_off_standard_output(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    ctypes.CDLL(None).printf(b"before\n")
+    threads = [threading.Thread(target=chatter) for _ in range(4)]
+    with Silence():  # the first one in is the last one out
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    worker = multiprocessing.get_context("spawn").Process(target=chatter)
+    worker.start()
+    worker.join()
+    chatter()
+    out = capfd.readouterr().out
+    assert out.startswith("before\n") and out.count("the answer") == 6
+    assert "HiGHS" not in out and "more" not in out
+
+
+def test_a_solve_without_standard_output_leaves_none(capfd: pytest.CaptureFixture[str]) -> None:
+    kept = os.dup(1)
+    os.close(1)
+    try:
+        assert solve(small()).objective == 21.0
+        with pytest.raises(OSError):
+            os.fstat(1)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert capfd.readouterr().out == ""

@@ -76,8 +76,7 @@ def worth_of(job: Job, choice: Compute, times: Times) -> Array:
         share = job.repair.share
         times = replace(times, swapped=share, swap_s=job.repair.swap_s, waits=choice.mended.waits)
         if states is not None:
-            waits = states.lost(times, share, choice.mtti_s)[0]
-            times = replace(times, waits=waits, mtti_s=choice.mtti_s / states.seen)
+            times = physics.with_fewer(times, states, share)
     return np.asarray(physics.goodput(times))
 
 
@@ -104,7 +103,7 @@ def _writers(job: Job, choice: Compute) -> int:
 def _near(problem: Problem, choice: Compute) -> dict[str, Any] | None:
     """Return times of the local level, None where the rules forbid it."""
     job, local = problem.job, problem.job.checkpoint.local
-    assert local is not None and job.restart.local_s is not None
+    assert local is not None
     drains, writers = [], _writers(job, choice)
     for item in choice.items:
         drives = item.local
@@ -116,11 +115,11 @@ def _near(problem: Problem, choice: Compute) -> dict[str, Any] | None:
             return None
         drains.append(part_tb * 1000.0 / drives.write.value)
     swap_s = 0.0 if job.repair is None else job.repair.swap_s
-    if max(drains) + job.restart.local_s + swap_s > choice.mtti_s * (1.0 + ROUNDING):
+    if max(drains) + local.restart_s + swap_s > choice.mtti_s * (1.0 + ROUNDING):
         return None
     survived = {"yes"} | ({"peer"} if local.copies > 1 else set())
     far = sum(s for n, s in job.failure_shares.items() if local.recovers[n] not in survived)
-    return {"near_drain_s": max(drains), "near_restart_s": job.restart.local_s, "far": far}
+    return {"near_drain_s": max(drains), "near_restart_s": local.restart_s, "far": far}
 
 
 # The best interval.

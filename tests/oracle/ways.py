@@ -15,6 +15,7 @@ from planner.verifier.physics import (
     least_replicas,
     measured_rate,
     peak_tflops,
+    replicas_running,
     scale_share,
     set_point,
     tensor_gpus,
@@ -144,9 +145,8 @@ def mended(job: Job, item: Item, bought: int, used: int, gpus: int, rate: float)
     assert job.parallelism is not None
     holds, size = usable if each == 1 else unit, job.parallelism.replica_gpus
     replicas = (least_replicas(item, job) or 1, gpus // size)
-    units, per_replica = math.ceil(gpus / holds) + left, load * size / gpus
-    states = States.of(units, holds / size, replicas, per_replica, repair.time_s)
-    return Mended(0.0, states)
+    running = replicas_running(math.ceil(gpus / holds) + left, holds / size, replicas)
+    return Mended(0.0, States.of(running, load * size * replicas[1] / gpus, repair.time_s))
 
 
 def _provable(share: float, swaps: float) -> bool:

@@ -63,7 +63,7 @@ JOB: dict[str, tuple[Any, str]] = {
     "storage_share": (0.95, "changes"),
 }
 JOB_ELSEWHERE = {
-    "name", "kind", "optional", "restart", "moves", "priority",
+    "name", "kind", "optional", "moves", "priority",
     "dataset", "checkpoint", "restore", "repair",
     "training", "gpus", "checkpoint.stall_overhead", "checkpoint.max_blocking", "gpus.whole",
     "repair.time", "repair.unit", "dataset.size", "dataset.staged", "training.precision",

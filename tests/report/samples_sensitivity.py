@@ -263,12 +263,12 @@ def uncertain() -> Uncertain:
         least_regret=2,
         indices=(
             Index(path="jobs.0.failures.per_gpu_day", label="failures per GPU and day",
-                  first=0.61, first_confidence=0.07, total=0.68, total_confidence=0.08),
+                  first=0.61, total=0.68),
             Index(path="storage.delivered_fraction.write",
-                  label="delivered share of write bandwidth", first=0.11, first_confidence=0.05,
-                  total=0.19, total_confidence=0.06),
+                  label="delivered share of write bandwidth", first=0.11,
+                  total=0.19),
             Index(path="prices.nvidia_gb200_nvl72.list", label="price of DGX GB200 NVL72",
-                  first=0.18, first_confidence=0.06, total=0.21, total_confidence=0.05),
+                  first=0.18, total=0.21),
         ),
         indices_note="of the scenarios that have a plan; 25 of 512 have none",
     )  # fmt: skip

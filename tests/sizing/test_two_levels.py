@@ -5,12 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.sizing import two_levels
 from planner.sizing.two_levels import (
     TwoLevels,
-    best_interval_s,
     derived_stall_s,
-    goodput,
     local_part_gb,
     loss,
     remote_share,
@@ -18,6 +15,10 @@ from planner.sizing.two_levels import (
 
 HOURLY = TwoLevels(120, 5, 1, 10, 60, 120, 600, 0, 3600, 0.2)
 DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
+
+
+def goodput(levels: TwoLevels) -> float:
+    return 1.0 - loss(levels).total
 
 
 @pytest.mark.parametrize(("levels", "kept"), [(HOURLY, 0.898107), (DAILY, 0.990470)])
@@ -36,9 +37,9 @@ def test_published_two_level_overheads(
     best = (0.0, 0)
     for k in range(1, 40):
         levels = TwoLevels(300, k, blocked_s, 0, far_s, 0, 0, 0, 11_131, q2, 1.0)
-        interval_s = best_interval_s(levels, 10, 5000)
         # Their checkpoint blocks until it is safe, so nothing is lost with its drain.
-        share = goodput(replace(levels, interval_s=interval_s)) * math.exp(q2 * far_s / 11_131)
+        tried = (goodput(replace(levels, interval_s=10 * 1.01**step)) for step in range(600))
+        share = max(tried) * math.exp(q2 * far_s / 11_131)
         best = max(best, (share, k))
     assert best[1] == every
     assert 1 / best[0] - 1 == pytest.approx(overhead, abs=1e-4)
@@ -47,7 +48,6 @@ def test_published_two_level_overheads(
 def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
     parts = loss(levels)
-    assert parts.total == pytest.approx(1 - goodput(levels), rel=1e-12)
     assert min(share for cause, share in vars(parts).items() if cause != "waiting") > 0
     swapped = replace(levels, hardware_share=0.8, swap_s=200)
     mended = loss(swapped, waiting=0.05)
@@ -56,7 +56,6 @@ def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     assert loss(replace(levels, restore_s=0)).restore == 0
     assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
     assert loss(replace(levels, stall_s=121)).total == 1
-    assert goodput(replace(levels, stall_s=121)) == 0
 
 
 def test_what_needs_the_remote_level() -> None:
@@ -73,33 +72,3 @@ def test_what_needs_the_remote_level() -> None:
 def test_stall_and_local_part_follow_from_the_state_of_one_gpu() -> None:
     assert derived_stall_s(0.5, 13_800, 3072, 25) == pytest.approx(0.5 + 13_800 / 3072 / 25)
     assert local_part_gb(13_800, 2, 8, 3072) == pytest.approx(2 * 13_800 / 384)
-
-
-def test_best_interval_is_the_best_of_many_and_keeps_to_its_bounds() -> None:
-    for low, high in ((20.0, 3000.0), (200.0, 3000.0), (20.0, 60.0)):
-        best_s = best_interval_s(HOURLY, low, high)
-        every = [low * (high / low) ** (step / 400) for step in range(401)]
-        shares = [goodput(replace(HOURLY, interval_s=i)) for i in every]
-        assert goodput(replace(HOURLY, interval_s=best_s)) >= max(shares) * (1 - 1e-12)
-    with pytest.raises(ValueError, match="above high_s"):
-        best_interval_s(HOURLY, 2.0, 1.0)
-
-
-def test_restarts_that_see_fewer_failures() -> None:
-    """The factors with restarts over a longer time between failures, the rest as before."""
-    levels = HOURLY
-    rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
-    far_s = levels.restart_s + levels.restore_s
-
-    def log_kept(per_s: float) -> float:
-        near, lag = per_s * levels.local_restart_s, rate * levels.local_drain_s
-        return (
-            two_levels.kept(rate * levels.interval_s, near, lag, levels.every, q2)
-            + two_levels.drained(rate * levels.drain_s, near, q2)
-            + two_levels.restarted(per_s * far_s, q2)
-        )
-
-    for share in (0.5, 0.1, 1e-3):
-        expected = log_kept((1.0 - share) * rate) - log_kept(rate)
-        assert two_levels.log_spared(levels, share * rate) == pytest.approx(expected, rel=1e-9)
-    assert two_levels.log_spared(levels, 0.0) == 0.0

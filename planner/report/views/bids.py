@@ -1,4 +1,4 @@
-"""Bids side by side: the answer, break-even prices, gaps; and a quote as read."""
+"""Bids side by side: the answer, gaps; and a quote as read."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _LACKS = {
 
 def view(found: Bids) -> list[Block]:
     """An evaluation of bids as blocks."""
+    broken = tuple(f"{bid.key}: {text}" for bid in found.bids for text in bid.against)
     return [
         Heading(f"{found.problem}  ({fmt.counted(len(found.bids), 'bid')})"),
         Facts(tuple(_facts(found))),
         _table(found),
-        Text(tuple(_changes_to_win(found)), "Break-even prices", points=True),
-        Text(tuple(_broken(found)), "Broken limits", points=True, first=MOST_NOTES),
+        Text(broken, "Broken limits", points=True, first=MOST_NOTES),
         _gaps(found),
         Text(tuple(_findings(found)), "Findings", points=True, most=24, first=3),
         proof_block(_how(found)),
@@ -119,15 +119,9 @@ def _mix(found: Bids) -> str:
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return (
-            f"{_bid_name(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not evaluated'})"
-        )
-    broken = [each.label for each in bid.breaches] + list(bid.against)
-    return (
-        f"{_bid_name(bid)} breaks {fmt.listed(broken)}"
-        if broken
-        else f"{_bid_name(bid)}: no plan with it"
-    )
+        why = bid.open[0].partition(": ")[0] if bid.open else "not evaluated"
+        return f"{_bid_name(bid)} ({why})"
+    return f"{_bid_name(bid)} breaks {fmt.short(fmt.listed(bid.against), 60)}"
 
 
 def _table(found: Bids) -> Table:
@@ -154,30 +148,6 @@ def _short(value: float) -> str:
     return f"{value:,.{0 if abs(value) >= 1000 else 3}f}"
 
 
-def _broken(found: Bids) -> Iterator[str]:
-    """Yield the limits that bids break with the excess, and other faults."""
-    for bid in found.bids:
-        yield from (f"{bid.key}: {fmt.breach_text(breach)}" for breach in bid.breaches)
-        yield from (f"{bid.key}: {text}" for text in bid.against)
-        if bid.state == "breaks" and not bid.breaches and not bid.against:
-            yield f"{bid.key}: no plan is possible with it"
-
-
-def _changes_to_win(found: Bids) -> Iterator[str]:
-    """Yield the change that makes each bid the first."""
-    for bid in found.bids:
-        even = bid.break_even
-        if even is None:
-            continue
-        if even.share is None or even.usd is None:
-            yield f"{bid.key}: {even.reason}"
-        else:
-            change = even.usd - bid.quoted_usd
-            price = f"{fmt.percent(even.share, 2)} of its prices "
-            price += f"({fmt.money(abs(change))} {'more' if change > 0 else 'less'})"
-            yield f"{bid.key}: {'stays first up to' if bid.rank == 1 else 'first at'} {price}"
-
-
 def _gaps(found: Bids) -> Table:
     rows = sorted(
         ((bid, lack) for bid in found.bids for lack in bid.lacks), key=lambda row: -row[1].usd
@@ -188,8 +158,6 @@ def _gaps(found: Bids) -> Table:
         words("lacks", (_LACKS[lack.kind] for _, lack in rows)),
         figures("units", (lack.units for _, lack in rows), lambda units: f"{units:,.6g}"),
         figures("cost", (lack.usd for _, lack in rows), fmt.money),
-        figures("at least", (lack.low_usd for _, lack in rows), fmt.money, detail=True),
-        figures("at most", (lack.high_usd for _, lack in rows), fmt.money, detail=True),
     )
     title = "Gaps of the bids, at prices of the price book"
     return Table(title, columns, first=16, rows="gaps")

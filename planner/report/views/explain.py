@@ -155,7 +155,7 @@ def _limit_text(found: Explanation, row: Marginal) -> str:
 
 def _gain(found: Explanation, row: Marginal) -> str:
     """The gain of a step looser, or the loss of one tighter where nothing is gained."""
-    no_gain = row.looser.known in ("at_its_end", "no_limit_helps") or not row.looser.change
+    no_gain = row.looser.known == "at_its_end" or not row.looser.change
     moved = row.tighter if no_gain else row.looser
     return f"{row.label} {row.text} to {moved.to_text}: {_marginal_value(found, moved)}"
 
@@ -251,7 +251,7 @@ def _break_even(item: Item) -> str:
         return "at no price"
     if price.outcome != "found":
         return f"not computed{f': {price.reason}' if item.asked else ''}"
-    return "today's" if price.not_at_usd is None else amount(price.enters_at_usd, 0)
+    return "today's" if price.not_at_list_usd is None else amount(price.enters_at_usd, 0)
 
 
 def _items(why: WhyNot) -> Table:

@@ -403,9 +403,7 @@ def _indices(study: Uncertain) -> Block:
     columns: tuple[Column, ...] = (
         words("input", (each.label for each in rows)),
         figures("first order", (each.first for each in rows), 3),
-        figures("±", (each.first_confidence for each in rows), 3),
         figures("total", (each.total for each in rows), 3),
-        figures("±", (each.total_confidence for each in rows), 3),
     )
-    title = "Sensitivity indices: share of the variance, ± 95 % confidence"
+    title = "Sensitivity indices: share of the variance"
     return Table(title, columns, (study.indices_note,), detail=True)

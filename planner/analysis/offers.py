@@ -238,18 +238,6 @@ class Offer:
         rate = "" if quote.currency == "USD" else rate
         return f"Bid {self.key}, {quote.vendor} of {quote.date}, file {quote.file}{rate}"
 
-    def at(self, share: float) -> Offer:
-        """The same bid at a share of all its prices."""
-        products = {}
-        for id_, each in self.products.items():
-            price, support = each.price, each.price.support_per_year
-            if price.support_source == "quote" and isinstance(support, SupportMoney):
-                support = SupportMoney.model_construct(usd=support.usd * share)
-            scaled = {"list_usd": price.list_usd * share, "support_per_year": support}
-            products[id_] = replace(each, price=price.model_copy(update=scaled))
-        charges = tuple(c.model_copy(update={"usd": c.usd * share}) for c in self.charges)
-        return replace(self, products=products, charges=charges)
-
 
 def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     """The offer of a quote on a problem.
@@ -263,7 +251,8 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     off = -math.fsum(each for each in amounts if each < 0.0)
     total = math.fsum(each for each in amounts if each > 0.0)
     rebate = off / total if total and off < total else 0.0
-    known = {each.item for each in quote.prices} | _included(quote).keys()
+    known = {each.item for each in quote.prices}
+    known |= {line.item or "" for line in quote.lines if line.kind == "included" and line.quantity}
     counted = {cell for price in quote.prices for cell in price.support_cells}
     charges = tuple(
         BidCharge(
@@ -284,18 +273,12 @@ def offer_of(key: str, quote: Quote, inputs: Inputs) -> Offer:
     return replace(offer, open=tuple(_open_reasons(offer, inputs)))
 
 
-def _included(quote: Quote) -> dict[str, list[QuoteLine]]:
-    """Lines of units that other prices hold, by item."""
-    found: dict[str, list[QuoteLine]] = defaultdict(list)
-    for line in quote.lines:
-        if line.kind == "included" and line.item is not None and line.quantity:
-            found[line.item].append(line)
-    return found
-
-
 def _products(offer: Offer, inputs: Inputs) -> Iterator[tuple[str, OfferedProduct]]:
     """Yield products, net of the rebate; units that come free lower the price of the others."""
-    included = _included(offer.quote)
+    included: dict[str, list[QuoteLine]] = defaultdict(list)
+    for line in offer.quote.lines:
+        if line.kind == "included" and line.item is not None and line.quantity:
+            included[line.item].append(line)
     priced = {price.item: price for price in offer.quote.prices}
     for id_ in {**priced, **included}:
         if id_ not in inputs.by_id:
@@ -492,7 +475,7 @@ def _term_usd(
 def lacks_of(
     inputs: Inputs, supplied: Inputs, lines: Sequence[Line], prices: Prices
 ) -> Iterator[Lack]:
-    """Yield needed products and services that are not quoted, at their cost.
+    """Yield needed products and services that are not quoted, at their cost in the book.
 
     Args:
         inputs: the problem, ``supplied``: with the offers.
@@ -500,43 +483,22 @@ def lacks_of(
         prices: offered prices.
     """
     own = {item.id for item in inputs.items}
-    for line in lines:
-        for kind, units, (usd, low, high) in (
-            _lacking(inputs, supplied, line, prices) if line.sku in own else ()
-        ):
-            fields = {"kind": kind, "units": units, "usd": usd, "low_usd": low, "high_usd": high}
-            yield Lack(sku=line.sku, product=product_name(line), **fields)
-
-
-def _lacking(
-    inputs: Inputs, supplied: Inputs, line: Line, prices: Prices
-) -> Iterator[tuple[LackKind, float, tuple[float, float, float]]]:
-    """Yield missing units, support and subscription: cost, and cost at both ends of the book."""
-    count, at_once = line.purchased, line.extended_net_usd or 0.0
-    price, item, off = supplied.prices.get(line.sku), supplied.item(line.sku), supplied.discounts
-    if price is None:
-        yield "units", count, (at_once, 0.0, 0.0)
-        return
-    support, yearly = (count * each for each in _term_usd(inputs, item, price, off))
-    ends = [
-        price.model_copy(
-            update={
-                "list_usd": price.range_usd[at],
-                "per_year_usd": price.per_year_usd and price.per_year_range_usd[at],
-            }
-        )
-        for at in (0, 1)
-    ]
-    if line.sku not in prices:
-        low, high = (count * unit_usd(inputs, item, end, off) for end in ends)
-        yield "units", count, (at_once + support + yearly, low, high)
-        return
-    more = count - prices[line.sku][1].products[line.sku].units
-    if more > 1e-9:
-        usd = at_once if line.unit_net_usd is None else more * line.unit_net_usd
-        yield "more_units", more, (usd, usd, usd)
-    if support and price.support_source != "quote":
-        yield "support", count, (support, support, support)
-    if yearly:
-        low, high = (count * _term_usd(inputs, item, end, off)[1] for end in ends)
-        yield "subscription", count, (yearly, low, high)
+    for line in (line for line in lines if line.sku in own):
+        price, count = supplied.prices.get(line.sku), line.purchased
+        support, yearly, usd = 0.0, 0.0, line.extended_net_usd or 0.0
+        if price is not None:
+            item = supplied.item(line.sku)
+            support, yearly = _term_usd(inputs, item, price, supplied.discounts)
+        missing: list[tuple[LackKind, float, float]] = []
+        if line.sku not in prices or price is None:
+            missing.append(("units", count, usd + count * (support + yearly)))
+        else:
+            more = count - prices[line.sku][1].products[line.sku].units
+            usd = usd if line.unit_net_usd is None else more * line.unit_net_usd
+            support = 0.0 if price.support_source == "quote" else support
+            missing.append(("more_units", more, usd))
+            missing += ("support", count, count * support), ("subscription", count, count * yearly)
+        for kind, units, cost_usd in missing:
+            if kind == "units" or (units > 1e-9 and cost_usd):
+                named = {"sku": line.sku, "product": product_name(line), "kind": kind}
+                yield Lack.model_validate(named | {"units": units, "usd": cost_usd})
