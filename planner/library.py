@@ -28,7 +28,7 @@ from planner.errors import Finding, InputError, StoppedError, did_you_mean
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load as load_file
 from planner.loader.prices import today
-from planner.report.plan_json import carrying
+from planner.report.exports import carrying
 from planner.schema.analysis import (
     Alternatives,
     Comparison,

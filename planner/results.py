@@ -20,12 +20,10 @@ from planner.report.edition import restated, restated_columns
 from planner.report.page import fragment, plan_sections
 from planner.report.screen import show
 from planner.report.views import (
-    bids,
     checks,
     comparison,
     explain,
     sensitivity,
-    size,
     sweep,
     telemetry,
 )
@@ -141,7 +139,7 @@ VIEWS: dict[type[Any], View] = {
         ),
         "outcomes",
     ),
-    Bids: View("bids", bids.view, table="bids"),
+    Bids: View("bids", comparison.bids, table="bids"),
     Characterization: View(
         "characterization",
         telemetry.view,
@@ -150,7 +148,7 @@ VIEWS: dict[type[Any], View] = {
         "jobs",
     ),
     Simulation: View("simulation", checks.simulation, None, _always),
-    SizeReport: View("size", size.view, None, _always, "rules"),
+    SizeReport: View("size", checks.size, None, _always, "rules"),
     Plan: View("plan", plan_view.no_plan, table="lines"),
 }
 

@@ -18,7 +18,7 @@ import typer
 from planner import __version__, cli, removed, shipped
 from planner.optimizer import optimise
 from planner.optimizer.search import Point, Search
-from planner.report import plan_json
+from planner.report import exports
 from planner.schema.plan import Plan
 from tests.world.commands import Ran, ran
 
@@ -163,7 +163,7 @@ def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path)
         assert re.search(rf"^{label}\b", ran.out, re.MULTILINE), label
     assert len(ran.out.splitlines()) <= 45
     assert max(map(len, ran.out.splitlines())) <= 110
-    plan = plan_json.from_bytes((tmp_path / "10MW.plan.json").read_bytes())
+    plan = exports.plan_from_bytes((tmp_path / "10MW.plan.json").read_bytes())
     assert plan.status == "optimal"
     assert zipfile.is_zipfile(tmp_path / "10MW.xlsx")
 
@@ -172,7 +172,7 @@ def test_quiet_and_full(run: Runner, small: str) -> None:
     quiet, full = run("solve", small, "--quiet"), run("solve", small, "--full")
     assert quiet.err == ""
     assert quiet.out.startswith("Small hall")
-    shown = run("solve", small, "-q", "--show", "lines,run,network", "--show", "notes,proof")
+    shown = run("solve", small, "-q", "--show", "lines", "--show", "notes,proof")
     assert shown.out == full.out
     assert len(full.out) > len(quiet.out)
 
@@ -314,6 +314,15 @@ def test_catalog_list(run: Runner) -> None:
     assert {row["category"] for row in json.loads(run("catalog", "cdu", "--json").out)} == {"cdu"}
     weka = str(shipped.catalog_files()["storage_weka"])
     assert {row["vendor"] for row in json.loads(run("catalog", weka, "--json").out)} == {"WEKA"}
+
+
+def test_catalog_item_has_labels_and_units(run: Runner) -> None:
+    ran = run("catalog", "nvidia_dgx_b200")
+    assert (ran.code, ran.err) == (0, "")
+    assert "\n  power, nameplate: 14.3 kW  [medium] " in ran.out
+    assert re.search(r"\n  compute ports: count 8; speed 400 Gb/s; ", ran.out)
+    labels = [line.partition(":")[0] for line in ran.out.splitlines()[2:]]
+    assert not [label for label in labels if "_" in label or "." in label]
 
 
 def test_catalog_check(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,6 @@ import pytest
 
 from planner.errors import InputError
 from planner.explore import explorer as explore
-from planner.explore import server
 from planner.explore.problems import SingleExplorer
 from planner.loader import load
 from tests.world.commands import ran
@@ -38,9 +37,9 @@ def explorer() -> SingleExplorer:
 def served(explorer):
     """Yield the address of a running server."""
     uvicorn = pytest.importorskip("uvicorn")
-    with closing(server.listen(0)) as listening:
+    with closing(explore.listen(0)) as listening:
         port = listening.getsockname()[1]
-        app = server.app(explorer, frozenset({f"127.0.0.1:{port}"}))
+        app = explore.app(explorer, frozenset({f"127.0.0.1:{port}"}))
         running = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -165,7 +164,7 @@ def test_only_positions_of_the_sliders_are_taken(url, body):
 
 
 def test_a_large_or_deep_request_is_refused(url):
-    large = b'{"tab": "' + b"x" * server.MOST_BYTES + b'"}'
+    large = b'{"tab": "' + b"x" * explore.MOST_REQUEST_BYTES + b'"}'
     deep = b"[" * 10_000
     assert post(url, "/solve", large).status == 413
     assert post(url, "/solve", deep).status == 400
@@ -219,8 +218,8 @@ def test_the_curve_passes_through_the_plan(url):
 
 
 def test_a_port_in_use_is_named():
-    with closing(server.listen(0)) as taken, pytest.raises(InputError, match="--port"):
-        server.listen(taken.getsockname()[1])
+    with closing(explore.listen(0)) as taken, pytest.raises(InputError, match="--port"):
+        explore.listen(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,6 @@ from planner.simulation.job import (
     empirical,
     full_mtti_s,
     job_of,
-    storage_gb_per_s,
 )
 from planner.simulation.run import simulate
 from planner.telemetry.tables import names_line, read_table, read_times
@@ -140,9 +139,6 @@ def _wrong(message: str, fix: str | None = None, place: str | None = None) -> In
 
 
 def _job(plan: Plan, options: SimulationOptions) -> JobRun:
-    if not all(storage_gb_per_s(plan)):
-        fix = "give a plan whose storage is bought or installed"
-        raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
     failures = _failures(options, full_mtti_s(plan.jobs[0]))
     try:
         job = job_of(plan, failures=failures, interval_s=options.interval_s)
@@ -295,7 +291,6 @@ def _simulated(
         repair = RepairSeen(
             in_rack=units.racks > 1,
             shrinks=units.shrinks,
-            expected_out=job.repair_load,
             taken_per_year=a_year["taken"],
             waits_per_year=a_year["short_of_units"],
             grown_per_year=a_year["grown"],

@@ -26,7 +26,7 @@ from planner.optimizer.optimise import Certificate
 from planner.optimizer.proof import needed_products, prove_again
 from planner.optimizer.solvers import NAMES, SolverName
 from planner.plan import assemble, versions
-from planner.report import plan_json
+from planner.report import exports
 from planner.schema.explanation import Audit, Check, CheckName, Verification
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.untrusted_files import contents, json_of
@@ -45,7 +45,7 @@ _TAKES = "give the PROBLEM.plan.json that planner solve writes"
 OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
 CLOSE = 1e-9
 """Relative difference of two computations of one number."""
-_ELSEWHERE = {"provenance": ("problem_file", "seconds", "tool", "versions"), "limits": ("source",)}
+_ELSEWHERE = {"provenance": ("problem_file", "tool", "versions"), "limits": ("source",)}
 """Keys of parts that name files and machines, which a plan does not carry."""
 _NOT_DERIVED = {"inputs", "checksums", "message", "infeasibility", "objective", "storage_options"}
 """Parts that the decisions of a plan do not determine."""
@@ -100,7 +100,7 @@ def open_plan(path: Path, model: Plan | None = None) -> PlanFile:
     """
     if model is not None:
         return from_data(str(path), model.model_dump_json().encode())
-    return from_data(str(path), contents(path, most_bytes=plan_json.MOST_BYTES, what="plan"))
+    return from_data(str(path), contents(path, most_bytes=exports.MOST_PLAN_BYTES, what="plan"))
 
 
 def from_data(name: str, data: bytes) -> PlanFile:
@@ -112,7 +112,7 @@ def from_data(name: str, data: bytes) -> PlanFile:
         raise InputError(Finding("version", message, name, fix=_AGAIN))
     message = "the file holds no plan of this version of planner"
     try:
-        written = plan_json.read(data.removeprefix(codecs.BOM_UTF8))
+        written = exports.read_plan(data.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:
         first, *more = error.errors(include_url=False)
         if len(more) > 2:  # a file of another kind lacks nearly everything
@@ -302,7 +302,7 @@ def assembly_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     try:
         case = resolve(inputs)
         answer, gap = _certificate(case, plan), goal.gap_asked
-        again = assemble(inputs, case, answer, solver=made.solver, gap=gap, seconds=made.seconds)
+        again = assemble(inputs, case, answer, solver=made.solver, gap=gap)
         if plan.storage_options is not None:  # has notes of its own, after all others
             warnings = plan.warnings[: len(again.warnings)]
             plan = plan.model_copy(update={"warnings": warnings})

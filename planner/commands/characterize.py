@@ -17,14 +17,10 @@ from planner.schema.telemetry import Characterization
 from planner.sources import File, file_path
 
 if TYPE_CHECKING:
-    from planner.report.views.telemetry import Window
     from planner.schema.telemetry import Calibration, JobFound
     from planner.telemetry import Characterized, ClusterTrace
 
-_MOST_WINDOWS = 4
 _OF_JOBS = ("jobs.yaml", "overrides.yaml", "fleet.csv")
-_SHOWN_INTERVALS = 24.0
-_LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
 
 
 class Reading(TypedDict, total=False):
@@ -94,14 +90,11 @@ def characterize(
     inputs = None if problem is None else load(file_path(problem))
     if inputs is None:
         _refuse_idle(known)
-    windows: list[Window] = []
     done: list[str] = []
 
     def seen(cluster: ClusterTrace) -> None:
         done.append(cluster.record.name)
         progress(len(done), max(len(done), len(files)))
-        if output is not None and len(windows) < _MOST_WINDOWS:
-            windows.append(_window(cluster))
 
     found = read_traces(files, options, seen)
     record = found.record
@@ -114,7 +107,7 @@ def characterize(
         calibrated = _calibration(record, inputs, known)
         record = record.model_copy(update={"calibration": calibrated})
     if output is not None:
-        _write(record, found, windows, file_path(output), files[0])
+        _write(record, found, file_path(output), files[0])
     return record
 
 
@@ -153,41 +146,13 @@ def _chosen(jobs: Sequence[JobFound], name: object = None) -> JobFound:
     return jobs[names.index(str(name))]
 
 
-def _window(cluster: ClusterTrace) -> Window:
-    """A stretch of a cluster's trace: of its largest job, around its longest gap."""
-    import numpy as np
-
-    from planner.report.views.telemetry import Window
-
-    length, centre = _MOST_WINDOW_S, cluster.record.start_s
-    if cluster.jobs:
-        job = _chosen(cluster.jobs)
-        length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), length)
-        own = cluster.table["start_s"][cluster.table["job"] == job.name]
-        centre = float(own[int(np.argmax(np.diff(own)))])
-    low = max(cluster.record.start_s, centre - length / 2)
-    high = min(low + length, cluster.record.end_s)
-    trace, start = cluster.trace, cluster.table["start_s"]
-    inside = (trace.clock_s >= low) & (trace.clock_s < high)
-    rows = np.flatnonzero((start >= low) & (start < high))
-    return Window(
-        cluster.record.name,
-        trace.clock_s[inside],
-        trace.write[inside],
-        None if trace.read is None else trace.read[inside],
-        {name: column[rows] for name, column in cluster.table.items()},
-    )
-
-
 def _write(
     record: Characterization,
     found: Characterized,
-    windows: Sequence[Window],
     folder: Path,
     trace: Path,
 ) -> None:
-    from planner.report import table_files as files
-    from planner.report.views.telemetry import charts, trace_chart
+    from planner.report.views import telemetry as files
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {
@@ -203,11 +168,7 @@ def _write(
     pictures: dict[Path, bytes] = {}
     if record.study is not None and record.study.jobs:
         contents["fleet.csv"] = files.fleet_csv(record.study)
-        pictures |= draw(charts(record.study), folder / stem)
-    for window in windows:
-        several = len(record.clusters) > 1
-        name = f"{stem}.{stem_of(Path(window.cluster), None)}" if several else stem
-        pictures |= draw([trace_chart(record, window)], folder / f"{name}.trace")
+        pictures |= draw(files.charts(record.study), folder / stem)
     write_all({folder / f"{stem}.{end}": data for end, data in contents.items()} | pictures)
     for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
         if old not in contents:

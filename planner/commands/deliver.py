@@ -146,10 +146,8 @@ def write_files(target: Target, *records: Any) -> None:
         if isinstance(record, Frontier):  # one for each axis
             name = f"{name}-{record.x_name}"
         contents[folder / f"{name}.json"] = f"{as_json(record)}\n".encode()
-        drawn = draw(charts_of(record, MOST_ROWS), folder / name)
-        contents |= drawn
-        pictures = [data for path, data in drawn.items() if path.suffix == ".png"]
-        sheets.append(_study_sheet(record, pictures))
+        contents |= draw(charts_of(record, MOST_ROWS), folder / name)
+        sheets.append(_study_sheet(record))
     first, stem = records[0], folder / f"{target.stem}.{view_of(records[0]).name}"
     plan = getattr(first, "plan", None)
     title = str(getattr(first, "problem", None) or getattr(plan, "problem", "Plans compared"))
@@ -170,11 +168,11 @@ def _named(stem: Path, ending: str) -> Path:
 
 def _sweep_files(record: Any, stem: Path) -> dict[Path, bytes]:
     """Write the rows of a sweep as Parquet and CSV; its page with sliders, if not too large."""
-    from planner.report import table_files
+    from planner.report.exports import write_files as write_rows
     from planner.report.views.sweep import page
 
     files = _named(stem, "parquet"), _named(stem, "csv")
-    table_files.write_files(*files, record.columns, record.types, record.table)
+    write_rows(*files, record.columns, record.types, record.table)
     stated, beside = shown_in_currency(record, MOST_ROWS)
     try:
         return {_named(stem, "html"): page(stated, beside["rows"], record.start)}
@@ -195,7 +193,7 @@ def draw(charts: Sequence[Any], stem: Path) -> dict[Path, bytes]:
     return found
 
 
-def _study_sheet(record: Any, pictures: Sequence[bytes]) -> Sheet:
+def _study_sheet(record: Any) -> Sheet:
     """The sheet of a record, and of a sweep one with all its rows."""
     from planner.workbook import tables
 
@@ -203,7 +201,7 @@ def _study_sheet(record: Any, pictures: Sequence[bytes]) -> Sheet:
     name = view_of(record).name.capitalize()
 
     def add(book: Book) -> None:
-        tables.add(book, name, view_of(record).blocks(stated, **beside), pictures)
+        tables.add(book, name, view_of(record).blocks(stated, **beside))
         if "rows" in beside:
             rows = tables.sweep_table(stated, beside["rows"])
             tables.add(book, f"{name} data", (Heading("Every scenario"), rows))
@@ -223,7 +221,7 @@ def shown_study(record: Any) -> Any:
 # Files of a plan: workbook, plan JSON, page, bill, cables, NetBox tables, by edition.
 
 Also = Literal["cables", "netbox", "bill.csv", "bill.json"]
-Part = Literal["lines", "run", "network", "notes", "proof"]
+Part = Literal["lines", "notes", "proof"]
 
 
 class Edition(NamedTuple):

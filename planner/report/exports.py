@@ -1,4 +1,4 @@
-"""Files for other programs: the bill as CSV and JSON, the cable schedule, tables for NetBox.
+"""Files for other programs: bill, sweep tables, cables, NetBox tables, plan JSON.
 
 An unknown value is an empty cell, or null. A bill as CSV (RFC 4180) begins with a byte order mark,
 without which Excel garbles letters beyond ASCII. Text is quoted and numbers are not; Excel guesses
@@ -8,13 +8,22 @@ the JSON.
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import json
 import math
+import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from planner.atomic_files import whole
 from planner.currency import currency_of
 from planner.figures import STATED
 from planner.report.edition import (
@@ -28,6 +37,7 @@ from planner.report.edition import (
     restated,
 )
 from planner.report.words import clean
+from planner.schema.analysis import Column as SweepColumn
 from planner.schema.base import Prices
 from planner.schema.bill import (
     MONEY_OF_LINES,
@@ -89,6 +99,59 @@ def cell(value: Any) -> str:
 def _csv(heads: Sequence[str], rows: Iterable[Iterable[Any]], *, mark: bool = True) -> bytes:
     records = [",".join(heads), *(",".join(map(cell, row)) for row in rows)]
     return (("\ufeff" if mark else "") + "".join(f"{each}\r\n" for each in records)).encode()
+
+
+# Tables of sweeps and telemetry, as Parquet and CSV.
+
+_PLAIN = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
+"""Names that need no quotes."""
+COMPRESSION = "zstd"
+
+Values = Mapping[str, Sequence[Any]]
+"""Columns of a table by their names, of as many rows each."""
+
+
+def csv_text(values: Values) -> str:
+    """A table as CSV."""
+    heads = ",".join(name if _PLAIN.fullmatch(name) else quoted(name) for name in values)
+    rows = zip(*(list(map(cell, column)) for column in values.values()), strict=True)
+    return "\n".join([heads, *map(",".join, rows), ""])
+
+
+def write_files(
+    parquet: Path,
+    csv: Path,
+    columns: Sequence[SweepColumn],
+    types: Mapping[str, str],
+    values: Values,
+) -> None:
+    """Write the table of a sweep in both forms, whole or not at all.
+
+    Args:
+        columns: in this order; Parquet fields have their label, unit, kind and path as metadata.
+        types: "int", "float" or "str" by column.
+
+    Raises:
+        InputError: a file cannot be written, or the disk is full; the former files then stay.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {"int": pa.int64(), "float": pa.float64(), "str": pa.string()}
+    fields = []
+    for column in columns:
+        metadata = {key: str(value) for key, value in column.model_dump().items() if value}
+        fields.append(pa.field(column.name, kinds[types[column.name]], metadata=metadata))
+    names = [column.name for column in columns]
+    schema = pa.schema(fields, metadata={"columns": json.dumps(names)})
+    arrays = [pa.array(values[field.name], field.type) for field in fields]
+    with whole((parquet, csv)) as (one, other):
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        pq.write_table(table, one, compression=COMPRESSION, row_group_size=20_000)
+        with other.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(csv_text({name: values[name] for name in names}))
+            stream.flush()
+            os.fsync(stream.fileno())
 
 
 # The bill: one row per line, with stable columns.
@@ -454,3 +517,78 @@ def _role(category: str) -> str:
 def _slug(text: str) -> str:
     """A name as NetBox has it in addresses: letters, digits, ``-`` and ``_``."""
     return re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-")[:100] or "none"
+
+
+# The plan as JSON, with its inputs, so that every figure can be computed again, and a checksum of
+# each part.
+
+MOST_PLAN_BYTES = 20_000_000
+"""A plan has far fewer."""
+MOST_INPUTS_BYTES = 200_000_000
+"""Bound of unpacked inputs of a plan: of 10,000 products they have some 30 MB."""
+
+_DIGITS = 16
+
+
+def carrying(plan: Plan, inputs: str | None) -> Plan:
+    """The plan with its inputs and the checksums of its file."""
+    packed = None if inputs is None else _packed(inputs)
+    whole = plan.model_copy(update={"inputs": packed, "checksums": None})
+    return whole.model_copy(update={"checksums": _checksums(whole.model_dump_json().encode())})
+
+
+def plan_from_bytes(data: bytes) -> Plan:
+    """The plan in such JSON; raises pydantic's ValidationError where it is none."""
+    return read_plan(data).plan
+
+
+@dataclass(frozen=True)
+class Written:
+    """A plan as a file holds it.
+
+    ``inputs`` is the text of what it was made from, None where the file carries none that can be
+    read. ``changed`` names the parts that are not as they were written.
+    """
+
+    plan: Plan
+    inputs: str | None
+    changed: tuple[str, ...]
+
+
+def read_plan(data: bytes) -> Written:
+    """The plan in a file; raises pydantic's ValidationError where there is none."""
+    whole = Plan.model_validate_json(data)
+    plan = whole.model_copy(update={"inputs": None, "checksums": None})
+    now, written = _checksums(data), whole.checksums or {}
+    names = (*now, *(name for name in written if name not in now))
+    changed = tuple(name for name in names if written.get(name) != now.get(name))
+    return Written(plan, None if whole.inputs is None else _unpacked(whole.inputs), changed)
+
+
+def _packed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+
+
+def _unpacked(packed: str) -> str | None:
+    try:
+        reader = zlib.decompressobj()
+        text = reader.decompress(base64.b64decode(packed, validate=True), MOST_INPUTS_BYTES)
+        return text.decode() if reader.eof else None
+    except (binascii.Error, zlib.error, ValueError):
+        return None
+
+
+def _checksums(data: bytes) -> dict[str, str]:
+    """The checksum of each part but the checksums, however its numbers are written."""
+    parts: dict[str, Any] = json.loads(data, parse_float=_number)
+    return {name: _checksum(part) for name, part in parts.items() if name != "checksums"}
+
+
+def _number(text: str) -> float | int:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+def _checksum(part: object) -> str:
+    text = json.dumps(part, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -11,15 +11,11 @@ from planner.report.edition import PRICES, Audience, for_audience, restated
 from planner.report.words import MW_FROM_KW
 from planner.schema.base import Prices
 from planner.schema.plan import Plan
-from planner.workbook import basis, quote
+from planner.workbook import quote, tables
 from planner.workbook.book import Book, Place, Sheet
 from planner.workbook.live import Scalar, Term, V, differs, grouped, if_, join, round_, sum_of
-from planner.workbook.performance import Performance, write_limits
-from planner.workbook.power_cost import PowerCost
+from planner.workbook.performance import Performance, PowerCost, write_limits
 from planner.workbook.quote import Bill, Tile
-
-SHEETS = ("Quote", "Performance", "Power & cost", "Racks & fabric", "Basis")
-"""The sheets of a plan; `Basis` is for the inside."""
 
 More = Callable[[Book], None]
 """Adds a further sheet."""
@@ -67,13 +63,13 @@ def write(
         power.write(job)
         write_limits(job, power)
         quote.finish(bill, _tiles(bill, job, power), _sentence(bill, job), _banner(bill))
-        basis.write_racks(book, plan)
+        tables.write_racks(book, plan)
     else:
         sheet = Sheet(book, quote.NAME, (100,))
         sheet.head(plan.problem, f"No plan: {plan.status}")
         sheet.text(plan.message or "There is no plan.")
     if inside:
-        basis.write(book, plan, solved, inputs)
+        tables.write_basis(book, plan, solved, inputs)
         for add in more:
             add(book)
     book.close()

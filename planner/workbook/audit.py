@@ -34,7 +34,7 @@ from planner.optimizer.operate import Run, run_at
 from planner.optimizer.optimise import Certificate
 from planner.paths import job_path
 from planner.plan import assemble
-from planner.report import plan_json
+from planner.report import exports
 from planner.report.edition import restated
 from planner.schema.catalog import Item
 from planner.schema.explanation import Audit, Edit, Shortage, Stale, breaches_of
@@ -46,7 +46,7 @@ from planner.schema.problem import Extra, Pue
 from planner.untrusted_workbooks import NO_VALUE, open_xlsx, reading
 from planner.verifier import Recheck, faults, recheck
 from planner.version import __version__
-from planner.workbook import basis, performance, quote, write
+from planner.workbook import performance, quote, tables, write
 from planner.workbook.book import Book, Input, Place
 from planner.workbook.live import Scalar, spelled
 
@@ -118,17 +118,17 @@ def _read(path: Path) -> _Opened:
         return InputError(Finding(kind, message, name, fix=fix))
 
     cells = open_xlsx(path, without=without)
-    if basis.NAME not in cells.sheetnames:
+    if tables.BASIS not in cells.sheetnames:
         if {quote.NAME, performance.NAME} <= {*cells.sheetnames}:
             message = "an edition for the outside carries no plan, or its sheet 'Basis' was removed"
             raise refuse(message, "give the internal edition")
         raise refuse("planner did not write this workbook as that of a plan")
-    texts = [cell.value for cell in _filled(cells[basis.NAME]) if cell.column == 2]
+    texts = [cell.value for cell in _filled(cells[tables.BASIS]) if cell.column == 2]
     chunks = [t for t in texts if isinstance(t, str) and len(t) > 100 and " " not in t]
     try:
-        found = basis.unpack("".join(chunks))
-        plan = plan_json.from_bytes(found.plan.encode())
-    except basis.UnreadableError as error:
+        found = tables.unpack("".join(chunks))
+        plan = exports.plan_from_bytes(found.plan.encode())
+    except tables.UnreadableError as error:
         raise refuse(f"the plan it carries cannot be read: {error}") from None
     except ValidationError:
         raise refuse("what it carries is no plan") from None
@@ -169,7 +169,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
         if each not in there:
             gone = Finding("sheet", "the sheet is gone", opened.name, path=each, fix="undo it")
             raise InputError(gone)
-    findings = [f for each in sheets if each != basis.NAME for f in _fixed(opened, written, each)]
+    findings = [f for each in sheets if each != tables.BASIS for f in _fixed(opened, written, each)]
     edits: list[Found] = []
     for entry in written.inputs:
         try:
@@ -185,7 +185,7 @@ def _find_edits(opened: _Opened) -> tuple[list[Found], tuple[str, ...]]:
         findings[_MOST_FINDINGS:] = [Finding("edited-cell", more, opened.name, fix=_UNDO)]
     if findings:
         raise InputError(findings)
-    return edits, tuple(each for each in there if each not in {*sheets, basis.NAME})
+    return edits, tuple(each for each in there if each not in {*sheets, tables.BASIS})
 
 
 def _cell_value(opened: _Opened, entry: Input) -> float | str | None:

@@ -15,7 +15,7 @@ import pytest
 
 from planner import atomic_files
 from planner.analysis import variants
-from planner.report import table_files
+from planner.report import exports
 from planner.schema.analysis import VARIED, Sweep
 from tests.world.commands import Ran, ran
 from tests.world.solved import solve
@@ -133,7 +133,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(table_files, "csv_text", full)
+    monkeypatch.setattr(exports, "csv_text", full)
     done = swept(small, tmp_path, "--vary", "site.pue=1.1,1.2")
     assert done.code == 2
     assert done.err.count("\n") == 1 and "no space left" in done.err

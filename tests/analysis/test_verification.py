@@ -28,8 +28,8 @@ from planner.loader import load
 from planner.optimizer.optimise import Certificate, optimise
 from planner.optimizer.proof import SecondProof
 from planner.plan import assemble
-from planner.report import plan_json
-from planner.report.plan_json import carrying
+from planner.report import exports
+from planner.report.exports import carrying
 from planner.schema.explanation import Check, CheckResult, Verification
 from planner.schema.plan import Plan
 from planner.verifier import faults
@@ -88,7 +88,7 @@ def test_every_reader_refuses(
 UNREADABLE: dict[str, tuple[Where, Any, str]] = {
     "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
     "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
-    "other inputs": (("inputs",), plan_json._packed("{}"), "inputs: the inputs cannot be read"),
+    "other inputs": (("inputs",), exports._packed("{}"), "inputs: the inputs cannot be read"),
     "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 2"),
     "no count": (("totals", "racks"), "many", "totals.racks: the file holds no plan of this ver"),
     "no number": (("totals", "racks"), float("nan"), "totals.racks: the file holds no plan of th"),
@@ -210,7 +210,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
-    path.write_bytes(plan_json.to_bytes(read_plan(file), json.dumps(carried)))
+    path.write_text(carrying(read_plan(file), json.dumps(carried)).model_dump_json())
     code, found = verified(path, "--no-solve")
     assert (code, check(found, "catalogs").result) == (3, "fails")
     assert "the plan carries others" in check(found, "catalogs").text
@@ -225,7 +225,7 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
     assert not faults(inputs, plan)
     path = tmp_path / "x.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
+    path.write_text(carrying(plan, inputs_to_text(inputs)).model_dump_json())
     code, found = verified(path)
     assert code == 3
     (wrong,) = check(found, "bound").findings

@@ -17,7 +17,7 @@ import pulp
 import pytest
 
 from planner.untrusted_workbooks import load_bytes
-from planner.workbook.basis import UnreadableError, unpack
+from planner.workbook.tables import UnreadableError, unpack
 from tests.bad_input.conftest import Answer, HallRunner, Runner
 from tests.world.files import SOLVE
 

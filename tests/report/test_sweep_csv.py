@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.errors import InputError
-from planner.report import table_files
+from planner.report import exports
 from planner.report.exports import harmless
 from planner.report.views import sweep as sweep_view
 from planner.report.views.sweep import page
@@ -34,7 +34,7 @@ def column(name: str) -> Column:
 
 def written(columns: Iterable[Column], rows: Iterable[Mapping[str, Any]]) -> str:
     rows = list(rows)
-    return table_files.csv_text({c.name: [row.get(c.name) for row in rows] for c in columns})
+    return exports.csv_text({c.name: [row.get(c.name) for row in rows] for c in columns})
 
 
 def one(value: object) -> str:
@@ -89,7 +89,7 @@ def test_both_files_have_what_is_written(seed: int, tmp_path: Path) -> None:
     types |= {"status": "str", "certificate": "str"}
     columns = [column(name) for name in values]
     files = tmp_path / "a.parquet", tmp_path / "a.csv"
-    table_files.write_files(*files, columns, types, values)
+    exports.write_files(*files, columns, types, values)
     arrays = {name: pa.array(values[name], kind(types[name])) for name in values}
     assert all(pq.read_table(files[0]).column(n).combine_chunks()[:rows].equals(arrays[n])
                for n in values)  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.analysis.simulation import SimulationOptions, study
-from planner.report import plan_json
+from planner.report import exports
 from planner.report.screen import show
 from planner.report.views import checks
 from planner.schema.plan import Plan
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plan(folder: Path) -> Plan:
-    return plan_json.from_bytes((folder / "small.plan.json").read_bytes())
+    return exports.plan_from_bytes((folder / "small.plan.json").read_bytes())
 
 
 def simulated(plan: Plan, **options: object) -> Simulation:

@@ -41,7 +41,6 @@ from planner.report.screen import show
 from planner.schema.operation import JobPlan
 from planner.schema.plan import (
     UNDECIDED,
-    FabricReport,
     Infeasibility,
     LimitReport,
     Line,
@@ -54,7 +53,7 @@ from planner.schema.plan import (
 )
 from planner.terminal import width
 
-PARTS = ("lines", "run", "network", "notes", "proof")
+PARTS = ("lines", "notes", "proof")
 """Parts that may follow the first screen."""
 
 _LABEL_WIDTH = 16
@@ -168,7 +167,7 @@ def _screen(plan: Plan, totals: Totals, job: JobPlan, parts: Collection[str]) ->
             ("" if at else "Notes", f"- {fmt.fitted(' '.join(text.split()), room)}")
             for at, text in enumerate(notes[:_MOST_NOTES])
         ]
-    rows += [("More", _more_options(len(notes), parts, networks=bool(plan.fabrics)))]
+    rows += [("More", _more_options(len(notes), parts))]
     return [
         Heading(headline(plan)),
         Tiles(tuple(tiles(totals, job, _MOST_TILES))),
@@ -393,15 +392,13 @@ def idle_texts(plan: Plan, *, fix: bool = False) -> list[str]:
     ]
 
 
-def _more_options(notes: int, parts: Collection[str], *, networks: bool) -> str:
+def _more_options(notes: int, parts: Collection[str]) -> str:
     """The option that shows more, with its choices."""
     remarks = {
         "lines": "lines (the bill)",
-        "run": "run (operation)",
         "notes": f"notes (all {notes})",
     }
-    none = {"network": not networks, "notes": not notes}
-    left = [remarks.get(p, p) for p in PARTS if p not in parts and not none.get(p)]
+    left = [remarks.get(p, p) for p in PARTS if p not in parts and (notes or p != "notes")]
     return f"--show {', '.join(left)}" if left else ""
 
 
@@ -511,11 +508,6 @@ def _part(name: str, plan: Plan, totals: Totals) -> Iterator[Block]:
         yield _purchase(plan, totals, every=True)
         yield Facts(tuple(_sums(plan, totals)))
         yield from storage_alternatives(plan)
-    elif name == "run":
-        yield Facts(tuple(_ways(plan, plan.jobs[0])), "Operation")
-        yield _operation(plan.jobs[0])
-    elif name == "network":
-        yield Facts(tuple(_fabric(plan, each) for each in plan.fabrics), "Networks")
     elif name == "notes":
         yield Text(tuple(idle_texts(plan, fix=True)), "Idle", points=True)
         left = f"not counted: {', '.join(plan.not_counted)}; docs/bill.md has how to count them"
@@ -551,61 +543,6 @@ def _sums(plan: Plan, totals: Totals) -> Iterator[tuple[str, str]]:
         yield "Lead time", f"{fmt.days(totals.lead_time_days)}" + (f": {text}" if text else "")
 
 
-def _ways(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
-    """Yield job, set points and rates by GPU type, and the levels of checkpoints."""
-    models = {line.sku: line.model for line in plan.lines}
-    yield "Job", job.name
-    for way in job.ways:
-        text = f"{models.get(way.gpu_type, way.gpu_type)}: {way.precision}"
-        if way.gpu_cap < 1.0:
-            text += f", GPUs capped at {100.0 * way.gpu_cap:.4g} % of their power"
-            text += f", {fmt.percent(way.throughput)} of the rate ({way.curve})"
-        if way.tensor is not None:
-            text += f", tensor {way.tensor} x pipeline {way.pipeline}"
-        if way.rate_tflops is not None:
-            source = way.rate_note if way.rate_source == "assumed" else way.rate_source
-            text += f", {way.rate_tflops:,.0f} TFLOP/s per GPU ({source})"
-        yield "Set point", text
-    if (local := job.local) is not None:
-        text = f"one in {local.every} checkpoints to storage, "
-        yield "Local level", f"{text}for {fmt.percent(local.remote_share)} of interruptions"
-
-
-_UNTOLD = {"goodput_understated", "tokens"}
-
-
-def _operation(job: JobPlan) -> Table:
-    """Every figure of the job that is not 0, in the order of `planner.figures`."""
-    rows = []
-    for figure in FIGURES.values():
-        part: object = job
-        for name in figure.name.split("."):
-            part = getattr(part.repair if name == "shrunk" and part is job else part, name, None)
-        group = figure.group in ("work", "checkpoint", "loss", "storage")
-        if group and figure.name not in _UNTOLD and isinstance(part, (int, float)) and part:
-            rows.append((figure, part))
-    return Table(
-        "",
-        (
-            words("figure", (figure.label for figure, _ in rows)),
-            figures("value", rows, lambda row: fmt.quantity(row[1], row[0].unit)),
-            words("", (figure.note for figure, _ in rows)),
-        ),
-    )
-
-
-def _fabric(plan: Plan, fabric: FabricReport) -> tuple[str, str]:
-    """A fabric with its switches by tier, oversubscription and used ports."""
-    model = next((line.model for line in plan.lines if line.sku == fabric.switch_sku), "")
-    counts = [(getattr(fabric, f"{tier}_switches"), tier) for tier in ("leaf", "spine", "core")]
-    switches = " + ".join(f"{count:,} {tier}" for count, tier in counts if count)
-    text = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
-    text += f"{fmt.counted(fabric.tiers, 'tier')}, {switches} {model or fabric.switch_sku}"
-    text += f", {fabric.oversubscription:g}:1" if fabric.tiers > 1 else ""
-    full = f", {fmt.percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
-    return fmt.NETWORKS[fabric.network], text + full
-
-
 _SOLVERS = {"highs": "HiGHS", "cbc": "CBC"}
 
 
@@ -615,8 +552,7 @@ def _proof(plan: Plan) -> Iterator[str]:
     by = "by enumeration"
     if made.iterations:
         by = f"{_SOLVERS[made.solver]}, {made.iterations} solves"
-    seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
-    yield f"{fmt.proof(goal)}; {by}{seconds}; verified by independent arithmetic"
+    yield f"{fmt.proof(goal)}; {by}; verified by independent arithmetic"
     yield near_optimal_loss(plan)
     if (found := goal.program) is not None:
         bound = (

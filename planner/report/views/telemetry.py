@@ -1,11 +1,13 @@
-"""Storage telemetry: findings, jobs, calibration, a fleet, a stretch of trace."""
+"""Storage telemetry: findings, jobs, calibration, a fleet; its tables and parts of a problem."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -18,22 +20,20 @@ from planner.report.blocks import (
     Block,
     Chart,
     Facts,
-    Gap,
     Heading,
     Layer,
     Line,
     Panel,
     Points,
-    Reference,
-    Shape,
     Table,
     Text,
-    Tone,
     figures,
     notes_block,
     words,
 )
+from planner.report.exports import COMPRESSION, csv_text
 from planner.schema.telemetry import (
+    CHECKPOINT_COLUMNS,
     CONFIDENCE,
     Calibration,
     Characterization,
@@ -344,105 +344,143 @@ def _points(jobs: Sequence[FleetJob], x: Sequence[float], y: Sequence[float]) ->
     return Points("job", tuple(x), tuple(y), hovers)
 
 
-# A stretch of one cluster's trace: writes and reads, checkpoints marked.
+# A characterization: checkpoints, jobs, a fleet.
 
-_MOST_BINS, _MOST_POINTS, _MOST_JOBS = 1_500, 2_000, 20
-_LATE = 1.5
-"""Samples apart beyond which a hole lies between two samples."""
-
-_TONES: tuple[Tone, ...] = ("main", "second", "third", "bad", "quiet")
-_SHAPES: tuple[Shape, ...] = ("circle", "diamond", "square", "triangle")
+CheckpointTable = Mapping[str, NDArray[Any]]
+"""The columns of ``CHECKPOINT_COLUMNS``, all of one length."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """A stretch of one cluster's trace, with the rows of its checkpoints.
+def checkpoints_csv(record: Characterization, table: CheckpointTable) -> bytes:
+    """The table of checkpoints as CSV; where times have dates, ``start`` has them in UTC."""
+    columns: dict[str, Sequence[Any]] = {}
+    for name, unit in CHECKPOINT_COLUMNS.items():
+        values = table[name].tolist()
+        if name == "start_s" and record.clock == "unix":
+            columns["start"] = [fmt.instant(value, record.clock) for value in values]
+        columns[name] = list(map(float, values)) if unit else list(map(str, values))
+    return csv_text(columns).encode()
 
-    Times are on the trace's clock, in order; missing samples are left out or NaN.
-    ``read_gb_per_s`` is None where the trace has no reads.
+
+def checkpoints_parquet(record: Characterization, table: CheckpointTable) -> bytes:
+    """The table of checkpoints as Parquet; fields have their unit, the file its clock."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays, fields = [], []
+    for name, unit in CHECKPOINT_COLUMNS.items():
+        if unit:
+            numbers = np.asarray(table[name], dtype=np.float64)
+            arrays.append(pa.array(numbers, pa.float64(), mask=~np.isfinite(numbers)))
+        else:
+            texts = (fmt.clean(str(text), limit=None) or None for text in table[name].tolist())
+            arrays.append(pa.array(list(texts), pa.string()))
+        fields.append(pa.field(name, arrays[-1].type, metadata={"unit": unit} if unit else None))
+    schema, stream = pa.schema(fields, metadata={"clock": record.clock}), io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), stream, compression=COMPRESSION)
+    return stream.getvalue()
+
+
+def jobs_csv(record: Characterization) -> bytes:
+    """The jobs as CSV: a measured figure beside its ``_low`` and ``_high``."""
+    rows = [dict(_cells(job, record.clock)) for job in record.jobs]
+    order = dict.fromkeys(name for row in rows for name in row)
+    return csv_text({name: [row.get(name) for row in rows] for name in order}).encode()
+
+
+def fleet_csv(study: FleetStudy) -> bytes:
+    """The jobs of a fleet's study as CSV."""
+    names = [name for name in FleetJob.model_fields if name != "found"]
+    return csv_text({name: [getattr(job, name) for job in study.jobs] for name in names}).encode()
+
+
+def _cells(job: JobFound, clock: str) -> Iterator[tuple[str, Any]]:
+    for name, info in JobFound.model_fields.items():
+        value = getattr(job, name)
+        if name in ("start_s", "end_s") and clock == "unix":
+            yield name.removesuffix("_s"), fmt.instant(value, clock)
+        if "Measured" in str(info.annotation):
+            for part, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+                yield column, None if value is None else getattr(value, part)
+        else:
+            yield name, value
+
+
+# Parts of a problem file.
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_COMMENT = 200
+_HEAD = (
+    "# Found in storage telemetry. A problem holds one job: keep one entry of the list.",
+    "# Not measured, so at their defaults: stall, writers, slowdown while draining, restart.",
+    "# Where the objective is goodput, add training: {mfu: 40 %} with what the job reaches.",
+)
+
+
+def jobs_yaml(record: Characterization) -> str:
+    """The jobs found as a ``jobs:`` section for a problem file.
+
+    Comments tell ranges, derived figures, and unmeasured ones.
     """
-
-    cluster: str
-    time_s: NDArray[Any]
-    write_gb_per_s: NDArray[Any]
-    read_gb_per_s: NDArray[Any] | None
-    checkpoints: Mapping[str, NDArray[Any]]
+    lines = [*_HEAD, "jobs:" if record.jobs else "jobs: []"]
+    for job in record.jobs:
+        lines += _entry(record, job)
+    return "\n".join(lines) + "\n"
 
 
-def trace_chart(record: Characterization, window: Window) -> Chart:
-    """A stretch over hours: writes with checkpoints marked, and a panel of reads."""
-    title = f"Writes of {fmt.short(window.cluster, 40)}, checkpoint by checkpoint"
-    if not len(window.time_s):
-        return Chart("trace", title, "There are no samples in this stretch.")
-    found = next((each for each in record.clusters if each.name == window.cluster), None)
-    sample = (10.0 if found is None else found.sample_s) / fmt.HOUR_S
-    start, end = float(window.time_s[0]), float(window.time_s[-1])
-    utc = " UTC" if record.clock == "unix" else ""
-    axis = Axis(f"time from {fmt.moment(start, record.clock)}{utc}", "h")
-    names = set(window.checkpoints["job"].tolist())
-    jobs = [job for job in record.jobs if job.cluster == window.cluster and job.name in names]
-    jobs.sort(key=lambda job: -job.size_gb.value)
-    hours = (window.time_s - start) / fmt.HOUR_S
-    level = 0.0 if found is None else found.background_gb_per_s
-    layers: list[Layer] = [
-        Line("write", *outline(hours, window.write_gb_per_s, sample), "quiet"),
-        *_marks(record, window, jobs[:_MOST_JOBS], start),
-        Reference(f"background {fmt.significant(level, 'GB/s')}", level),
+def overrides_yaml(calibration: Calibration) -> str:
+    """The overrides as a mapping of paths to values, as a scenario of a problem has it."""
+    lines = [
+        _comment(f"{calibration.problem}, with what was measured of {calibration.job}"),
+        "# For --set @FILE, or below scenarios: {measured: ...} of the problem.",
     ]
-    panels = [Panel(axis, Axis("write", "GB/s"), tuple(layers))]
-    if window.read_gb_per_s is not None:
-        read = Line("read", *outline(hours, window.read_gb_per_s, sample))
-        panels.append(Panel(axis, Axis("read", "GB/s"), (read,)))
-    count = int(np.sum(window.checkpoints["kind"] != "other"))
-    span = " to ".join(fmt.moment(each, record.clock) for each in (start, end))
-    text = f"{fmt.counted(count, 'checkpoint')} of {fmt.counted(len(jobs), 'job')}, {span}."
-    text += " Hollow: not seen whole." if jobs else ""
-    return Chart("trace", title, text, tuple(panels))
+    for each in calibration.overrides:
+        now = f"; now {each.now}" if each.now else ""
+        about = f"{each.label}: {fmt.span(each.measured, each.unit)}{now}; {each.source}"
+        value = fmt.short(each.setting.removeprefix(f"{each.path}="), _COMMENT)
+        lines += [_comment(about), f"{_key(each.path)}: {value}"]
+    lines += [] if calibration.overrides else ["{}"]
+    lines += [_comment(f"not measured: {text}") for text in calibration.not_measured]
+    return "\n".join(lines) + "\n"
 
 
-def _marks(
-    record: Characterization, window: Window, jobs: Sequence[JobFound], start: float
-) -> Iterator[Points]:
-    """Yield the checkpoints of each job at their peaks, those not seen whole as hollow."""
-    table = window.checkpoints
-    middle = (table["start_s"] + table["duration_s"] / 2 - start) / fmt.HOUR_S
-    every = max(1, -(-len(middle) // _MOST_POINTS))
-    whole = np.asarray(table["kind"]).astype(str) == "checkpoint"
-    for place, (job, name) in enumerate(zip(jobs, names_of(record, jobs, 26), strict=True)):
-        look = _TONES[place % len(_TONES)], _SHAPES[place % len(_SHAPES)]
-        for hollow in (False, True):
-            rows = np.flatnonzero((table["job"] == job.name) & (whole != hollow))[::every]
-            if not len(rows):
-                continue
-            texts = tuple(
-                f"{name}\n{fmt.moment(table['start_s'][row], record.clock)}\n"
-                f"{fmt.significant(table['size_gb'][row], 'GB')}"
-                for row in rows
-            )
-            x, y = tuple(middle[rows].tolist()), tuple(table["peak_gb_per_s"][rows].tolist())
-            yield Points("" if hollow else name, x, y, texts, *look, hollow, 6.0)
+def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
+    seen = f"{fmt.counted(job.checkpoints, 'checkpoint')} in {fmt.duration(job.observed_s)}"
+    yield f"  - name: {_yaml_text(fmt.short(job.name, _COMMENT) or 'job')}"
+    yield "    " + _comment(f"{job.cluster}: {seen}")
+    size = f"{fmt.stated(job.size_gb, 'GB')}  # {fmt.span(job.size_gb, 'GB')}, implied parameters: "
+    every = f"{{policy: fixed, every: {fmt.stated(job.interval_s, 's')}}}"
+    top = max(job.overlap.value, job.overlap.high or 0.0, USUAL_OVERLAP)
+    overlap = fmt.measured(job.overlap, "share") if job.resolved else fmt.most(job.overlap, "share")
+    rate = fmt.measured(job.write_gb_per_s, "GB/s")
+    yield "    checkpoint:"
+    yield f"      size: {size}{fmt.measured(job.parameters, 'parameters')}"
+    yield "      mode: async  # telemetry does not tell"
+    yield f"      interval: {every}  # {fmt.span(job.interval_s, 's')}"
+    yield f"      max_overlap: {min(100, math.ceil(100 * top))} %  # measured {overlap} at {rate}"
+    yield f"    {_failures(record, job)}"
+    yield from (f"    {_comment(text)}" for text in job.notes)
 
 
-def outline(
-    times: NDArray[Any], values: NDArray[Any], sample: float
-) -> tuple[tuple[Gap, ...], tuple[Gap, ...]]:
-    """A series as a line, broken at holes; of many samples the least and most in a bin."""
-    there = np.isfinite(values)
-    times, numbers = np.asarray(times)[there], np.asarray(values)[there]
-    ends = np.flatnonzero(np.diff(times) > _LATE * sample) + 1
-    each = max(1, -(-len(times) // _MOST_BINS))
-    xs: list[Gap] = []
-    ys: list[Gap] = []
-    for part, part_times in zip(np.split(numbers, ends), np.split(times, ends), strict=True):
-        if xs:
-            xs.append(None)
-            ys.append(None)
-        if each <= 2 or not len(part):
-            xs += part_times.tolist()
-            ys += part.tolist()
-            continue
-        starts = np.arange(0, len(part), each)
-        least, greatest = np.minimum.reduceat(part, starts), np.maximum.reduceat(part, starts)
-        xs += np.repeat(part_times[starts], 2).tolist()
-        ys += np.stack([least, greatest], axis=1).ravel().tolist()
-    return tuple(xs), tuple(ys)
+def _failures(record: Characterization, job: JobFound) -> str:
+    """The failure rate where a number of GPUs is known, else how to get it."""
+    if job.mtti_s is None or job.mtti_s.value <= 0:
+        return f"# failures: no restart seen in {fmt.duration(job.observed_s)}"
+    found, every = record.calibration, f"a restart every {fmt.measured(job.mtti_s, 's')}"
+    if found is None or not found.gpus or found.job != job.name:
+        seconds = f"{job.mtti_s.value:.0f} s"
+        return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
+    rate = fmt.DAY_S / (job.mtti_s.value * found.gpus)
+    return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
+
+
+def _comment(text: str) -> str:
+    return f"# {fmt.short(text, _COMMENT)}"
+
+
+def _yaml_text(text: str) -> str:
+    """A text between double quotes, as JSON and YAML both read it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(path: str) -> str:
+    return path if _PLAIN_KEY.fullmatch(path) else _yaml_text(fmt.short(path, _COMMENT))

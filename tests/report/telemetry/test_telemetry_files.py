@@ -18,14 +18,14 @@ from planner.commands.check import report_findings
 from planner.loader import load_with_findings, yaml12
 from planner.report.exports import harmless
 from planner.report.screen import show
-from planner.report.table_files import (
+from planner.report.views import telemetry
+from planner.report.views.telemetry import (
     checkpoints_csv,
     checkpoints_parquet,
     jobs_csv,
     jobs_yaml,
     overrides_yaml,
 )
-from planner.report.views import telemetry
 from planner.schema.job import Job
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
 from tests.report.hostile import TEXTS
@@ -101,16 +101,6 @@ def test_unresolved_drains_are_upper_bounds() -> None:
     text = show(telemetry.view(samples.three()), full=True)
     row = next(line for line in text.splitlines() if line.startswith("  small"))
     assert "< 20 s" in row and "< 6.7 %" in row
-
-
-def test_a_long_series_keeps_its_peaks_in_few_points() -> None:
-    times = np.arange(0.0, 1_000_000.0, 10.0)
-    values = np.zeros(len(times))
-    values[54_321] = 7.0
-    values[100:103] = np.nan
-    x, y = telemetry.outline(times, values, 10.0)
-    assert len(x) == len(y) < 3_100
-    assert 7.0 in y and x.count(None) == 1
 
 
 # Jobs and overrides as text for problem files: they load, and say what was measured.
